@@ -1,0 +1,1 @@
+"""The configuration files, installed as `nscma_torch.configs`."""

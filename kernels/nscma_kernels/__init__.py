@@ -1,0 +1,5 @@
+"""Numerical operations of NSCMA, usable alone, in plain torch first. Never imports `nscma_torch`."""
+
+from nscma_kernels.scored_topk import scored_topk
+
+__all__ = ["scored_topk"]

@@ -1,0 +1,163 @@
+"""Makes the parts of a memory from its configuration, each on first use, and hands them to each other."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from pathlib import Path
+
+import torch
+
+from nscma_torch.buffer.gate import SurpriseGate
+from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.buffer.rules import GateConfig, GateWeights
+from nscma_torch.config import Config, Gate
+from nscma_torch.encode.edits import Editor
+from nscma_torch.encode.eraser import Eraser
+from nscma_torch.encode.extraction import Extractor
+from nscma_torch.encode.indexer import Indexer
+from nscma_torch.encode.reembed import check_fingerprint
+from nscma_torch.encode.stages import Stages
+from nscma_torch.encode.writer import EXTRACT, Writer
+from nscma_torch.errors import ConfigError
+from nscma_torch.llm.embedded import EmbeddedTasks
+from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
+from nscma_torch.retrieval.lexical import BM25Settings
+from nscma_torch.retrieval.search import Searcher, SearchSettings
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.vectors import EpisodicWeights
+from nscma_torch.text.chunker import Chunker
+from nscma_torch.text.embedder import load_embedder
+from nscma_torch.worker import Worker
+
+
+class Parts:
+    """Database and models of one memory, and what is built on them.
+
+    Args:
+        store: the database file.
+        embedder, proxy, tasks: stand in for the configured ones.
+    """
+
+    def __init__(
+        self,
+        store: str | Path,
+        config: Config,
+        *,
+        embedder: Embedder | None = None,
+        proxy: Proxy | None = None,
+        tasks: LanguageTasks | None = None,
+    ) -> None:
+        self.config = config
+        self.device = torch_device(config.device)
+        self.database = Database(store, busy_timeout=config.store.busy_timeout, max_pages=config.store.max_pages)
+        self.stages = Stages()
+        self._embedder = embedder
+        self._proxy = proxy
+        self._tasks = tasks
+
+    @cached_property
+    def new_embedder(self) -> Embedder:
+        """The configured embedder, whatever the store's vectors come from."""
+        section = self.config.embedder
+        return self._embedder or load_embedder(
+            section.model, device=self.device, batch_size=section.batch_size, dtype=section.dtype
+        )
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The configured embedder; `EmbedderMismatchError` where the store's vectors come from another one."""
+        check_fingerprint(self.database, self.new_embedder)
+        return self.new_embedder
+
+    @cached_property
+    def proxy(self) -> Proxy:
+        """The model whose surprise the gate weighs."""
+        model = self.config.proxy.model
+        path = None if model == "bundled" else Path(model)
+        return self._proxy or RecurrentProxy.load(path, device=str(self.device))
+
+    @cached_property
+    def tasks(self) -> LanguageTasks:
+        """The language tasks."""
+        section = self.config.answer
+        return self._tasks or EmbeddedTasks(
+            support_needed=section.support_needed, passages=section.passages, words=section.words
+        )
+
+    @cached_property
+    def gate(self) -> SurpriseGate:
+        """The gate with the configured rules."""
+        return surprise_gate(self.config.gate)
+
+    @cached_property
+    def indexer(self) -> Indexer:
+        """Chunks, embeds and analyses texts."""
+        section = self.config.chunker
+        limit = min(section.max_tokens or self.embedder.max_tokens, self.embedder.max_tokens)
+        chunker = Chunker(self.embedder.count_tokens, limit, section.overlap_sentences, section.strategy)
+        return Indexer(self.embedder, chunker, self.stages)
+
+    @cached_property
+    def writer(self) -> Writer:
+        """The write path."""
+        deferred = self.config.embedder.deferred
+        return Writer(self.database, self.indexer, self.proxy, self.gate, self.stages, embed_deferred=deferred)
+
+    @cached_property
+    def editor(self) -> Editor:
+        """Update, delete, restore."""
+        return Editor(self.database, self.indexer)
+
+    @cached_property
+    def eraser(self) -> Eraser:
+        """Real deletion."""
+        return Eraser(self.database, self.proxy, self.gate)
+
+    @cached_property
+    def searcher(self) -> Searcher:
+        """Hybrid search."""
+        retrieval, score, index = self.config.retrieval, self.config.score, self.config.index
+        settings = SearchSettings(
+            lanes=retrieval.lanes,
+            fusion=retrieval.fusion,
+            candidates=retrieval.candidates,
+            speaker_boost=retrieval.speaker_boost,
+            bm25=BM25Settings(retrieval.k1, retrieval.b, retrieval.hops, retrieval.reach),
+            episodic=EpisodicWeights(score.alpha, score.beta, score.gamma, math.log(2) / score.half_life),
+            backend=index.backend,
+            faiss_factory=index.faiss_factory,
+        )
+        return Searcher(self.database, self.embedder, settings, self.device)
+
+    @cached_property
+    def worker(self) -> Worker:
+        """Runs background jobs."""
+        section = self.config.worker
+        return Worker(
+            self.database,
+            {EXTRACT: Extractor(self.database, self.indexer, self.tasks).run},
+            recall_kind=EXTRACT,
+            batch_size=section.batch_size,
+            max_attempts=section.max_attempts,
+            lease_seconds=section.lease,
+        )
+
+
+def surprise_gate(section: Gate) -> SurpriseGate:
+    """The gate of a configuration's [gate] section."""
+    keys = section.model_dump(exclude={"weights"})
+    return SurpriseGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())))
+
+
+def torch_device(name: str) -> torch.device:
+    """The device of a configuration: 'auto' is CUDA where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ConfigError(f"device {name!r} is not one that torch knows; write 'auto', 'cpu' or 'cuda'") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"device {name!r} is configured, but torch sees no CUDA device; write 'auto' or 'cpu'")
+    return device

@@ -1,0 +1,135 @@
+"""The surprise gate: decides which messages are encoded now and which are deferred.
+
+NSCMA section 3.2 writes when S > mu + lambda * sigma over the last N inputs; here that is the rule `paper` among several
+(`rules.py`). mu and sigma belong to a stream and a script, so that a Chinese turn in an English chat does not move the
+English threshold. Deciding is pure: the state goes in and comes out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from nscma_torch.buffer.observation import Observation
+from nscma_torch.buffer.rules import QUANTITIES, RULES, GateConfig, Verdict, quantities
+from nscma_torch.errors import ConfigError, InvalidInputError
+from nscma_torch.records import Decision
+
+_VERSION = 1
+_CLAUSES = {  # term of the score: what it says when it raises the score, and when it lowers it
+    "surprise": ("unexpected wording", "expected wording"),
+    "information": ("says more than usual", "says less than usual"),
+    "memory": ("new to memory", "little that memory lacks"),
+    "salience": ("cues of a fact", "small talk or a question"),
+    "code": ("", "mostly ids or codes"),
+    "repeat": ("", "already said in this stream"),
+}
+
+
+@dataclass(frozen=True)
+class GateState:
+    """The last N values of each quantity, per script, oldest first; what mu and sigma are taken over."""
+
+    series: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """A compact, exact form for storage."""
+        return json.dumps({"version": _VERSION, "series": self.series}, sort_keys=True, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> GateState:
+        """Inverse of `to_bytes`. Raises `InvalidInputError` for anything else."""
+        try:
+            fields = json.loads(stored)
+            version, scripts = fields["version"], fields["series"]
+            series = {
+                script: {name: tuple(float(value) for value in values[name]) for name in QUANTITIES}
+                for script, values in scripts.items()
+            }
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InvalidInputError(
+                f"not a stored gate state ({error!r}): pass what GateState.to_bytes returned"
+            ) from error
+        if version != _VERSION:
+            raise InvalidInputError(
+                f"gate state of version {version}, this is version {_VERSION}: replay the stream's log"
+            )
+        return cls(series)
+
+
+class SurpriseGate:
+    """Decides on observations, one after the other.
+
+    Args:
+        config: rule, window and weights.
+
+    Raises:
+        ConfigError: an unknown rule, or a value out of range.
+    """
+
+    def __init__(self, config: GateConfig | None = None) -> None:
+        self.config = config or GateConfig()
+        if self.config.rule not in RULES:
+            raise ConfigError(f"unknown gate rule {self.config.rule!r}: choose one of {', '.join(RULES)}")
+        if self.config.window < 1 or self.config.warmup < 1 or self.config.prior < 1:
+            raise ConfigError("gate: window, warmup and prior must be at least 1")
+        if self.config.low > self.config.high:
+            raise ConfigError("gate: low must be at most high")
+
+    def decide(self, observation: Observation, state: GateState) -> tuple[Decision, GateState]:
+        """Decide on one message.
+
+        Args:
+            observation: the message as the gate sees it.
+            state: after the messages of the stream before it; `GateState()` for a fresh stream.
+
+        Returns:
+            The decision and the state after it. The message counts in mu and sigma of later messages, not of itself.
+        """
+        series = state.series.get(observation.script, {name: () for name in QUANTITIES})
+        recent = {name: values[-self.config.window :] for name, values in series.items()}
+        verdict = RULES[self.config.rule](observation, recent, self.config)
+        write = verdict.score > verdict.threshold
+        decision = Decision(
+            write=write,
+            rule=self.config.rule,
+            score=verdict.score,
+            threshold=verdict.threshold,
+            reason=_reason(self.config.rule, verdict, write),
+            surprise=observation.mean,
+            information=observation.nats,
+            parts=dict(verdict.parts),
+        )
+        values = quantities(observation)
+        longer = {name: (*recent[name], values[name])[-self.config.window :] for name in QUANTITIES}
+        return decision, GateState({**state.series, observation.script: longer})
+
+    def replay(self, observations: Iterable[Observation], state: GateState | None = None) -> list[Decision]:
+        """Decide again on logged observations of one stream, in order, under this gate's rule."""
+        decisions = []
+        state = state or GateState()
+        for observation in observations:
+            decision, state = self.decide(observation, state)
+            decisions.append(decision)
+        return decisions
+
+
+def _reason(rule: str, verdict: Verdict, write: bool) -> str:
+    """One sentence for people: what was done and which terms weighed most."""
+    done = "written" if write else "deferred"
+    if rule == "everything":
+        return "written: the gate is off"
+    if rule == "composition":
+        sign = 1.0 if write else -1.0
+        agreeing = sorted(
+            (name for name, part in verdict.parts.items() if part * sign > 0.05), key=lambda n: -sign * verdict.parts[n]
+        )
+        clauses = [_CLAUSES[name][0 if write else 1] for name in agreeing[:2]]
+        why = " and ".join(clauses) if clauses else "nothing stands out"
+    elif verdict.threshold == -math.inf:
+        return f"written: only {verdict.parts['count']:.0f} earlier inputs to compare with"
+    else:
+        why = f"{rule} is {'above' if write else 'not above'} its threshold"
+    return f"{done}: {why} (score {verdict.score:.2f}, threshold {verdict.threshold:.2f})"

@@ -1,0 +1,100 @@
+"""What the gate sees of one message: a few numbers, storable as JSON, from which any rule can decide again later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torch import Tensor
+
+from nscma_torch.buffer.surprise import measure, memory_nats, repeats
+from nscma_torch.errors import InvalidInputError
+
+_SCRIPTS = (  # first and last code point
+    ("latin", 0x41, 0x24F),
+    ("latin", 0x1E00, 0x1EFF),
+    ("greek", 0x370, 0x3FF),
+    ("cyrillic", 0x400, 0x52F),
+    ("hebrew", 0x590, 0x5FF),
+    ("arabic", 0x600, 0x77F),
+    ("devanagari", 0x900, 0x97F),
+    ("thai", 0xE00, 0xE7F),
+    ("kana", 0x3040, 0x30FF),
+    ("cjk", 0x3400, 0x9FFF),
+    ("hangul", 0xAC00, 0xD7A3),
+    ("cjk", 0x20000, 0x323AF),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One message as the gate sees it."""
+
+    tokens: int  # bytes, with the end-of-message byte
+    mean: float  # surprise S, nats per token
+    nats: float  # clamped information
+    memory_nats: float  # what a compressor needs that has read the recent stream
+    code_share: float  # share of bytes in ids, hashes, base64 and the like, 0 to 1
+    salience: float  # cue lexicon, 0 to 1, 0.5 neutral
+    repeat: bool  # the stream already said this
+    script: str  # most frequent writing system
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready fields."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Observation:
+        """Inverse of `to_dict`. Raises `InvalidInputError` for missing, unknown or unusable fields."""
+        try:
+            return cls(**fields)
+        except TypeError as error:
+            raise InvalidInputError(f"not a gate observation ({error}): pass what to_dict returned") from error
+
+    def __post_init__(self) -> None:
+        numbers = (self.tokens, self.mean, self.nats, self.memory_nats, self.code_share, self.salience)
+        if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers) or self.tokens < 1:
+            raise InvalidInputError(f"a gate observation needs finite numbers and at least one token, got {self}")
+
+
+def script_of(text: str) -> str:
+    """The writing system with the most letters in `text`; "other" without letters. Kana makes a text Japanese: "kana"."""
+    counts: dict[str, int] = {}
+    for char in text:
+        if char.isalpha():
+            code = ord(char)
+            name = next((name for name, first, last in _SCRIPTS if first <= code <= last), "other")
+            counts[name] = counts.get(name, 0) + 1
+    if not counts:
+        return "other"
+    if "kana" in counts:
+        counts["kana"] += counts.pop("cjk", 0)
+    counts["cjk"] = 3 * counts.get("cjk", 0)  # a character says about as much as three letters
+    return max(counts, key=lambda name: (counts[name], name))
+
+
+def observe(text: str, nll: Tensor, history: str, salience: float) -> Observation:
+    """Observe a message.
+
+    Args:
+        text: the message.
+        nll: nats per byte, fp32 [bytes + 1], from `Proxy.score`.
+        history: the recent text of its stream, one message per line, oldest first; the last 32 KB count.
+        salience: 0 to 1, from a cue lexicon.
+
+    Raises:
+        InvalidInputError: `nll` does not fit the text.
+    """
+    surprise = measure(text, nll)
+    return Observation(
+        tokens=surprise.tokens,
+        mean=surprise.mean,
+        nats=surprise.nats,
+        memory_nats=memory_nats(text, history),
+        code_share=surprise.code_share,
+        salience=salience,
+        repeat=repeats(text, history),
+        script=script_of(text),
+    )

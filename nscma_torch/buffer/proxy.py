@@ -1,0 +1,179 @@
+"""The bundled proxy: how surprising is each byte of a message, given all that its stream said before.
+
+P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with bytes as tokens: h_{t-1} is the network's recurrent state plus
+the last 8 KB of the stream, in which repetition is looked up. A stream is read as one text in which every message ends
+with a line feed; its byte is scored too, because where a message ends is part of what it says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from nscma_torch.buffer.byte_context import ByteContext, byte_context
+from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
+from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
+
+END_OF_MESSAGE = b"\n"
+BLOCK = 4096  # bytes scored at once; a longer message is scored block by block, counted from its first byte
+
+_HEADER = struct.Struct("<16sI")  # fingerprint, bytes of history
+
+
+@dataclass(frozen=True)
+class StreamScore:
+    """Scores of consecutive messages of one stream."""
+
+    nll: list[Tensor]  # per message fp32 [bytes + 1] on the CPU, nats; the last entry is the end-of-message byte
+    state: bytes  # after the last message
+
+
+class RecurrentProxy:
+    """A byte-level linear-recurrent language model with exact state carry-over.
+
+    Messages are scored one after the other, so results do not depend on how they are grouped into calls. The state
+    holds the end of the stream's text in the clear: erasing a message includes dropping the states that saw it.
+
+    Args:
+        model: the network; its weights are copied and rounded to the bfloat16 in which they are stored.
+        device: where it runs.
+        dtype: of the matrix products; by default bfloat16 where the device multiplies it natively (CUDA, AMX), else
+            float32. Everything else is float32.
+    """
+
+    def __init__(self, model: ByteLM, device: str | torch.device = "cpu", dtype: torch.dtype | None = None) -> None:
+        self._config = model.config
+        self._weights = {
+            name: weight.detach().to("cpu", torch.bfloat16 if weight.ndim > 1 else torch.float32).contiguous().clone()
+            for name, weight in model.state_dict().items()
+        }
+        self._device = torch.device(device)
+        if dtype is None:
+            native = self._device.type == "cuda" or torch.cpu.get_capabilities().get("amx_bf16", False)
+            dtype = torch.bfloat16 if native else torch.float32
+        self._model = ByteLM(self._config).to(self._device).eval().requires_grad_(False)
+        self._model.load_state_dict(self._weights)
+        for weight in self._model.parameters():
+            if weight.ndim > 1:
+                weight.data = weight.data.to(dtype)
+        self._fingerprint = _fingerprint(self._config, self._weights)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over configuration and weights, 16 hex digits."""
+        return self._fingerprint
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[StreamScore]:
+        """Score consecutive messages of each stream, carrying its state.
+
+        Args:
+            streams: per stream its next messages, in order.
+            states: per stream the state after its last scored message; None for a fresh stream.
+
+        Returns:
+            One `StreamScore` per stream.
+
+        Raises:
+            EmptyTextError: a message is the empty string.
+            EncodingError: a message has no UTF-8 form (a lone surrogate).
+            StateMismatchError: a state comes from another proxy, or is damaged.
+        """
+        scores = []
+        for messages, state in zip(streams, states, strict=True):
+            nll = []
+            for message in messages:
+                values, state = self.score_bytes(_encode(message), state)
+                nll.append(values)
+            scores.append(StreamScore(nll, self._pack(*self._unpack(state))))
+        return scores
+
+    def score_bytes(self, text: bytes, state: bytes | None) -> tuple[Tensor, bytes]:
+        """Nats of each byte of `text`, fp32 [len(text)], and the state after it; memory does not grow with the text."""
+        hidden, history = self._unpack(state)
+        parts = []
+        with torch.inference_mode():
+            for at in range(0, len(text), BLOCK):
+                block = text[at : at + BLOCK]
+                seen = torch.frombuffer(bytearray(history + block), dtype=torch.uint8).to(self._device).long()
+                first = len(history) - 1
+                context = byte_context(seen[:-1], self._config.table_bits, self._config.reach, first)
+                logits, hidden = self._model(ByteContext(*(field[None] for field in context)), hidden)
+                log_p = torch.log_softmax(logits[0], -1)
+                parts.append(-log_p.gather(-1, seen[first + 1 :, None])[:, 0].cpu())
+                history = (history + block)[-self._config.reach :]
+        return torch.cat(parts) if parts else torch.empty(0), self._pack(hidden, history)
+
+    def save(self, path: Path) -> None:
+        """Write configuration and bfloat16 weights as one safetensors file."""
+        save_file(self._weights, path, metadata={"config": json.dumps(asdict(self._config))})
+
+    @classmethod
+    def load(
+        cls, path: str | Path | None = None, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
+    ) -> RecurrentProxy:
+        """Load weights written by `save`, or the bundled ones.
+
+        Raises:
+            ModelNotFoundError: there is no such file.
+            ModelError: the file is not one of this proxy.
+        """
+        if path is None:
+            with resources.as_file(resources.files("nscma_torch.buffer") / "weights" / "proxy.safetensors") as bundled:
+                return cls.load(bundled, device, dtype)
+        if not Path(path).is_file():
+            raise ModelNotFoundError(f"no proxy weights at {path}: train them with train/proxy_lm.py")
+        try:
+            with safe_open(path, framework="pt") as file:
+                config = ByteLMConfig(**json.loads(file.metadata()["config"]))
+                weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+            model = ByteLM(config)
+            model.load_state_dict(weights)
+        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise ModelError(f"{path} does not hold weights of this proxy: {error}") from error
+        return cls(model, device, dtype)
+
+    def _pack(self, hidden: Tensor, history: bytes) -> bytes:
+        numbers = hidden.cpu().numpy().astype("<f4").tobytes()
+        return _HEADER.pack(self._fingerprint.encode(), len(history)) + numbers + history
+
+    def _unpack(self, state: bytes | None) -> tuple[Tensor, bytes]:
+        """Hidden state [L, 1, D] and the bytes read so far, at least the end of an imagined message before."""
+        shape = (self._config.layers, 1, self._config.width)
+        if state is None:
+            return torch.zeros(shape, device=self._device), END_OF_MESSAGE
+        size = 4 * self._config.layers * self._config.width
+        if state[:16] != self._fingerprint.encode():
+            raise StateMismatchError(
+                f"the stream's state is not of proxy {self._fingerprint}: load the proxy that wrote it, or reset the state"
+            )
+        if len(state) < _HEADER.size + size + 1 or len(state) != _HEADER.size + size + _HEADER.unpack_from(state)[1]:
+            raise StateMismatchError("the stream's state is damaged: reset it by scoring the stream from its start")
+        numbers = torch.frombuffer(bytearray(state[_HEADER.size : _HEADER.size + size]), dtype=torch.float32)
+        return numbers.reshape(shape).to(self._device), state[_HEADER.size + size :]
+
+
+def _encode(message: str) -> bytes:
+    if not message:
+        raise EmptyTextError("an empty message has no surprise: skip it before scoring")
+    try:
+        return message.encode() + END_OF_MESSAGE
+    except UnicodeEncodeError as error:
+        raise EncodingError(f"the message is not valid Unicode text ({error}): decode it as UTF-8 first") from error
+
+
+def _fingerprint(config: ByteLMConfig, weights: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256(json.dumps(asdict(config), sort_keys=True).encode())
+    for name in sorted(weights):
+        digest.update(name.encode())
+        digest.update(weights[name].view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]

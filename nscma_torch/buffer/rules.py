@@ -1,0 +1,157 @@
+"""Rules that turn an observation into a score and a threshold, by name.
+
+A rule is a pure function of the observation, the statistics of earlier inputs of the same stream and script, and the
+configuration. `paper` is the gate of the NSCMA paper; `composition`, the default, adds up small named terms, because the paper's
+mean surprise alone hardly tells which messages are needed later.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nscma_torch.buffer.observation import Observation
+
+QUANTITIES = ("surprise", "information", "memory")  # what statistics are kept of
+
+# Mean and standard deviation of each quantity before a stream has shown its own: (nats/token, ln nats, ln nats).
+# English chat; Chinese bytes are new to the bundled proxy, and a character says more than a letter.
+PRIORS: Mapping[str, tuple[tuple[float, float], ...]] = {
+    "latin": ((1.40, 0.25), (5.05, 0.60), (5.55, 0.60)),
+    "cjk": ((3.40, 0.60), (5.00, 0.70), (5.60, 0.70)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GateWeights:
+    """Weights of the terms of `composition`, in score units per standard deviation or as noted."""
+
+    surprise: float = 0.2  # mean surprise, the paper's S
+    information: float = 0.2  # ln of the clamped information
+    memory: float = 0.6  # ln of the information that memory does not hold
+    salience: float = 1.0  # per unit of log-odds of the cue lexicon
+    code: float = 2.5  # subtracted, times the share of ids, hashes, base64
+    repeat: float = 10.0  # subtracted from what the stream already said
+
+
+@dataclass(frozen=True, slots=True)
+class GateConfig:
+    """How the gate decides; every field is a key of the configuration."""
+
+    rule: str = "composition"  # a name in RULES
+    lam: float = 0.0  # lambda of S > mu + lambda * sigma; for `paper`, `information`, `memory`
+    window: int = 64  # N, inputs of one stream and script that mu and sigma look back on
+    warmup: int = 8  # inputs that `paper` and its kin write before they judge
+    prior: int = 32  # inputs that the prior of `composition` weighs against the stream's own
+    threshold: float = -0.25  # of `composition`, in score units
+    salience_threshold: float = 0.5  # of `salience`
+    low: float = -1.0  # least standard deviations that a term counts: short is no proof of empty
+    high: float = 2.5  # most standard deviations that a term counts: entropy alone does not win
+    weights: GateWeights = field(default_factory=GateWeights)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Mean and standard deviation of one quantity over the last inputs of a stream and script."""
+
+    count: int
+    mean: float
+    sd: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], prior: tuple[float, float], weight: int) -> Statistics:
+        """Of `values` and a prior (mean, sd) that counts as `weight` inputs; without weight, of the values alone."""
+        total = weight + len(values)
+        if total == 0:
+            return cls(0, *prior)
+        mean = (weight * prior[0] + sum(values)) / total
+        spread = weight * (prior[1] ** 2 + (prior[0] - mean) ** 2) + sum((value - mean) ** 2 for value in values)
+        return cls(len(values), mean, math.sqrt(spread / total))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a rule says of one observation."""
+
+    score: float
+    threshold: float
+    parts: Mapping[str, float]
+
+
+History = Mapping[str, Sequence[float]]  # per quantity, its last values, oldest first
+Rule = Callable[[Observation, History, GateConfig], Verdict]
+
+
+def quantities(observation: Observation) -> dict[str, float]:
+    """The values that statistics are kept of."""
+    return {
+        "surprise": observation.mean,
+        "information": math.log(max(observation.nats, 1.0)),
+        "memory": math.log(max(observation.memory_nats, 1.0)),
+    }
+
+
+def _prior(observation: Observation, name: str) -> tuple[float, float]:
+    return PRIORS.get(observation.script, PRIORS["latin"])[QUANTITIES.index(name)]
+
+
+def _above_usual(name: str) -> Rule:
+    """The rule x > mu + lambda * sigma for one quantity."""
+
+    def rule(observation: Observation, history: History, config: GateConfig) -> Verdict:
+        value = quantities(observation)[name]
+        seen = Statistics.of(history[name], _prior(observation, name), 0)
+        if seen.count < config.warmup:
+            return Verdict(value, -math.inf, {"count": float(seen.count)})
+        parts = {"mu": seen.mean, "sigma": seen.sd, "count": float(seen.count)}
+        return Verdict(value, seen.mean + config.lam * seen.sd, parts)
+
+    return rule
+
+
+def composition(observation: Observation, history: History, config: GateConfig) -> Verdict:
+    """Sum of named terms: surprise, information, news to memory, salience; less code and repetition.
+
+    The first three are standard deviations from the stream's usual, held between `low` and `high`. What speaks for
+    writing counts only for the share of the message that is not code.
+    """
+    weights, values = config.weights, quantities(observation)
+    parts = {}
+    for name, weight in (
+        ("surprise", weights.surprise),
+        ("information", weights.information),
+        ("memory", weights.memory),
+    ):
+        usual = Statistics.of(history[name], _prior(observation, name), config.prior)
+        deviation = (values[name] - usual.mean) / max(usual.sd, 1e-6)
+        deviation = min(max(deviation, config.low), config.high)
+        parts[name] = weight * deviation
+    odds = min(max(observation.salience, 1e-6), 1 - 1e-6)
+    parts["salience"] = weights.salience * math.log(odds / (1 - odds))
+    if observation.code_share:
+        parts = {name: part * (1.0 - observation.code_share) if part > 0 else part for name, part in parts.items()}
+        parts["code"] = -weights.code * observation.code_share
+    if observation.repeat:
+        parts["repeat"] = -weights.repeat
+    return Verdict(sum(parts.values()), config.threshold, parts)
+
+
+def salience(observation: Observation, _history: History, config: GateConfig) -> Verdict:
+    """The cue lexicon alone."""
+    return Verdict(observation.salience, config.salience_threshold, {"salience": observation.salience})
+
+
+def everything(_observation: Observation, _history: History, _config: GateConfig) -> Verdict:
+    """Write every message: the gate switched off."""
+    return Verdict(0.0, -math.inf, {})
+
+
+RULES: Mapping[str, Rule] = {
+    "composition": composition,
+    "paper": _above_usual("surprise"),
+    "information": _above_usual("information"),
+    "memory": _above_usual("memory"),
+    "salience": salience,
+    "everything": everything,
+}

@@ -1,0 +1,112 @@
+"""How much a message says: its surprise, its information, and how much of that memory does not hold already.
+
+NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; tokens are bytes here. The mean hides how
+much is said, so the gate also reads the sum, and what a general compressor still needs when it knows the stream.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nscma_torch.errors import InvalidInputError
+
+NAT = math.log(2)  # nats of a bit
+WINDOW = 1 << 15  # bytes of history that zlib can refer to
+
+_RUN = re.compile(rb"[!-~]+")  # ASCII without spaces
+_CODE_RUN = 8  # shortest run with digits and letters mixed that counts as code
+_LONG_RUN = 24  # shortest run of any ASCII that counts as code
+
+
+@dataclass(frozen=True, slots=True)
+class Surprise:
+    """Surprise of one message."""
+
+    tokens: int  # L, bytes with the end-of-message byte
+    mean: float  # S, nats per token, as in the paper
+    nats: float  # information: sum over the tokens after clamping
+    code_share: float  # share of the bytes that stand in runs like ids, hashes, base64, paths
+
+
+def is_code(run: bytes) -> bool:
+    """Whether an unbroken run of ASCII looks like an id, a hash, base64, a path or markup rather than a word."""
+    if len(run) >= _LONG_RUN:
+        return True
+    symbols = sum(not chr(byte).isalnum() for byte in run)
+    if len(run) >= 4 and symbols * 5 >= len(run) * 2:
+        return len(set(run)) > 2
+    return len(run) >= _CODE_RUN and any(48 <= b <= 57 for b in run) and any(b > 64 for b in run)
+
+
+def measure(
+    text: str, nll: Tensor, *, byte_clamp: float = 6.0, run_clamp: float = 30.0, code_clamp: float = 8.0
+) -> Surprise:
+    """Surprise of a message from its per-byte nats.
+
+    A random id is maximally surprising and says next to nothing, so the information is clamped three times: per byte,
+    per unbroken ASCII run, and harder per run that looks like code. The mean is never clamped: it is the paper's S.
+
+    Args:
+        text: the message.
+        nll: nats of each byte of its UTF-8 form and of the end-of-message byte, fp32 [bytes + 1], from `Proxy.score`.
+        byte_clamp: most nats that one byte can contribute.
+        run_clamp: most nats that one run of ASCII without spaces can contribute.
+        code_clamp: the same for a run that looks like code.
+
+    Raises:
+        InvalidInputError: `nll` is not one value per byte and one more, or is not finite.
+    """
+    raw = text.encode()
+    if nll.shape != (len(raw) + 1,):
+        raise InvalidInputError(
+            f"nll has shape {tuple(nll.shape)} for {len(raw)} bytes: pass one value per byte and one for the end"
+        )
+    if not bool(torch.isfinite(nll).all()):
+        raise InvalidInputError("nll holds NaN or infinity: the proxy's weights or state are damaged")
+    before = torch.cat([nll.new_zeros(1), nll.double().clamp(max=byte_clamp)]).cumsum(0).tolist()
+    total, code = before[-1], 0
+    for run in _RUN.finditer(raw):
+        start, end = run.span()
+        most = run_clamp
+        if is_code(run.group()):
+            code, most = code + end - start, code_clamp
+        total -= max(before[end] - before[start] - most, 0.0)
+    return Surprise(len(raw) + 1, float(nll.double().mean()), total, code / max(len(raw), 1))
+
+
+def memory_nats(text: str, history: str) -> float:
+    """Nats that DEFLATE needs for `text` once it has read `history` (its last 32 KB): surprise relative to memory."""
+    return _deflated(text, history) * 8 * NAT
+
+
+def repeats(text: str, history: str) -> bool:
+    """Whether the stream already said this: the whole message verbatim, or nearly all of a longer one.
+
+    Verbatim compares whole lines of `history` up to case and spacing. Nearly means that knowing the history saves at
+    least three quarters of the DEFLATE size, for messages of at least 40 bytes.
+    """
+    plain, history = _plain(text), history[-WINDOW:]
+    if any(_plain(line) == plain for line in history.split("\n")) or ("\n" in text and plain in _plain(history)):
+        return True
+    return len(text.encode()) >= 40 and 4 * _deflated(text, history) <= _deflated(text, "")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _deflated(text: str, history: str) -> int:
+    """Bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
+    known = history.encode()[-WINDOW:]
+    packer = (
+        zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, known)
+        if known
+        else zlib.compressobj(9, zlib.DEFLATED, -15)
+    )
+    return len(packer.compress(text.encode())) + len(packer.flush())

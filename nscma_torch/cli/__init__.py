@@ -1,0 +1,28 @@
+"""The command line: `nscma`."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from nscma_torch.cli import keeping, reading, showing, writing
+from nscma_torch.cli.options import app
+from nscma_torch.cli.output import fail
+from nscma_torch.errors import NscmaError
+
+__all__ = ["app", "keeping", "main", "reading", "showing", "writing"]
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 done, 1 the one clear error on stderr, 2 wrong usage, 130 interrupted."""
+    try:
+        app()
+    except NscmaError as error:
+        fail(error)
+        sys.exit(1)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        sys.stderr.close()
+        sys.exit(0)
+    except typer.Abort:
+        sys.exit(130)

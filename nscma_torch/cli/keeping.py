@@ -1,0 +1,153 @@
+"""Commands that keep a store: export, import, reembed, replay, retry, demo."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import at, opened, plain, print_json, progress, say, verdict
+from nscma_torch.cli.writing import flush
+from nscma_torch.config import load_config
+from nscma_torch.demo.show import run_demo
+from nscma_torch.errors import StoreAccessError
+
+
+@o.app.command()
+def export(
+    target: Annotated[str, typer.Argument(metavar="FILE", help="Where to write JSON lines; - for stdout.")] = "-",
+    *,
+    user: Annotated[str | None, typer.Option("--user", help="One user; without it, the whole store.")] = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Write the store, or one user, as JSON lines."""
+    lines = 0
+    with opened(store, config) as memory, progress("exporting") as advance:
+        if target == "-":
+            for line in memory.export(user_id=user):
+                sys.stdout.write(line + "\n")
+            return
+        part = Path(f"{target}.part")
+        try:
+            with part.open("w", encoding="utf-8") as out:
+                for lines, line in enumerate(memory.export(user_id=user), start=1):
+                    out.write(line + "\n")
+                    advance(lines)
+            part.replace(target)
+        except OSError as error:
+            raise StoreAccessError(f"cannot write {target}: {error.strerror}") from error
+    if json:
+        print_json({"file": target, "lines": lines})
+    else:
+        say(f"exported {lines} lines to {plain(target)}")
+
+
+@o.app.command(name="import")
+def import_(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - for stdin.")],
+    *,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Read an export into this store: all of it, or nothing."""
+    with opened(store, config, must_exist=False) as memory, progress("importing") as advance:
+        if file == "-":
+            rows = memory.import_(sys.stdin, progress=advance)
+        else:
+            try:
+                with Path(file).open(encoding="utf-8") as lines:
+                    rows = memory.import_(lines, progress=advance)
+            except OSError as error:
+                raise StoreAccessError(f"cannot read {file}: {error.strerror}") from error
+    if json:
+        print_json({"file": file, "rows": rows})
+    else:
+        say(f"imported {rows} rows into {store}")
+
+
+@o.app.command()
+def reembed(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
+    """Replace all vectors by those of the configured embedder."""
+    with opened(store, config) as memory:
+        with progress("embedding") as advance:
+            count = memory.reembed(progress=advance)
+        fingerprint = memory.parts.new_embedder.fingerprint
+    if json:
+        print_json({"vectors": count, "embedder": fingerprint})
+    else:
+        say(f"replaced {count} vectors; the store is now bound to {plain(fingerprint)}")
+
+
+@o.app.command()
+def replay(
+    *,
+    gate: Annotated[Path, typer.Option("--gate", help="TOML file whose [gate] section holds the rules to try.")],
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Replace the decisions; without it nothing is changed.")
+    ] = False,
+    now: o.Now = None,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    run: o.Run = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Decide the log again under other gate rules, and show what would change."""
+    rules = load_config(gate).gate.model_dump()
+    with opened(store, config) as memory:
+        decided, changed = memory.replay(
+            user_id=user, agent_id=agent, run_id=run, gate=rules, dry_run=not apply, now=at(now)
+        )
+        if apply:
+            flush(memory)
+    if json:
+        entries = [
+            {
+                "id": item.episode.id,
+                "text": item.episode.text,
+                "write": item.decision.write,
+                "reason": item.decision.reason,
+            }
+            for item in changed
+        ]
+        print_json({"decided": decided, "applied": apply, "changed": entries})
+        return
+    for item in changed:
+        say(f"{verdict(item.episode.decision)} → {verdict(item.decision)}  {plain(item.episode.text[:120])}")
+        say(f"       [dim]{plain(item.decision.reason)}[/]")
+    done = "changed" if apply else "would change (--apply changes them)"
+    say(f"{len(changed)} of {decided} decisions {done}")
+
+
+@o.app.command()
+def retry(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
+    """Run failed background jobs again."""
+    with opened(store, config) as memory:
+        queued = memory.retry_failed()
+        flush(memory)
+        failed = memory.stats().jobs_failed
+    if json:
+        print_json({"retried": queued, "failed": failed})
+    else:
+        say(f"retried {queued} jobs, {failed} failed again")
+
+
+@o.app.command()
+def demo(
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Keep the demo's store in this new file.", metavar="FILE")
+    ] = None,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Remember an eight-month conversation, show what the gate made of it, and answer 20 questions."""
+    result = run_demo(store, config, quiet=json)
+    if json:
+        print_json(result)

@@ -1,0 +1,170 @@
+"""What the commands print: text for people through rich, or JSON; progress on stderr for what takes time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Added, Answer, Decision, Episode, Hit
+from nscma_torch.text.timestamps import parse_timestamp
+
+console = Console(highlight=False, soft_wrap=True)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def fail(error: Exception) -> None:
+    """Print the one clear error."""
+    errors.print(f"[bold red]error:[/] {_escaped(str(error))}")
+
+
+def say(text: str) -> None:
+    """A line for people; rich markup is honoured."""
+    console.print(text)
+
+
+def plain(text: str) -> str:
+    """Stored text made safe to print: markup is shown, control characters are not sent to the terminal."""
+    return _escaped("".join(c if c.isprintable() or c == "\n" else "�" for c in text))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout; records become objects, times ISO 8601."""
+    sys.stdout.write(json.dumps(jsonable(value), ensure_ascii=False, indent=2) + "\n")
+
+
+def jsonable(value: Any) -> Any:
+    """Records and times as what JSON can say."""
+    match value:
+        case Hit():
+            return hit_object(value)
+        case Answer():
+            return answer_object(value)
+        case Episode():
+            return episode_object(value)
+        case datetime():
+            return value.isoformat()
+        case Path():
+            return str(value)
+        case Mapping():
+            return {str(key): jsonable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [jsonable(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return value
+
+
+def hit_object(hit: Hit) -> dict[str, Any]:
+    """A hit, flat: `id` is what get, history and erase take."""
+    unit = hit.unit
+    return {
+        "id": hit.id,
+        "text": unit.text,
+        "occurred_at": unit.occurred_at.isoformat(),
+        "score": hit.score,
+        "role": unit.role,
+        "name": unit.name,
+        "session": unit.session,
+        "source": unit.source,
+        "kind": unit.kind,
+        "unit_id": unit.id,
+        "metadata": jsonable(unit.metadata),
+        **({"parts": dict(hit.parts)} if hit.parts else {}),
+    }
+
+
+def answer_object(answer: Answer) -> dict[str, Any]:
+    """An answer with its evidence."""
+    evidence = [
+        {**hit_object(item.hit), "text": item.text, "start": item.start, "end": item.end, "score": item.score}
+        for item in answer.evidence
+    ]
+    return {
+        "answer": answer.text,
+        "abstained": answer.abstained,
+        "confidence": answer.confidence,
+        "evidence": evidence,
+        "trace": list(answer.trace),
+        "usage": jsonable(answer.usage),
+    }
+
+
+def episode_object(episode: Episode) -> dict[str, Any]:
+    """A message with the gate's decision, `write` and `reason` at the top."""
+    fields = {field.name: jsonable(getattr(episode, field.name)) for field in dataclasses.fields(episode)}
+    decision = episode.decision
+    fields["write"] = None if decision is None else decision.write
+    fields["reason"] = None if decision is None else decision.reason
+    return fields
+
+
+def verdict(decision: Decision | None) -> str:
+    """'write' or 'defer', coloured."""
+    if decision is None:
+        return "[dim]-[/]"
+    return "[green]write[/]" if decision.write else "[yellow]defer[/]"
+
+
+def added_object(results: list[Added]) -> dict[str, Any]:
+    """Counts of an add, and each message's id with its decision."""
+    return {**added_counts(results), "results": jsonable(results)}
+
+
+def added_counts(results: list[Added]) -> dict[str, int]:
+    """How many were added, written, deferred, and known already."""
+    new = [item for item in results if item.event == "ADD"]
+    written = sum(item.decision is not None and item.decision.write for item in new)
+    return {
+        "added": len(new),
+        "written": written,
+        "deferred": len(new) - written,
+        "known": len(results) - len(new),
+    }
+
+
+def at(now: str | None) -> datetime | None:
+    """The time of a `--now` or `--as-of` option."""
+    return None if now is None else parse_timestamp(now)
+
+
+class Advance(Protocol):
+    """Moves a progress bar."""
+
+    def __call__(self, completed: int, total: int | None = None) -> None: ...
+
+
+@contextmanager
+def progress(title: str, total: int | None = None) -> Iterator[Advance]:
+    """A progress bar on stderr, gone when done; nothing where stderr is no terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+
+        def advance(completed: int, total: int | None = None) -> None:
+            bar.update(task, completed=completed, total=total)
+
+        yield advance
+
+
+@contextmanager
+def opened(store: Path, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
+    """The memory, closed at the end. A store that is only read must be there already."""
+    if must_exist and not store.exists():
+        raise typer.BadParameter(f"there is no store at {store}; `nscma add FILE` makes one", param_hint="--store")
+    with Memory(store, config=config) as memory:
+        yield memory

@@ -1,0 +1,164 @@
+"""Commands that change memory: add, update, delete, restore, erase."""
+
+from __future__ import annotations
+
+import sys
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import (
+    added_counts,
+    added_object,
+    at,
+    opened,
+    plain,
+    print_json,
+    progress,
+    say,
+    verdict,
+)
+from nscma_torch.memory import Memory
+from nscma_torch.records import Added, Message
+from nscma_torch.text.readers import read_messages
+
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message, as search, ask and log print it.")]
+
+
+@o.app.command()
+def add(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE…", help="Message files (.json, .jsonl), documents (.md, .txt), or -")
+    ],
+    *,
+    text: Annotated[bool, typer.Option("--text", help="Take the arguments as messages, not as files.")] = False,
+    role: Annotated[str, typer.Option("--role", help="Who says it, with --text.")] = "user",
+    name: Annotated[str | None, typer.Option("--name", help="The speaker's name, with --text.")] = None,
+    timestamp: Annotated[str | None, typer.Option("--timestamp", help="When it was said, with --text.")] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="json, jsonl, markdown or text, where the name does not tell.")
+    ] = None,
+    infer: Annotated[bool, typer.Option(help="Extract facts from what passes the gate.")] = True,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    run: o.Run = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Remember messages or documents. The same file twice is a no-op, so an interrupted add can simply be run again."""
+    with opened(store, config, must_exist=False) as memory:
+        if text:
+            said = at(timestamp)
+            messages = [Message(role, content, said, name) for content in files]
+        limit = memory.config.limits.max_message_bytes
+        stream = (
+            iter(messages)
+            if text
+            else chain.from_iterable(read_messages(_source(f), format=format, max_message_bytes=limit) for f in files)
+        )
+        results: list[Added] = []
+        with progress("remembering") as advance:
+            for added in memory.add_many(stream, user_id=user, agent_id=agent, run_id=run, infer=infer):
+                results.append(added)
+                advance(len(results))
+        flush(memory)
+    if json:
+        print_json(added_object(results))
+        return
+    counts = added_counts(results)
+    known = f", {counts['known']} known already" if counts["known"] else ""
+    decided = f"{counts['written']} written, {counts['deferred']} deferred"
+    say(f"added {counts['added']} messages to {store}: {decided}{known}")
+    if len(results) == 1 and results[0].decision is not None:
+        say(f"{results[0].id}  {verdict(results[0].decision)}  {plain(results[0].decision.reason)}")
+
+
+def _source(name: str) -> Path | BinaryIO:
+    return sys.stdin.buffer if name == "-" else Path(name)
+
+
+def flush(memory: Memory) -> None:
+    """Have the background work done, and say on stderr what failed."""
+    with progress("extracting") as advance:
+        memory.flush(progress=advance)
+    stats = memory.stats()
+    for failure in stats.failures:
+        typer.echo(f"warning: {stats.jobs_failed} jobs failed and can be retried: {failure}", err=True)
+
+
+@o.app.command()
+def update(
+    memory_id: MemoryId,
+    text: Annotated[str, typer.Argument(help="The new text.")],
+    user: o.User = o.USER,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Replace a message's text; the old one stays in its history."""
+    with opened(store, config) as memory:
+        episode = memory.update(memory_id, text, user_id=user)
+        flush(memory)
+    if json:
+        print_json(episode)
+    else:
+        say(f"updated {episode.id}")
+
+
+@o.app.command()
+def delete(
+    memory_id: MemoryId, user: o.User = o.USER, store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False
+) -> None:
+    """Hide a message from every read; `nscma restore` brings it back."""
+    with opened(store, config) as memory:
+        changed = memory.delete(memory_id, user_id=user)
+    _report_change(memory_id, "deleted", changed, json)
+
+
+@o.app.command()
+def restore(
+    memory_id: MemoryId, user: o.User = o.USER, store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False
+) -> None:
+    """Bring a deleted message back."""
+    with opened(store, config) as memory:
+        changed = memory.restore(memory_id, user_id=user)
+    _report_change(memory_id, "restored", changed, json)
+
+
+def _report_change(memory_id: str, done: str, changed: bool, json: bool) -> None:
+    if json:
+        print_json({"id": memory_id, "event": done, "changed": changed})
+    else:
+        say(f"{done} {memory_id}" if changed else f"{memory_id} was {done} already")
+
+
+@o.app.command()
+def erase(
+    memory_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="One message; without it, the whole user.")
+    ] = None,
+    *,
+    user: o.User = o.USER,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
+    what = f"everything of user {user!r}" if memory_id is None else f"message {memory_id} of user {user!r}"
+    if not yes:
+        typer.confirm(f"Erase {what} from {store}? There is no way back", abort=True, err=True)
+    with opened(store, config) as memory:
+        receipt = memory.erase(user_id=user, memory_id=memory_id)
+    if json:
+        print_json(receipt)
+        return
+    say(f"erased {what}: {receipt.rows.get('episodes', 0)} messages, {sum(receipt.rows.values())} rows")
+    if receipt.rebuilt:
+        say(f"recomputed without it: state of {len(receipt.rebuilt)} stream")
+    verdict = "none found" if receipt.found == 0 else f"[bold red]{receipt.found} fragments still found[/]"
+    say(f"searched for its bytes: {verdict} in {', '.join(receipt.checked)}")

@@ -1,0 +1,242 @@
+"""Configuration: pydantic models read from TOML, a sentence and a unit with each key.
+
+`configs/default.toml` holds every key with its default; a test keeps it equal to these models. An unknown key is an
+error that names the nearest known one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nscma_torch.errors import ConfigError
+
+
+class Section(BaseModel):
+    """Base of all sections: frozen, and closed against unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Store(Section):
+    """The database file."""
+
+    busy_timeout: float = Field(30.0, gt=0, description="Seconds to wait for another process's write.")
+    max_pages: int = Field(0, ge=0, description="Largest size of the file in pages of 4096 bytes; 0 for no limit.")
+
+
+class Limits(Section):
+    """What is refused, and how much is written at once."""
+
+    max_message_bytes: int = Field(1_048_576, gt=0, description="Largest message in bytes of UTF-8.")
+    max_clock_skew: float = Field(300.0, ge=0, description="Seconds that a timestamp may lie in the future.")
+    max_batch: int = Field(64, gt=0, description="Messages that add_many writes in one transaction.")
+
+
+class Embedder(Section):
+    """The embedding model."""
+
+    model: str = Field(
+        "all-MiniLM-L6-v2",
+        description="'all-MiniLM-L6-v2' (bundled), 'hash' (no weights), or a sentence-transformers name or folder.",
+    )
+    batch_size: int = Field(32, gt=0, description="Texts in one forward pass.")
+    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Precision of the forward pass.")
+    deferred: bool = Field(True, description="Whether messages that the gate defers are embedded too.")
+
+
+class Chunker(Section):
+    """How a long message becomes units."""
+
+    strategy: Literal["sentence", "fixed"] = Field("sentence", description="Where a chunk may end.")
+    max_tokens: int = Field(0, ge=0, description="Longest chunk in tokens; 0 for the embedder's own limit.")
+    overlap_sentences: int = Field(0, ge=0, description="Sentences repeated at the start of the next chunk.")
+
+
+class Proxy(Section):
+    """The language model whose surprise the gate weighs."""
+
+    model: str = Field("bundled", description="'bundled', or the path of weights made by train/proxy_lm.py.")
+
+
+class GateWeights(Section):
+    """Weights of the terms of the gate's `composition` rule."""
+
+    surprise: float = Field(0.3, description="Score per standard deviation of S, the mean surprise of the paper.")
+    information: float = Field(0.2, description="Score per standard deviation of ln of the information in nats.")
+    memory: float = Field(0.6, description="Score per standard deviation of ln of the nats that memory lacks.")
+    salience: float = Field(1.0, description="Score per unit of log-odds of the cue lexicon.")
+    code: float = Field(2.0, ge=0, description="Taken off, times the share of ids, hashes and base64.")
+    repeat: float = Field(10.0, ge=0, description="Taken off what was already said.")
+
+
+class Gate(Section):
+    """Which messages are worth language-model work now; what is deferred stays searchable."""
+
+    rule: Literal["composition", "paper", "information", "memory", "salience", "everything"] = Field(
+        "composition", description="'paper' is S > mu + lambda*sigma; 'everything' switches the gate off."
+    )
+    lam: float = Field(0.0, description="lambda of 'paper', 'information' and 'memory', in standard deviations.")
+    window: int = Field(64, gt=0, description="N: inputs of one stream and script that mu and sigma look back on.")
+    warmup: int = Field(8, gt=0, description="Inputs that the prior weighs, or that are written before judging.")
+    threshold: float = Field(0.0, description="Score above which 'composition' writes.")
+    salience_threshold: float = Field(0.5, description="Salience above which 'salience' writes, in [0, 1].")
+    low: float = Field(-1.0, description="Least standard deviations that a term counts.")
+    high: float = Field(2.5, description="Most standard deviations that a term counts.")
+    weights: GateWeights = GateWeights()
+
+
+class Index(Section):
+    """The vector index."""
+
+    backend: Literal["torch", "faiss"] = Field("torch", description="Exact tensors on the device, or faiss candidates.")
+    faiss_factory: str = Field("Flat", description="faiss index factory string; the metric is the inner product.")
+
+
+class Score(Section):
+    """Episodic score (NSCMA section 3.4.1): alpha*sim + beta*exp(-lambda*(now - t)) + gamma*importance."""
+
+    alpha: float = Field(1.0, ge=0, description="Weight of the cosine similarity.")
+    beta: float = Field(0.0, ge=0, description="Weight of the recency.")
+    gamma: float = Field(0.0, ge=0, description="Weight of the importance, which is in [0, 1].")
+    half_life: float = Field(30.0, gt=0, description="Days after which recency is one half; lambda = ln 2 / half_life.")
+
+
+class Retrieval(Section):
+    """Lanes and their fusion."""
+
+    lanes: tuple[Literal["lexical", "vector"], ...] = Field(
+        ("lexical", "vector"), min_length=1, description="Which lanes a search runs."
+    )
+    fusion: Literal["relative", "rrf"] = Field(
+        "relative", description="Mean of scores relative to each lane's best, or reciprocal rank fusion with c = 60."
+    )
+    candidates: int = Field(256, gt=0, description="Units that the vector lane proposes.")
+    speaker_boost: float = Field(0.5, ge=0, description="Added to a factor of 1 for units of those the question names.")
+    k1: float = Field(1.2, gt=0, description="BM25: saturation of the term frequency.")
+    b: float = Field(0.75, ge=0, le=1, description="BM25: how much length counts.")
+    hops: tuple[float, ...] = Field((0.5, 0.3, 0.15), description="BM25: weight of a term 1, 2, … turns away.")
+    reach: float = Field(40.0, gt=0, description="BM25: terms above which a unit lends less to its neighbours.")
+
+
+class Answer(Section):
+    """The embedded answerer."""
+
+    support_needed: float = Field(0.75, description="Support, in [-1, 2], below which it says that it does not know.")
+    passages: int = Field(3, gt=0, description="Passages that an answer shows.")
+    words: int = Field(60, gt=0, description="Longest passage in words; a shorter message is shown whole.")
+
+
+class Worker(Section):
+    """Background jobs."""
+
+    batch_size: int = Field(32, gt=0, description="Jobs worked on at once.")
+    max_attempts: int = Field(3, gt=0, description="Failures after which a job is left as failed.")
+    lease: float = Field(120.0, gt=0, description="Seconds a batch may take before another worker may step in.")
+
+
+class Config(Section):
+    """A whole configuration."""
+
+    device: str = Field("auto", description="'auto' (CUDA where there is one), 'cpu', 'cuda', 'cuda:1', …")
+    store: Store = Store()
+    limits: Limits = Limits()
+    embedder: Embedder = Embedder()
+    chunker: Chunker = Chunker()
+    proxy: Proxy = Proxy()
+    gate: Gate = Gate()
+    index: Index = Index()
+    score: Score = Score()
+    retrieval: Retrieval = Retrieval()
+    answer: Answer = Answer()
+    worker: Worker = Worker()
+
+
+SectionT = TypeVar("SectionT", bound=Section)
+
+
+def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
+    """Configuration from a TOML file, from a mapping of its sections, or the defaults.
+
+    Raises `ConfigError` for a file that is missing or does not parse, an unknown key, or a bad value.
+    """
+    if source is None:
+        return Config()
+    if isinstance(source, Mapping):
+        return _validated(Config, source, "the configuration")
+    path = Path(source)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        return _validated(Config, tomllib.loads(text), str(path))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+
+
+def override(section: SectionT, values: Mapping[str, Any]) -> SectionT:
+    """The section with some keys changed, checked as if it had been read from a file."""
+    return _validated(type(section), {**section.model_dump(), **values}, "the override")
+
+
+def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> SectionT:
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_explained(model, error)}") from error
+
+
+def _explained(model: type[Section], error: ValidationError) -> str:
+    """The first problem in words, with the nearest known key for an unknown one."""
+    problem = error.errors()[0]
+    *parents, key = (str(part) for part in problem["loc"])
+    name = ".".join([*parents, key])
+    if problem["type"] != "extra_forbidden":
+        return f"{name}: {problem['msg']}, got {problem['input']!r}"
+    known = _keys_at(model, parents)
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+    return f"unknown key {name!r}; did you mean {'.'.join([*parents, *close])!r}?"
+
+
+def _keys_at(model: type[Section], parents: list[str]) -> list[str]:
+    for parent in parents:
+        inner = model.model_fields[parent].annotation
+        assert isinstance(inner, type) and issubclass(inner, Section)
+        model = inner
+    return list(model.model_fields)
+
+
+def default_toml() -> str:
+    """`configs/default.toml`: every key with its default, under its description."""
+    head = "# Every key with its default. Copy what you change into a file of your own: nscma … --config FILE\n\n"
+    return head + "\n".join(_section_lines(Config(), ""))
+
+
+def _section_lines(section: Section, name: str) -> list[str]:
+    """Lines of a section: its keys first, then the sections inside it."""
+    fields = type(section).model_fields
+    inner = {key for key in fields if isinstance(getattr(section, key), Section)}
+    lines = [f"# {(type(section).__doc__ or '').strip()}", f"[{name}]"] if name else []
+    for key, field in fields.items():
+        if key not in inner:
+            lines += [f"# {field.description}", f"{key} = {_toml(getattr(section, key))}"]
+    lines.append("")
+    for key in fields:
+        if key in inner:
+            lines += _section_lines(getattr(section, key), f"{name}.{key}" if name else key)
+    return lines
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)

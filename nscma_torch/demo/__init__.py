@@ -1,0 +1,1 @@
+"""A conversation of eight months and questions about it, written by hand, and the program that runs them."""

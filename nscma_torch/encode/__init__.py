@@ -1,0 +1,1 @@
+"""From messages to stored units: weigh, chunk, embed, index, extract; also edit, erase, replay and embed anew."""

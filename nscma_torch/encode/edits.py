@@ -1,0 +1,83 @@
+"""Changes to what is stored: update, delete and restore, each with its line in the history."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from nscma_torch.encode.indexer import Indexer, chunk_units
+from nscma_torch.encode.writer import EXTRACT
+from nscma_torch.errors import NotFoundError
+from nscma_torch.records import Episode
+from nscma_torch.storage import episodes, history, jobs, streams, units
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import Database
+
+
+class Editor:
+    """Edits single episodes of one user; an id that the user does not have is a `NotFoundError`."""
+
+    def __init__(self, database: Database, indexer: Indexer) -> None:
+        self._database = database
+        self._indexer = indexer
+
+    def update(self, user_id: str, episode_id: str, text: str, *, at: datetime) -> Episode:
+        """Replace an episode's text. The old one stays in its history; its units are made anew.
+
+        The gate's decision stays: it says what was known when the message came.
+        """
+        indexed = self._indexer.index([text], [True])[0]
+        with self._database.write() as connection:
+            seq, old = self._find(connection, user_id, episode_id)
+            units.remove(connection, units.seqs_of_episode(connection, seq))
+            episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
+            row = episodes.row_of(connection, seq)
+            units.insert(connection, chunk_units(row, indexed))
+            if old.encoded:
+                jobs.enqueue(connection, user_id, EXTRACT, [seq])
+            streams.touch_user(connection, user_id, changed=True)
+            history.note(
+                connection,
+                user_id=user_id,
+                episode_seq=seq,
+                event="UPDATE",
+                at=to_micros(at),
+                old_text=old.text,
+                new_text=text,
+            )
+            return self._find(connection, user_id, episode_id)[1]
+
+    def delete(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
+        """Hide episodes from every read but the history; `restore` brings them back. Returns how many were active.
+
+        All or none: an unknown id changes nothing.
+        """
+        return self._set_status(user_id, episode_ids, "deleted", "DELETE", at)
+
+    def restore(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
+        """Bring deleted episodes back. Returns how many were deleted."""
+        return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
+
+    def _set_status(self, user_id: str, episode_ids: list[str], status: str, event: str, at: datetime) -> int:
+        changed = 0
+        with self._database.write() as connection:
+            for episode_id in episode_ids:
+                seq, episode = self._find(connection, user_id, episode_id)
+                if episode.status == status:
+                    continue
+                episodes.set_columns(connection, seq, status=status)
+                units.set_status(connection, units.seqs_of_episode(connection, seq), status)
+                history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at))
+                changed += 1
+            if changed:
+                streams.touch_user(connection, user_id, changed=True)
+        return changed
+
+    @staticmethod
+    def _find(connection: Connection, user_id: str, episode_id: str) -> tuple[int, Episode]:
+        seq = episodes.seq_of(connection, user_id, episode_id)
+        episode = None if seq is None else episodes.find(connection, user_id, episode_id)
+        if seq is None or episode is None:
+            raise NotFoundError(f"user {user_id!r} has no memory with id {episode_id!r}; `nscma log` lists the ids")
+        return seq, episode

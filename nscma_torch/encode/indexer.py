@@ -1,0 +1,57 @@
+"""Makes units of texts: chunks that fit the embedder, their vectors and their lexical terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from nscma_torch.encode.stages import Stages
+from nscma_torch.protocols import Embedder
+from nscma_torch.storage.units import NewUnit
+from nscma_torch.text.chunker import Chunk, Chunker
+from nscma_torch.text.terms import terms
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedChunk:
+    """A chunk of one text with what makes it findable; `vector` is [d], or None where it is not embedded."""
+
+    chunk: Chunk
+    terms: tuple[str, ...]
+    vector: Tensor | None
+
+
+class Indexer:
+    """Chunks, embeds and analyses texts, many at once."""
+
+    def __init__(self, embedder: Embedder, chunker: Chunker, stages: Stages) -> None:
+        self._embedder = embedder
+        self._chunker = chunker
+        self._stages = stages
+
+    def index(self, texts: Sequence[str], embed: Sequence[bool]) -> list[list[IndexedChunk]]:
+        """Chunks of each text, in order; only those of texts marked in `embed` get a vector.
+
+        Raises `VectorError` for NaN or infinity.
+        """
+        with self._stages.stage("chunking"):
+            chunks = [self._chunker.chunk(text) for text in texts]
+        with self._stages.stage("embedding"):
+            wanted = [c.text for of_text, on in zip(chunks, embed, strict=True) if on for c in of_text]
+            vectors = iter(self._embedder.embed(wanted).cpu())
+        with self._stages.stage("lexical"):
+            return [
+                [IndexedChunk(c, tuple(terms(c.text)), next(vectors) if on else None) for c in of_text]
+                for of_text, on in zip(chunks, embed, strict=True)
+            ]
+
+
+def chunk_units(episode: Mapping[str, Any], indexed: Sequence[IndexedChunk]) -> list[NewUnit]:
+    """The chunk units of an episode's row."""
+    return [
+        NewUnit("chunk", item.chunk.text, episode, item.chunk.start, item.chunk.end, item.terms, item.vector)
+        for item in indexed
+    ]

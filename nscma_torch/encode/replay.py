@@ -1,0 +1,79 @@
+"""Decides the log again under other gate rules, from what the gate saw when each message came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from nscma_torch.buffer.gate import GateState, SurpriseGate
+from nscma_torch.buffer.observation import Observation
+from nscma_torch.encode.writer import EXTRACT
+from nscma_torch.records import Decision, Episode, Scope
+from nscma_torch.storage import episodes, history, jobs, streams
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Redecision:
+    """One message on which the new rules decide otherwise."""
+
+    episode: Episode
+    decision: Decision
+
+
+def replay(
+    database: Database, gate: SurpriseGate, scope: Scope, *, at: datetime, dry_run: bool = True
+) -> tuple[int, list[Redecision]]:
+    """Run `gate` over the logged observations of each stream of the scope, in order.
+
+    Returns how many messages were decided and those whose decision changed. With `dry_run=False` the decisions are
+    replaced, newly written messages are queued for extraction, each change has a line in the history, and streams go
+    on from the new statistics. A message that was extracted already stays so.
+    """
+    decided = 0
+    changed: list[Redecision] = []
+    opening = database.read() if dry_run else database.write()
+    with opening as connection:
+        for stream in streams.of_user(connection, scope.user_id):
+            if not _inside(stream.scope, scope):
+                continue
+            state = GateState()
+            for seq, _, observation in episodes.observations(connection, stream.id):
+                decision, state = gate.decide(Observation.from_dict(observation), state)
+                decided += 1
+                row = episodes.row_of(connection, seq)
+                if row["write"] != decision.write:
+                    episode = episodes.by_seqs(connection, scope.user_id, [seq])[seq]
+                    changed.append(Redecision(episode, decision))
+                if dry_run:
+                    continue
+                episodes.set_columns(connection, seq, **episodes.decision_columns(decision, observation))
+                if row["write"] == decision.write:
+                    continue
+                if decision.write and not row["encoded"]:
+                    jobs.enqueue(connection, scope.user_id, EXTRACT, [seq])
+                history.note(
+                    connection,
+                    user_id=scope.user_id,
+                    episode_seq=seq,
+                    event="REDECIDE",
+                    at=to_micros(at),
+                    reason=decision.reason,
+                )
+            if not dry_run:
+                streams.save(
+                    connection,
+                    stream,
+                    next_position=stream.next_position,
+                    proxy_fingerprint=stream.proxy_fingerprint,
+                    proxy_state=stream.proxy_state,
+                    gate_state=state.to_bytes().decode(),
+                )
+        if not dry_run:
+            streams.touch_user(connection, scope.user_id)
+    return decided, changed
+
+
+def _inside(stream: Scope, wanted: Scope) -> bool:
+    return wanted.agent_id in (None, stream.agent_id) and wanted.run_id in (None, stream.run_id)

@@ -1,0 +1,235 @@
+"""The write path: weigh each message, index it, and commit log, units and the stream's new state in one transaction.
+
+The proxy and the embedder run outside the transaction, on the stream as it was read. If another writer moved the
+stream meanwhile (compare-and-set), the batch is weighed again; after a few such losses it is weighed while holding
+the write lock, so that it always gets through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection
+
+from nscma_torch.buffer.gate import GateState, SurpriseGate
+from nscma_torch.buffer.observation import Observation, observe
+from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
+from nscma_torch.encode.stages import Stages
+from nscma_torch.protocols import Proxy
+from nscma_torch.records import Added, Decision, Message, Scope
+from nscma_torch.storage import episodes, jobs, streams, units
+from nscma_torch.storage.clock import optional_micros, to_micros
+from nscma_torch.storage.database import Database, next_seq
+from nscma_torch.storage.streams import Stream
+from nscma_torch.text.cues import salience
+
+EXTRACT = "extract"  # the job that a written message waits for
+_OPTIMISTIC_ATTEMPTS = 3
+_HISTORY = 32_768  # characters of the stream's past that repetition is looked up in
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A batch as the gate saw it, with the state that the stream has after it."""
+
+    stream: Stream
+    decisions: list[Decision]
+    observations: list[Observation]
+    proxy_state: bytes
+    gate_state: GateState
+
+
+class Writer:
+    """Adds messages to the store.
+
+    Args:
+        embed_deferred: whether messages that the gate defers are embedded too.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        indexer: Indexer,
+        proxy: Proxy,
+        gate: SurpriseGate,
+        stages: Stages,
+        *,
+        embed_deferred: bool = True,
+    ) -> None:
+        self._database = database
+        self._indexer = indexer
+        self._proxy = proxy
+        self._gate = gate
+        self._stages = stages
+        self._embed_deferred = embed_deferred
+
+    def add(
+        self,
+        messages: Sequence[Message],
+        scope: Scope,
+        *,
+        recorded_at: datetime,
+        expires_at: datetime | None = None,
+        infer: bool = True,
+    ) -> list[Added]:
+        """Store messages of one scope in order; when this returns they are on disk and can be found.
+
+        Each run of messages of one document or conversation is one transaction. With `infer=False` the gate's decision
+        is recorded, but nothing is queued for extraction.
+        """
+        added: list[Added] = []
+        for source, group in groupby(messages, key=lambda message: message.source):
+            batch = _Batch(list(group), scope, source, to_micros(recorded_at), optional_micros(expires_at), infer)
+            added += self._add_batch(batch)
+        return added
+
+    def _add_batch(self, batch: _Batch) -> list[Added]:
+        indexed: dict[int, list[IndexedChunk]] = {}
+        for _ in range(_OPTIMISTIC_ATTEMPTS):
+            with self._stages.stage("sql"), self._database.read() as connection:
+                known = batch.known(connection)
+            new = batch.new(known)
+            if not new:
+                return batch.results(known, {})
+            with self._database.read() as connection:
+                weighed = self._weigh(connection, batch, new)
+            self._index(batch, new, weighed, indexed)
+            with self._stages.stage("sql"), self._database.write() as connection:
+                if batch.known(connection).keys() == known.keys():
+                    stored = self._commit(connection, batch, new, weighed, indexed)
+                    if stored is not None:
+                        return batch.results(known, stored)
+        with self._database.write() as connection:
+            known = batch.known(connection)
+            new = batch.new(known)
+            weighed = self._weigh(connection, batch, new)
+            self._index(batch, new, weighed, indexed)
+            stored = self._commit(connection, batch, new, weighed, indexed)
+            assert stored is not None, "nobody else can move a stream while this holds the write lock"
+            return batch.results(known, stored)
+
+    def _weigh(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> _Weighed:
+        """Ask the proxy and the gate about the new messages, in order, from the stream's stored state."""
+        texts = [batch.messages[i].content for i in new]
+        with self._stages.stage("sql"):
+            stream = streams.load(connection, batch.scope, batch.source)
+            history = episodes.recent_text(connection, stream.id, _HISTORY)
+            hashes = [episodes.text_hash(text) for text in texts]
+            said = episodes.known_texts(connection, batch.scope.user_id, hashes)
+        with self._stages.stage("proxy"):
+            state = stream.proxy_state if stream.proxy_fingerprint == self._proxy.fingerprint else None
+            score = self._proxy.score([texts], [state])[0]
+        decisions, observations = [], []
+        with self._stages.stage("gate"):
+            gate_state = GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState()
+            for text, nll, key in zip(texts, score.nll, hashes, strict=True):
+                observation = observe(text, nll, "\n".join(history), salience(text))
+                if key in said:  # this stream or another one of the user's
+                    observation = replace(observation, repeat=True)
+                decision, gate_state = self._gate.decide(observation, gate_state)
+                observations.append(observation)
+                decisions.append(decision)
+                history.append(text)
+                said.add(key)
+        return _Weighed(stream, decisions, observations, score.state, gate_state)
+
+    def _index(
+        self, batch: _Batch, new: Sequence[int], weighed: _Weighed, indexed: dict[int, list[IndexedChunk]]
+    ) -> None:
+        """Fill `indexed` for the new messages that it lacks."""
+        missing = [i for i in new if i not in indexed]
+        write = {i: decision.write for i, decision in zip(new, weighed.decisions, strict=True)}
+        texts = [batch.messages[i].content for i in missing]
+        embed = [self._embed_deferred or write[i] for i in missing]
+        indexed.update(zip(missing, self._indexer.index(texts, embed), strict=True))
+
+    def _commit(
+        self,
+        connection: Connection,
+        batch: _Batch,
+        new: Sequence[int],
+        weighed: _Weighed,
+        indexed: dict[int, list[IndexedChunk]],
+    ) -> dict[int, dict[str, Any]] | None:
+        """Write everything of the batch; None, with nothing written, where the stream has moved."""
+        stream = weighed.stream
+        user_id = batch.scope.user_id
+        if not streams.unmoved(connection, stream):
+            return None
+        streams.touch_user(connection, user_id)
+        streams.save(
+            connection,
+            stream,
+            next_position=stream.next_position + len(new),
+            proxy_fingerprint=self._proxy.fingerprint,
+            proxy_state=weighed.proxy_state,
+            gate_state=weighed.gate_state.to_bytes().decode(),
+        )
+        first = next_seq(connection, "episodes", len(new))
+        rows = [
+            episodes.new_row(
+                batch.messages[i],
+                seq=first + n,
+                scope=batch.scope,
+                stream_id=stream.id,
+                position=stream.next_position + n,
+                recorded_at=batch.recorded_at,
+                expires_at=batch.expires_at,
+                decision=weighed.decisions[n],
+                observation=weighed.observations[n].to_dict(),
+                importance=weighed.observations[n].salience,
+            )
+            for n, i in enumerate(new)
+        ]
+        episodes.insert(connection, rows)
+        units.insert(connection, [u for row, i in zip(rows, new, strict=True) for u in chunk_units(row, indexed[i])])
+        if batch.infer:
+            jobs.enqueue(connection, user_id, EXTRACT, [row["seq"] for row in rows if row["write"]])
+        return dict(zip(new, rows, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Messages of one stream that are stored together."""
+
+    messages: list[Message]
+    scope: Scope
+    source: str | None
+    recorded_at: int
+    expires_at: int | None
+    infer: bool
+
+    def known(self, connection: Connection) -> dict[str, Any]:
+        """Episodes that already hold one of the batch's idempotency keys."""
+        keys = [message.idempotency_key for message in self.messages if message.idempotency_key is not None]
+        return episodes.known_keys(connection, self.scope.user_id, keys) if keys else {}
+
+    def new(self, known: dict[str, Any]) -> list[int]:
+        """Places of the messages to store: all but retries and keys that stand twice in the batch."""
+        seen = set(known)
+        places = []
+        for i, message in enumerate(self.messages):
+            key = message.idempotency_key
+            if key is None or key not in seen:
+                places.append(i)
+                seen.update(() if key is None else (key,))
+        return places
+
+    def results(self, known: dict[str, Any], stored: dict[int, dict[str, Any]]) -> list[Added]:
+        """What became of each message, in order."""
+        by_key = {row["idempotency_key"]: row["id"] for row in stored.values() if row["idempotency_key"] is not None}
+        added = []
+        for i, message in enumerate(self.messages):
+            if i in stored:
+                row = stored[i]
+                added.append(Added(row["id"], "ADD", message.content, episodes.decision_of(row)))
+            else:
+                key = message.idempotency_key
+                assert key is not None, "only a message with a key can be a retry"
+                earlier = known.get(key)
+                added.append(Added(by_key[key] if earlier is None else earlier.id, "NOOP", message.content, None))
+        return added

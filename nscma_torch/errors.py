@@ -1,0 +1,137 @@
+"""Every error that the library raises on purpose; each says what was wrong and what to do.
+
+NscmaError
+├── InvalidInputError (ValueError)   what the caller handed in
+│   ├── EmptyTextError               no text, or only white space
+│   ├── TextTooLargeError            one message above `limits.max_message_bytes`
+│   ├── TextTooLongError             more tokens than the embedder reads
+│   ├── EncodingError                bytes that are not UTF-8
+│   ├── MalformedInputError          a file that does not parse; names the line
+│   ├── TimestampError               unparseable, or in the future
+│   ├── ScopeError                   user_id missing or malformed
+│   └── VectorError                  NaN, infinity or a wrong dimension
+├── ConfigError (ValueError)         unknown key, wrong type, value out of range
+├── NotFoundError (LookupError)      an id that this user does not have
+├── MissingDependencyError (ImportError)   an optional package; names the extra
+├── ModelError                       weights that cannot be used
+│   ├── ModelNotFoundError           not on this machine
+│   └── ChecksumError                not the bytes that were expected
+├── StoreError                       the database file
+│   ├── StoreFormatError             corrupt, or not an nscma store
+│   ├── StoreVersionError            written by a newer version
+│   ├── StoreAccessError             the file or its folder cannot be read or written
+│   ├── StoreFullError               no space left; nothing was written
+│   ├── StoreBusyError               another process held the store for too long
+│   ├── EmbedderMismatchError        vectors of another embedder; see `nscma reembed`
+│   └── StateMismatchError           recurrent state of another proxy model
+└── JobError                         a background job failed; its input is kept
+"""
+
+from __future__ import annotations
+
+
+class NscmaError(Exception):
+    """Base of all errors of this library."""
+
+
+class InvalidInputError(NscmaError, ValueError):
+    """What the caller handed in cannot be used; the store is as it was."""
+
+
+class EmptyTextError(InvalidInputError):
+    """There is no text, or only white space."""
+
+
+class TextTooLargeError(InvalidInputError):
+    """One message is larger than `limits.max_message_bytes`."""
+
+
+class TextTooLongError(InvalidInputError):
+    """A text has more tokens than the embedder reads; it is never cut silently."""
+
+
+class EncodingError(InvalidInputError):
+    """Bytes that are not UTF-8."""
+
+
+class MalformedInputError(InvalidInputError):
+    """A file that does not parse.
+
+    `line` is the 1-based line number, or None where the format has no lines.
+    """
+
+    def __init__(self, message: str, *, line: int | None = None) -> None:
+        super().__init__(message if line is None else f"line {line}: {message}")
+        self.line = line
+
+
+class TimestampError(InvalidInputError):
+    """A time that does not parse, or that lies in the future."""
+
+
+class ScopeError(InvalidInputError):
+    """`user_id` is missing, or an id is empty or malformed."""
+
+
+class VectorError(InvalidInputError):
+    """A vector holds NaN or infinity, or has the wrong dimension."""
+
+
+class ConfigError(NscmaError, ValueError):
+    """An unknown configuration key, a wrong type, or a value out of range."""
+
+
+class NotFoundError(NscmaError, LookupError):
+    """No memory of this user has that id."""
+
+
+class MissingDependencyError(NscmaError, ImportError):
+    """An optional package is not installed; the message names the extra to install."""
+
+
+class ModelError(NscmaError):
+    """Model weights that cannot be used."""
+
+
+class ModelNotFoundError(ModelError):
+    """The model is not on this machine."""
+
+
+class ChecksumError(ModelError):
+    """The weights are not the bytes that were expected."""
+
+
+class StoreError(NscmaError):
+    """The database file cannot be used as asked."""
+
+
+class StoreFormatError(StoreError):
+    """The file is corrupt, or it is not an nscma store."""
+
+
+class StoreVersionError(StoreError):
+    """The store was written by a newer version of this library."""
+
+
+class StoreAccessError(StoreError):
+    """The file or its folder cannot be read or written."""
+
+
+class StoreFullError(StoreError):
+    """There is no space left; nothing was written."""
+
+
+class StoreBusyError(StoreError):
+    """Another process held the store for longer than `store.busy_timeout`."""
+
+
+class EmbedderMismatchError(StoreError):
+    """The stored vectors come from another embedder; `nscma reembed` replaces them."""
+
+
+class StateMismatchError(StoreError):
+    """The stored recurrent state comes from another proxy model."""
+
+
+class JobError(NscmaError):
+    """A background job failed; its input is kept and the job can be run again."""

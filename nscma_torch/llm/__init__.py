@@ -1,0 +1,1 @@
+"""Language: the tasks that the system needs, here by rules and evidence alone."""

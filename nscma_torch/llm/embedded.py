@@ -1,0 +1,137 @@
+"""Language tasks without a language model: facts and answers are sentences that were really said, shown with who and
+when.
+
+What it cannot do: join two statements into one, count, or compare. It points at the evidence instead.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from datetime import date, datetime
+
+from nscma_torch.llm.passage import best_passage
+from nscma_torch.records import Answer, Evidence, Hit, Unit, Usage
+from nscma_torch.text.cues import salience
+from nscma_torch.text.dates import DateMention, find_dates
+from nscma_torch.text.sentences import split_sentences
+from nscma_torch.text.terms import script
+from nscma_torch.text.timestamps import format_day
+
+_PLAIN = 0.5  # salience of a sentence without any cue
+_KIND_BONUS = 0.2  # for a passage that holds an expression of the kind asked for; best of .1-.4 on LoCoMo
+_TIME_ASKED = re.compile(
+    r"\W*(?:when|(?:in|on )?\s*(?:what|which) (?:date|day|month|year|time))\b|什么时候|何时|哪[天年月]|几[号月]", re.I
+)
+_NUMBER_ASKED = re.compile(r"\bhow (?:many|much|long|often|old|far|tall)\b|\bwhat number\b|多少|多久|几[个次岁]", re.I)
+_NAME_ASKED = re.compile(r"\W*(?:who|whose|whom|where)\b|谁|哪里|哪儿|在哪", re.I)
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|once|twice)\b|[一二两三四五六七八九十百千]",
+    re.I,
+)
+_NAME = re.compile(r"(?<=[a-z,;:'’\"] )[\"“']?[A-Z][\w'’]+")
+
+
+class EmbeddedTasks:
+    """`LanguageTasks` by rules.
+
+    Args:
+        support_needed: below this support (`retrieval.confidence`) it says that it does not know.
+        passages: how many passages an answer shows.
+        words: longest passage; a shorter message is shown whole.
+    """
+
+    def __init__(self, *, support_needed: float = 0.75, passages: int = 3, words: int = 60) -> None:
+        self._support_needed = support_needed
+        self._passages = passages
+        self._words = words
+
+    def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+        """Sentences of each unit that state a fact, with their speaker and their relative dates resolved."""
+        return [[_attributed(unit, sentence) for sentence in _factual(unit.text)] for unit in units]
+
+    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
+        """The passages that answer best, each with its speaker and day; or that it does not know."""
+        begin = time.perf_counter()
+        chinese = script(question) == "cjk"
+        trace = (f"{len(hits)} hits", f"support {support:.2f} of {self._support_needed:.2f} needed")
+        confidence = min(1.0, max(0.0, support / 2))
+        if not hits or support < self._support_needed:
+            text = (
+                "我不知道：记忆里没有能回答这个问题的内容。"
+                if chinese
+                else "I don't know: nothing I remember answers that."
+            )
+            usage = Usage(seconds=time.perf_counter() - begin)
+            return Answer(text, True, confidence, (), (*trace, "abstained"), usage)
+        kind = _kind_asked(question)
+        passages = [best_passage(question, hit.text, hits, self._words) for hit in hits]
+        top = max(hit.score for hit in hits)
+        scores = [
+            hit.score / top + _KIND_BONUS * (kind is not None and _holds(kind, passage.text, hit.occurred_at))
+            for hit, passage in zip(hits, passages, strict=True)
+        ]
+        order = sorted(range(len(hits)), key=lambda i: -scores[i])[: self._passages]
+        evidence = tuple(
+            Evidence(hits[i], passages[i].text, passages[i].start, passages[i].end, scores[i]) for i in order
+        )
+        text = "\n".join(_quoted(item, chinese) for item in evidence)
+        usage = Usage(seconds=time.perf_counter() - begin)
+        return Answer(text, False, confidence, evidence, (*trace, f"{len(evidence)} passages shown"), usage)
+
+
+def _factual(text: str) -> list[str]:
+    sentences = (text[span.start : span.end] for span in split_sentences(text))
+    return [sentence for sentence in sentences if salience(sentence) > _PLAIN]
+
+
+def _attributed(unit: Unit, sentence: str) -> str:
+    return f"{unit.name or unit.role}: {resolved(sentence, unit.occurred_at)}"
+
+
+def _quoted(item: Evidence, chinese: bool) -> str:
+    unit = item.hit.unit
+    who = unit.name or unit.role
+    said = resolved(item.text, unit.occurred_at)
+    if chinese:
+        return f"{who}（{unit.occurred_at:%Y-%m-%d}）：{said}"
+    return f"{who}, {format_day(unit.occurred_at.date())}: {said}"
+
+
+def _kind_asked(question: str) -> str | None:
+    for kind, pattern in (("time", _TIME_ASKED), ("number", _NUMBER_ASKED), ("name", _NAME_ASKED)):
+        if pattern.match(question) or (kind == "number" and pattern.search(question)):
+            return kind
+    return None
+
+
+def _holds(kind: str, text: str, said: datetime) -> bool:
+    if kind == "time":
+        return bool(find_dates(text, said))
+    return bool((_NUMBER if kind == "number" else _NAME).search(text))
+
+
+def resolved(text: str, said: datetime) -> str:
+    """The text with the days that its relative dates mean: "last Saturday [11 July 2026]"."""
+    out, end = [], 0
+    for mention in find_dates(text, said):
+        if not any(character.isdigit() for character in text[mention.start : mention.end]):
+            out.append(f"{text[end : mention.end]} [{_days(mention)}]")
+            end = mention.end
+    return "".join(out) + text[end:]
+
+
+def _days(mention: DateMention) -> str:
+    first, last = mention.first_day, mention.last_day
+    if first == last:
+        return format_day(first)
+    if (last - first).days > 300:
+        return str(first.year)
+    if first.day == 1 and _next_month(first) > last:
+        return f"{first:%B %Y}"
+    return f"{format_day(first)} to {format_day(last)}"
+
+
+def _next_month(first: date) -> date:
+    return date(first.year + first.month // 12, first.month % 12 + 1, 1)

@@ -1,0 +1,57 @@
+"""The sentences of a message to show for a question: all of a short one, else those around what answers best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nscma_torch.records import Hit
+from nscma_torch.text.sentences import Span, split_sentences
+from nscma_torch.text.terms import query_terms, terms
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`text` is the hit's text from `start` to `end`."""
+
+    text: str
+    start: int
+    end: int
+
+
+def best_passage(question: str, text: str, hits: Sequence[Hit], words: int) -> Passage:
+    """Grow from the sentence that covers most of the question until `words` words; sentences are never cut.
+
+    A term counts more the fewer of the hits hold it.
+    """
+    spans = split_sentences(text)
+    if not spans:
+        return Passage(text, 0, len(text))
+    weights = _weights(question, hits)
+    covered = [sum(weights.get(term, 0.0) for term in set(terms(text[s.start : s.end]))) for s in spans]
+    first = last = max(range(len(spans)), key=lambda i: (covered[i], -i))
+    while True:
+        if last + 1 < len(spans) and _size(text, spans[first], spans[last + 1]) <= words:
+            last += 1
+        elif first > 0 and _size(text, spans[first - 1], spans[last]) <= words:
+            first -= 1
+        else:
+            break
+    start, end = spans[first].start, spans[last].end
+    return Passage(text[start:end], start, end)
+
+
+def _weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
+    held = [set(terms(hit.text)) for hit in hits]
+    return {
+        term: math.log(1 + (len(held) + 0.5) / (sum(term in own for own in held) + 0.5))
+        for term in set(query_terms(question))
+    }
+
+
+def _size(text: str, first: Span, last: Span) -> int:
+    """Words of the text between two sentences, counting two characters without spaces between them as one word."""
+    passage = text[first.start : last.end]
+    unspaced = sum(ord(character) >= 0x2E80 for character in passage)
+    return len(passage.split()) + unspaced // 2

@@ -1,0 +1,371 @@
+"""`Memory`: long-term memory in one file. It only delegates; names are mem0's where mem0 has one."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from nscma_torch.assembly import Parts, surprise_gate
+from nscma_torch.config import Config, load_config, override
+from nscma_torch.encode.reembed import reembed
+from nscma_torch.encode.replay import Redecision, replay
+from nscma_torch.errors import EmptyTextError, NotFoundError, TextTooLargeError, TimestampError
+from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
+from nscma_torch.records import Added, Answer, Episode, EraseReceipt, HistoryEvent, Hit, Message, Scope, Stats, UnitKind
+from nscma_torch.retrieval.search import Retrieved
+from nscma_torch.storage import check, digest, episodes, history, jobs, statistics, transfer
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.text.messages import MessagesLike, as_messages
+from nscma_torch.text.timestamps import parse_timestamp
+
+
+class Memory:
+    """One store, opened.
+
+    Args:
+        store: the database file; made when it is not there.
+        config: a `Config`, the path of a TOML file, a mapping of its sections, or None for the defaults.
+        embedder, proxy, tasks: replace the configured implementation.
+
+    Every call names its `user_id`, which bounds what it reads and writes; `agent_id` and `run_id` narrow a read
+    within the user. Times are aware datetimes (naive: UTC). `now` stands in for the clock wherever it is taken.
+    Models are loaded on first use.
+    """
+
+    def __init__(
+        self,
+        store: str | Path = "nscma.db",
+        *,
+        config: Config | str | Path | Mapping[str, Any] | None = None,
+        embedder: Embedder | None = None,
+        proxy: Proxy | None = None,
+        tasks: LanguageTasks | None = None,
+    ) -> None:
+        self.config = config if isinstance(config, Config) else load_config(config)
+        self.parts = Parts(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
+        self._recalls: Counter[tuple[str, str]] = Counter()
+        self._recalls_lock = threading.Lock()
+
+    def add(
+        self,
+        messages: MessagesLike,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        timestamp: datetime | str | float | None = None,
+        expiration_date: datetime | str | None = None,
+        idempotency_key: str | None = None,
+        infer: bool = True,
+        now: datetime | None = None,
+    ) -> list[Added]:
+        """Store a text, a message or a list of messages; on disk and findable when this returns.
+
+        Args:
+            messages: a string (role user), a `Message`, or OpenAI-style mappings.
+            metadata: kept with each message, and usable as a filter; a message's own keys win.
+            timestamp: when it was said, for messages that do not say it themselves; the default is now.
+            expiration_date: from then on it is in no read.
+            idempotency_key: a second `add` with it is a no-op; with several messages each gets it with its number.
+            infer: whether messages that pass the gate are queued for extraction.
+
+        Raises:
+            InvalidInputError: empty or too large text, a timestamp in the future or unparseable; nothing is stored.
+        """
+        recorded_at = _clock(now)
+        expires_at = None if expiration_date is None else parse_timestamp(expiration_date)
+        said = None if timestamp is None else parse_timestamp(timestamp)
+        batch = as_messages(messages, metadata=metadata, timestamp=said, idempotency_key=idempotency_key)
+        scope = Scope(user_id, agent_id, run_id)
+        for message in batch:
+            self._check(message, recorded_at)
+        self._note_recalls()
+        return self.parts.writer.add(batch, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
+
+    def add_many(
+        self,
+        messages: Iterable[Message],
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        infer: bool = True,
+        now: datetime | None = None,
+    ) -> Iterator[Added]:
+        """Store a stream of messages in batches of `limits.max_batch`; each result is given once its batch is on disk.
+
+        A bad message raises after the batches before it; with idempotency keys (file readers give them) the whole can
+        be run again. Consume the iterator: it works as it is read.
+        """
+        scope = Scope(user_id, agent_id, run_id)
+        stream = iter(messages)
+        while batch := list(islice(stream, self.config.limits.max_batch)):
+            recorded_at = _clock(now)
+            for message in batch:
+                self._check(message, recorded_at)
+            yield from self.parts.writer.add(batch, scope, recorded_at=recorded_at, infer=infer)
+
+    def _check(self, message: Message, now: datetime) -> None:
+        limits = self.config.limits
+        if not message.content.strip():
+            raise EmptyTextError("a message needs text; this one is empty or only white space")
+        size = len(message.content.encode("utf-8", "surrogatepass"))
+        if size > limits.max_message_bytes:
+            raise TextTooLargeError(
+                f"a message has {size:,} bytes, more than limits.max_message_bytes = {limits.max_message_bytes:,}; "
+                "split it, add it as a document (.txt, .md), or raise the limit"
+            )
+        if message.timestamp is not None and message.timestamp > now + timedelta(seconds=limits.max_clock_skew):
+            raise TimestampError(
+                f"the timestamp {message.timestamp.isoformat()} lies in the future (it is {now.isoformat()})"
+            )
+
+    def update(self, memory_id: str, text: str, *, user_id: str, now: datetime | None = None) -> Episode:
+        """Replace a message's text; the old one stays in `history`. Raises `NotFoundError` for an unknown id."""
+        at = _clock(now)
+        self._check(Message("user", text), at)
+        return self.parts.editor.update(Scope(user_id).user_id, memory_id, text, at=at)
+
+    def delete(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
+        """Hide a message from every read but `history`; `restore` undoes it. For real deletion see `erase`."""
+        return bool(self.parts.editor.delete(Scope(user_id).user_id, [memory_id], at=_clock(now)))
+
+    def restore(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
+        """Bring a deleted message back; whether it was deleted."""
+        return bool(self.parts.editor.restore(Scope(user_id).user_id, [memory_id], at=_clock(now)))
+
+    def delete_all(
+        self, *, user_id: str, agent_id: str | None = None, run_id: str | None = None, now: datetime | None = None
+    ) -> int:
+        """Hide all messages of a scope, as `delete` does; returns how many."""
+        with self.parts.database.read() as connection:
+            rows = episodes.select_all(connection, Scope(user_id, agent_id, run_id), episodes.live())
+            ids = [episode.id for episode in rows]
+        return self.parts.editor.delete(user_id, ids, at=_clock(now))
+
+    def search(
+        self,
+        query: str,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        top_k: int = 10,
+        threshold: float = 0.0,
+        kinds: Sequence[UnitKind] = ("chunk",),
+        as_of: datetime | None = None,
+        now: datetime | None = None,
+        explain: bool = False,
+    ) -> list[Hit]:
+        """The stored units that fit the query best, best first.
+
+        Args:
+            filters: `agent_id`, `run_id`, or metadata keys with the value they must have.
+            threshold: lowest score, in [0, 1.5]; scores are relative to the best of each lane.
+            as_of: search the memory as it was at that time: what was said later is not found.
+            explain: fill `Hit.parts` with each lane's score and rank.
+        """
+        return self._search(
+            query, user_id, agent_id, run_id, filters, as_of or now, top_k, threshold, kinds, explain
+        ).hits
+
+    def ask(
+        self,
+        question: str,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        top_k: int = 10,
+        as_of: datetime | None = None,
+        now: datetime | None = None,
+    ) -> Answer:
+        """One retrieval and one answer with evidence, or that the memory does not know. Arguments as in `search`."""
+        found = self._search(question, user_id, agent_id, run_id, filters, as_of or now, top_k, 0.0, ("chunk",), False)
+        return self.parts.tasks.answer(question, found.hits, support=found.support)
+
+    def _search(
+        self,
+        query: str,
+        user_id: str,
+        agent_id: str | None,
+        run_id: str | None,
+        filters: Mapping[str, Any] | None,
+        at: datetime | None,
+        top_k: int,
+        threshold: float,
+        kinds: Sequence[UnitKind],
+        explain: bool,
+    ) -> Retrieved:
+        wanted = dict(filters or {})
+        scope = Scope(user_id, wanted.pop("agent_id", agent_id), wanted.pop("run_id", run_id))
+        found = self.parts.searcher.search(
+            query,
+            scope,
+            now=_clock(at),
+            top_k=top_k,
+            threshold=threshold,
+            kinds=kinds,
+            metadata=wanted,
+            explain=explain,
+        )
+        with self._recalls_lock:
+            self._recalls.update((user_id, source) for hit in found.hits for source in hit.unit.episode_ids)
+        return found
+
+    def get(self, memory_id: str, *, user_id: str) -> Episode | None:
+        """A message by its id, or None where the user has no such active one."""
+        with self.parts.database.read() as connection:
+            episode = episodes.find(connection, Scope(user_id).user_id, memory_id)
+        return episode if episode is not None and episode.status == "active" else None
+
+    def get_all(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        limit: int | None = 100,
+        now: datetime | None = None,
+    ) -> list[Episode]:
+        """Active messages of a scope in the order they came; `limit=None` for all."""
+        wanted = dict(filters or {})
+        scope = Scope(user_id, wanted.pop("agent_id", agent_id), wanted.pop("run_id", run_id))
+        with self.parts.database.read() as connection:
+            rows = episodes.select_all(connection, scope, episodes.live(to_micros(_clock(now))))
+            fitting = (row for row in rows if all(row.metadata.get(key) == value for key, value in wanted.items()))
+            return list(islice(fitting, limit))
+
+    def log(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        deferred: bool | None = None,
+        limit: int | None = None,
+    ) -> list[Episode]:
+        """All messages of a scope with the gate's decisions, deleted ones too; `deferred=True` for those put off."""
+        scope = Scope(user_id, agent_id, run_id)
+        conditions = () if deferred is None else (episodes.decided(not deferred),)
+        with self.parts.database.read() as connection:
+            return list(episodes.select_all(connection, scope, *conditions, limit=limit))
+
+    def history(self, memory_id: str, *, user_id: str) -> list[HistoryEvent]:
+        """What happened to a message, oldest first. Raises `NotFoundError` for an unknown id."""
+        with self.parts.database.read() as connection:
+            events = history.of_episode(connection, Scope(user_id).user_id, memory_id)
+        if not events:
+            raise NotFoundError(f"user {user_id!r} has no memory with id {memory_id!r}; `nscma log` lists the ids")
+        return events
+
+    def replay(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        gate: Mapping[str, Any] | None = None,
+        dry_run: bool = True,
+        now: datetime | None = None,
+    ) -> tuple[int, list[Redecision]]:
+        """Decide the log again under other gate settings (`gate` overrides keys of the [gate] section).
+
+        Returns how many messages were decided, and those on which the decision changes. Nothing is stored unless
+        `dry_run=False`.
+        """
+        other = surprise_gate(override(self.config.gate, gate or {}))
+        scope = Scope(user_id, agent_id, run_id)
+        return replay(self.parts.database, other, scope, at=_clock(now), dry_run=dry_run)
+
+    def flush(self, *, progress: Callable[[int], None] | None = None) -> int:
+        """Have all background work of the store done; returns how many jobs this call ran. `stats` shows failures."""
+        self._note_recalls()
+        return self.parts.worker.run_pending(progress=progress)
+
+    def stats(self, *, user_id: str | None = None) -> Stats:
+        """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""
+        with self.parts.database.read() as connection:
+            return statistics.collect(connection, self.parts.database, user_id, self.parts.stages.seconds)
+
+    def retry_failed(self) -> int:
+        """Queue failed jobs again; returns how many."""
+        with self.parts.database.write() as connection:
+            return jobs.retry(connection)
+
+    def digest(self, *, user_id: str | None = None) -> str:
+        """SHA-256 over the logical state: equal for two stores that were given the same input."""
+        with self.parts.database.read() as connection:
+            return digest.digest(connection, user_id)
+
+    def verify(self) -> list[str]:
+        """What is wrong with the store, a sentence each; empty when every index equals its rows."""
+        with self.parts.database.read() as connection:
+            return check.problems(connection)
+
+    def export(self, *, user_id: str | None = None) -> Iterator[str]:
+        """The store, or one user, as JSON lines without line ends."""
+        with self.parts.database.read() as connection:
+            yield from transfer.export(connection, user_id)
+
+    def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
+        """Read an export, all of it or nothing; returns the number of rows."""
+        with self.parts.database.write() as connection:
+            return transfer.import_(connection, lines, progress=progress)
+
+    def erase(self, *, user_id: str, memory_id: str | None = None) -> EraseReceipt:
+        """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
+        with self._recalls_lock:
+            self._recalls.clear()
+        user = Scope(user_id).user_id
+        return self.parts.eraser.user(user) if memory_id is None else self.parts.eraser.episode(user, memory_id)
+
+    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
+        """Replace all vectors by those of the configured embedder; returns their number."""
+        return reembed(self.parts.database, self.parts.new_embedder, progress)
+
+    def reset(self) -> None:
+        """Erase every user of the store. There is no way back."""
+        with self.parts.database.read() as connection:
+            everyone = statistics.users_of(connection)
+        for user_id in everyone:
+            self.erase(user_id=user_id)
+
+    def _note_recalls(self) -> None:
+        """Queue what searches have found since the last call: search itself writes nothing."""
+        with self._recalls_lock:
+            pending, self._recalls = self._recalls, Counter()
+        if not pending:
+            return
+        with self.parts.database.write() as connection:
+            for user_id in sorted({user for user, _ in pending}):
+                counts = {source: n for (user, source), n in pending.items() if user == user_id}
+                jobs.note_recalls(connection, user_id, counts)
+
+    def close(self) -> None:
+        """Queue the recalls and close the file. Background work stays queued; `flush()` first to have it done."""
+        self._note_recalls()
+        self.parts.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _clock(now: datetime | None) -> datetime:
+    moment = datetime.now(UTC) if now is None else now
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

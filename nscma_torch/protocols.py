@@ -1,0 +1,75 @@
+"""What the rooms of the house need of each other; `Memory` puts the implementations together.
+
+Shapes: n texts, d embedding dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from nscma_torch.records import Answer, Hit, Unit
+
+if TYPE_CHECKING:
+    import torch
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns text into unit vectors. Vectors of two fingerprints are never mixed."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of model, weights and numerics."""
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest text in tokens, special tokens included; a longer one is an error."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, special tokens included."""
+
+    def embed(self, texts: Sequence[str]) -> torch.Tensor:
+        """Unit vectors [n, d], float32, on the embedder's device."""
+
+    def embed_query(self, text: str) -> torch.Tensor:
+        """Unit vector [d] of a question; some models prefix a prompt."""
+
+
+class StreamScore(Protocol):
+    """One stream's share of `Proxy.score`."""
+
+    @property
+    def nll(self) -> Sequence[torch.Tensor]:
+        """Per message, the nats of each token, float32 [tokens]."""
+
+    @property
+    def state(self) -> bytes:
+        """State after the last message, h_t of the NSCMA paper."""
+
+
+@runtime_checkable
+class Proxy(Protocol):
+    """The model whose surprise the gate weighs; NSCMA section 3.2, P_proxy(w_i | w_<i, h_{t-1})."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of configuration and weights; a state of another one is refused."""
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Sequence[StreamScore]:
+        """Score consecutive messages of each stream, carrying its state; None starts afresh."""
+
+
+@runtime_checkable
+class LanguageTasks(Protocol):
+    """What the system needs from language, batch first. Implementations: embedded (no weights) and prompted."""
+
+    def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+        """Atomic facts of each unit: sentences that stand alone (Structural Memory section 3.1)."""
+
+    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
+        """Answer from the hits alone, or abstain; `support` in [-1, 2] says how far the memory covers the question."""

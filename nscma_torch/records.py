@@ -1,0 +1,242 @@
+"""What the memory holds and returns, as frozen dataclasses (DESIGN: scope, stream, episode, unit, hit, answer).
+
+Times are timezone-aware `datetime`s in UTC. `occurred_at` is when something was said (world time, by the caller);
+`recorded_at` is when it was stored (system time). Information is in nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from nscma_torch.errors import ScopeError
+
+UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", "skill"]
+Status = Literal["active", "archived", "deleted"]
+ROLES = ("user", "assistant", "system", "tool", "document")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose memory it is. `user_id` bounds everything; the other two narrow or widen reads within the user.
+
+    Raises `ScopeError` for an id that is empty, not a string, longer than 256 characters, or holds control characters.
+    """
+
+    user_id: str
+    agent_id: str | None = None
+    run_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("user_id", self.user_id), ("agent_id", self.agent_id), ("run_id", self.run_id)):
+            if value is None and name != "user_id":
+                continue
+            if not isinstance(value, str) or not value.strip():
+                raise ScopeError(f"{name} must be a non-empty string, got {value!r}; pass {name}='…'")
+            if len(value) > 256 or not value.isprintable():
+                raise ScopeError(f"{name} must be at most 256 printable characters, got {len(value)}: {value[:40]!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation, or one section of a document, as the caller hands it in.
+
+    `timestamp` is when it was said, None for now. `session` groups turns that belong together (a sitting, a chat
+    window); `source` names the document, None for conversation. A retry with the same `idempotency_key` is a no-op.
+    """
+
+    role: str
+    content: str
+    timestamp: datetime | None = None
+    name: str | None = None
+    session: str | None = None
+    source: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the gate decided for one message, and why.
+
+    `rule` names the rule; `score` is compared with `threshold` in the rule's own unit; `parts` are the rule's
+    ingredients by name; `reason` is a sentence for people. `surprise` is nats per token (NSCMA section 3.2),
+    `information` the sum in nats.
+    """
+
+    write: bool
+    rule: str
+    score: float
+    threshold: float
+    reason: str
+    surprise: float
+    information: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One message as it is kept: nothing that was added is ever without its episode."""
+
+    id: str
+    scope: Scope
+    stream_id: str
+    position: int
+    role: str
+    text: str
+    recorded_at: datetime
+    occurred_at: datetime
+    name: str | None = None
+    session: str | None = None
+    source: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    decision: Decision | None = None
+    encoded: bool = False
+    importance: float = 0.0
+    strength: float = 1.0
+    accesses: int = 0
+    expires_at: datetime | None = None
+    status: Status = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What retrieval finds. `episode_ids` is its provenance; a chunk is its episode's text from `start` to `end`."""
+
+    id: str
+    scope: Scope
+    kind: UnitKind
+    text: str
+    episode_ids: tuple[str, ...]
+    occurred_at: datetime
+    role: str = "user"
+    name: str | None = None
+    session: str | None = None
+    source: str | None = None
+    start: int = 0
+    end: int = 0
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A unit found by a search. `parts` (with `explain=True`) holds each lane's score and rank."""
+
+    unit: Unit
+    score: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Id of the message it came from: what `get`, `update`, `delete`, `history` and `erase` take."""
+        return self.unit.episode_ids[0] if self.unit.episode_ids else self.unit.id
+
+    @property
+    def text(self) -> str:
+        """Text of the unit."""
+        return self.unit.text
+
+    @property
+    def occurred_at(self) -> datetime:
+        """When it was said."""
+        return self.unit.occurred_at
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage that supports an answer: the text of `hit` from `start` to `end`."""
+
+    hit: Hit
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost: calls of a language model, its tokens, and wall-clock seconds."""
+
+    llm_calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with the sentences that it rests on. `abstained` is True when nothing stored fits the question.
+
+    `confidence` is in [0, 1]; `trace` names the steps that led here.
+    """
+
+    text: str
+    abstained: bool
+    confidence: float
+    evidence: tuple[Evidence, ...]
+    trace: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of one message: `event` is ADD, or NOOP for the retry of an idempotency key."""
+
+    id: str
+    event: Literal["ADD", "NOOP"]
+    text: str
+    decision: Decision | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEvent:
+    """One change of one memory, oldest first in `Memory.history`."""
+
+    item_id: str
+    event: Literal["ADD", "UPDATE", "DELETE", "RESTORE", "ENCODE", "REDECIDE"]
+    at: datetime
+    old_text: str | None = None
+    new_text: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EraseReceipt:
+    """Proof of an erasure: what went, what was reset, and which files were searched for its bytes.
+
+    `rows` counts the deleted rows by table; `rebuilt` lists streams whose proxy state and gate statistics were
+    recomputed without the erased text; `checked` lists the files searched, and `found` counts byte strings still
+    present (0 unless something is wrong).
+    """
+
+    user_id: str
+    item_id: str | None
+    rows: Mapping[str, int]
+    rebuilt: tuple[str, ...]
+    checked: tuple[str, ...]
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of a user or of the whole store.
+
+    `written` and `deferred` are the gate's decisions; `units` counts active ones by kind; `stage_seconds` is what this
+    process spent per stage of ingestion.
+    """
+
+    users: int
+    streams: int
+    messages: int
+    written: int
+    deferred: int
+    deleted: int
+    units: Mapping[str, int]
+    jobs_queued: int
+    jobs_failed: int
+    failures: tuple[str, ...]
+    recalls_queued: int
+    embedder: str | None
+    file_bytes: int
+    stage_seconds: Mapping[str, float]

@@ -1,0 +1,81 @@
+"""What a question asks for: its lexical terms, the people and days it names, and the text whose meaning is compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from nscma_torch.errors import EmptyTextError
+from nscma_torch.text.dates import find_dates
+from nscma_torch.text.terms import query_terms, terms
+
+_FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|d|ll)|me|my|mine|myself|we|us|our|ours)\b|[我咱]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question taken apart.
+
+    `terms` are without the names of `speakers` and without `periods`, which are matched against who spoke and when;
+    `roles` is ("user",) for a question in the first person. `meaning` is the text to embed, without the speakers'
+    names: what they say themselves seldom holds them.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    speakers: tuple[str, ...]
+    roles: tuple[str, ...]
+    periods: tuple[tuple[datetime, datetime], ...]  # first instant, and the first one after
+    meaning: str
+
+    @property
+    def names_someone(self) -> bool:
+        """Whether the question is about somebody who spoke."""
+        return bool(self.speakers or self.roles)
+
+
+def parse(text: str, *, names: Sequence[str], now: datetime) -> Query:
+    """Take a question apart, given the names of those who spoke and the time it is asked.
+
+    Raises `EmptyTextError` where there is no text.
+    """
+    if not text.strip():
+        raise EmptyTextError("the question is empty; ask something")
+    asked = set(query_terms(text))
+    tokens = {token: set(terms(token)) & asked for name in names for token in name.split()}
+    speakers = tuple(name for name in names if any(tokens[token] for token in name.split()))
+    spoken = [token for token, own in tokens.items() if own]
+    mentions = find_dates(text, now)
+    periods = tuple(
+        (
+            datetime.combine(mention.first_day, time(), UTC),
+            datetime.combine(mention.last_day, time(), UTC) + timedelta(1),
+        )
+        for mention in mentions
+    )
+    dropped = {term for token in spoken for term in tokens[token]}
+    rest = _without_spans(text, [(mention.start, mention.end) for mention in mentions])
+    return Query(
+        text,
+        terms=tuple(term for term in query_terms(rest) if term not in dropped),
+        speakers=speakers,
+        roles=("user",) if _FIRST_PERSON.search(text) else (),
+        periods=periods,
+        meaning=_without_words(text, spoken),
+    )
+
+
+def _without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    for start, end in reversed(spans):
+        text = f"{text[:start]} {text[end:]}"
+    return text
+
+
+def _without_words(text: str, words: Sequence[str]) -> str:
+    """The text without these words and their possessive, in any case; the whole text where nothing would be left."""
+    if not words:
+        return text
+    longest_first = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    return re.sub(rf"(?<!\w)(?:{longest_first})(?:['’]s)?(?!\w)\s*", "", text, flags=re.IGNORECASE).strip() or text

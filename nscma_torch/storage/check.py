@@ -1,0 +1,72 @@
+"""Proof that a store is whole: the file is sound, and every index equals what its rows say it must be."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from sqlalchemy import Connection, func, select
+
+from nscma_torch.storage.schema import episodes, postings, streams, unit_sources, units, vectors
+from nscma_torch.text.terms import terms
+
+
+def problems(connection: Connection, dimension: int | None = None) -> list[str]:
+    """What is wrong with the store, a sentence each; empty when all is well. Reads every row.
+
+    With `dimension`, vectors must have this many components.
+    """
+    found = [f"SQLite: {row[0]}" for row in connection.exec_driver_sql("PRAGMA integrity_check") if row[0] != "ok"]
+    broken = connection.exec_driver_sql("PRAGMA foreign_key_check")
+    found += [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
+    found += _streams(connection) + _chunks(connection) + _vectors(connection, dimension) + _postings(connection)
+    return found
+
+
+def _streams(connection: Connection) -> list[str]:
+    last = select(episodes.c.stream_id, func.max(episodes.c.position).label("last")).group_by(episodes.c.stream_id)
+    newest = last.subquery()
+    query = select(streams.c.id).join(newest, newest.c.stream_id == streams.c.id)
+    ahead = connection.execute(query.where(newest.c.last >= streams.c.next_position)).scalars()
+    return [f"stream {stream_id} holds a message beyond its next position" for stream_id in ahead]
+
+
+def _chunks(connection: Connection) -> list[str]:
+    """Chunks must be their episode's text at their offsets, and every message must have at least one."""
+    found = []
+    query = (
+        select(units.c.id, units.c.text, units.c.start, units.c.end, episodes.c.text, units.c.status, episodes.c.status)
+        .join(unit_sources, unit_sources.c.unit_seq == units.c.seq)
+        .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
+        .where(units.c.kind == "chunk")
+    )
+    for unit_id, text, start, end, whole, status, of_episode in connection.execute(query):
+        if whole[start:end] != text:
+            found.append(f"chunk {unit_id} is not its message's text at {start}:{end}")
+        if status != of_episode:
+            found.append(f"chunk {unit_id} is {status}, its message {of_episode}")
+    sourced = select(unit_sources.c.episode_seq)
+    bare = select(episodes.c.id).where(episodes.c.seq.not_in(sourced))
+    found += [
+        f"message {episode_id} has no chunk: search cannot find it" for episode_id in connection.execute(bare).scalars()
+    ]
+    return found
+
+
+def _vectors(connection: Connection, dimension: int | None) -> list[str]:
+    sizes = connection.execute(
+        select(func.length(vectors.c.vector), func.count()).group_by(func.length(vectors.c.vector))
+    )
+    wrong = [(size, n) for size, n in sizes if size % 4 or (dimension is not None and size != 4 * dimension)]
+    return [f"{n} vectors have {size} bytes" for size, n in wrong]
+
+
+def _postings(connection: Connection) -> list[str]:
+    stored: dict[int, Counter[str]] = defaultdict(Counter)
+    for term, seq, tf in connection.execute(select(postings.c.term, postings.c.unit_seq, postings.c.tf)):
+        stored[seq][term] = tf
+    found = []
+    for seq, unit_id, text, length in connection.execute(select(units.c.seq, units.c.id, units.c.text, units.c.length)):
+        expected = Counter(terms(text))
+        if stored.pop(seq, Counter()) != expected or length != expected.total():
+            found.append(f"the lexical index of unit {unit_id} differs from its text")
+    return found + [f"postings of a missing unit {seq}" for seq in stored]

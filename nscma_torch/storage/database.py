@@ -1,0 +1,185 @@
+"""Opens the store's file and owns its transactions.
+
+WAL, `synchronous=FULL` and writes that begin IMMEDIATE: what `write()` has committed survives a kill at any instant,
+and two writers never deadlock by upgrading a read. Deleted bytes are zeroed (`secure_delete`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, event, exc, inspect, select
+
+from nscma_torch.errors import (
+    StoreAccessError,
+    StoreBusyError,
+    StoreError,
+    StoreFormatError,
+    StoreFullError,
+    StoreVersionError,
+)
+from nscma_torch.storage import migrations, schema
+
+
+class Database:
+    """One store. Use `read()` and `write()` for transactions; safe to share between threads.
+
+    Args:
+        path: the file; created, with its schema, when it is not there.
+        busy_timeout: seconds to wait for another process's write.
+        max_pages: largest size in pages of 4096 bytes, 0 for no limit.
+
+    Raises:
+        StoreFormatError: the file is no SQLite database, or not one of ours. It is left untouched.
+        StoreVersionError: a newer version of the library wrote it.
+        StoreAccessError: the file or folder cannot be read or written.
+    """
+
+    def __init__(self, path: Path | str, *, busy_timeout: float = 30.0, max_pages: int = 0) -> None:
+        self.path = Path(path).expanduser().resolve()
+        self._pragmas = {
+            "busy_timeout": int(busy_timeout * 1000),
+            "synchronous": "FULL",
+            "foreign_keys": "ON",
+            "secure_delete": "ON",
+        }
+        if max_pages:
+            self._pragmas["max_page_count"] = max_pages
+        if self.path.is_dir():
+            raise StoreAccessError(f"{self.path} is a folder; name a file, such as {self.path / 'nscma.db'}")
+        if not self.path.parent.is_dir():
+            raise StoreAccessError(f"the folder {self.path.parent} does not exist; create it, or name another file")
+        self._engine = create_engine(f"sqlite:///{self.path}", connect_args={"timeout": busy_timeout})
+        event.listen(self._engine, "connect", self._configure)
+        event.listen(self._engine, "begin", _begin)
+        self._prepare()
+
+    def _configure(self, connection: sqlite3.Connection, _record: Any) -> None:
+        connection.isolation_level = None  # SQLAlchemy's "begin" event says BEGIN, not the driver
+        for name, value in self._pragmas.items():
+            connection.execute(f"PRAGMA {name}={value}")
+
+    def _prepare(self) -> None:
+        """Create the schema, or check and migrate an existing one. A foreign file is not written to."""
+        with self._translated(), self._engine.connect() as connection:
+            application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+            tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
+            connection.rollback()
+            if application != schema.APPLICATION_ID and (application or tables):
+                raise StoreFormatError(f"{self.path} is a SQLite file of another program; name another file")
+            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            connection.rollback()
+            if application and version > schema.SCHEMA_VERSION:
+                raise StoreVersionError(
+                    f"{self.path} has schema {version}, newer than {schema.SCHEMA_VERSION}; upgrade nscma-torch"
+                )
+        if not application or version < schema.SCHEMA_VERSION:
+            with self.write() as connection:
+                migrations.migrate(connection)
+        with self._translated(), self._engine.connect() as connection:
+            connection.rollback()
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            if driver.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                driver.execute("PRAGMA journal_mode=WAL")
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A consistent snapshot; never waits for a writer."""
+        with self._translated(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """The one writer of this store; commits at the end, or leaves everything as it was."""
+        with self._translated(), self._engine.connect() as connection:
+            connection = connection.execution_options(nscma_write=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def driver(self) -> Iterator[sqlite3.Connection]:
+        """The driver's connection, outside any transaction, for VACUUM and the like."""
+        with self._translated():
+            raw = self._engine.raw_connection()
+            try:
+                connection = raw.driver_connection
+                assert isinstance(connection, sqlite3.Connection)
+                yield connection
+            finally:
+                raw.close()
+
+    def files(self) -> tuple[Path, ...]:
+        """The database file and its companions that exist now."""
+        names = [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm", "-journal"))]
+        return tuple(path for path in names if path.exists())
+
+    def close(self) -> None:
+        """Close every connection; the last one of all processes folds the -wal file into the database."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except exc.DBAPIError as error:
+            raise self._clear(error.orig) from error
+        except sqlite3.Error as error:
+            raise self._clear(error) from error
+
+    def _clear(self, error: BaseException | None) -> StoreError:
+        """The one clear error for what SQLite said."""
+        code = (getattr(error, "sqlite_errorname", None) or "").removeprefix("SQLITE_").split("_")[0]
+        path = self.path
+        match code:
+            case "FULL":
+                return StoreFullError(
+                    f"no space left for {path}; free some, or raise store.max_pages. Nothing was written"
+                )
+            case "BUSY" | "LOCKED":
+                return StoreBusyError(f"{path} is held by another process; try again, or raise store.busy_timeout")
+            case "READONLY" | "CANTOPEN" | "PERM" | "AUTH":
+                return StoreAccessError(f"{path} or its folder cannot be written; check its permissions")
+            case "NOTADB":
+                return StoreFormatError(f"{path} is not a SQLite database; name another file")
+            case "CORRUPT":
+                return StoreFormatError(
+                    f"{path} is corrupt; restore a copy, or export what can be read with `nscma export`"
+                )
+        return StoreError(f"{path}: {error}")
+
+
+def _begin(connection: Connection) -> None:
+    write = connection.get_execution_options().get("nscma_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def next_seq(connection: Connection, name: str, n: int = 1) -> int:
+    """Take `n` consecutive numbers of counter `name` and return the first; they are never given out again."""
+    table = schema.counters
+    value = connection.execute(select(table.c.value).where(table.c.name == name)).scalar()
+    if value is None:
+        connection.execute(table.insert().values(name=name, value=1 + n))
+        return 1
+    connection.execute(table.update().where(table.c.name == name).values(value=value + n))
+    return int(value)
+
+
+def get_meta(connection: Connection, key: str) -> str | None:
+    """Value of a store-wide setting, or None."""
+    return connection.execute(select(schema.meta.c.value).where(schema.meta.c.key == key)).scalar()
+
+
+def set_meta(connection: Connection, key: str, value: str) -> None:
+    """Set a store-wide setting."""
+    connection.execute(schema.meta.delete().where(schema.meta.c.key == key))
+    connection.execute(schema.meta.insert().values(key=key, value=value))
+
+
+def has_table(connection: Connection, name: str) -> bool:
+    """Whether the store has this table."""
+    return inspect(connection).has_table(name)

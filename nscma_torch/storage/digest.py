@@ -1,0 +1,76 @@
+"""The fingerprint of what the memory knows: equal for two stores that were given the same input.
+
+It covers streams, episodes with their decisions, and units with their provenance; not system times, job rows, access
+counts or row numbers. Floats count to six decimals.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from sqlalchemy import Connection, Table, select
+
+from nscma_torch.storage.schema import episodes, streams, unit_sources, units
+
+_COLUMNS: dict[Table, tuple[str, ...]] = {
+    streams: ("id", "user_id", "agent_id", "run_id", "source", "next_position"),
+    episodes: (
+        *(
+            "id",
+            "user_id",
+            "agent_id",
+            "run_id",
+            "stream_id",
+            "position",
+            "role",
+            "name",
+            "session",
+            "text",
+            "metadata",
+        ),
+        *("idempotency_key", "occurred_at", "expires_at", "status", "write", "decision", "encoded", "importance"),
+    ),
+    units: (
+        *("id", "user_id", "agent_id", "run_id", "kind", "text", "stream_id", "position", "session", "role", "name"),
+        *("start", "end", "length", "expires_at", "importance", "status"),
+    ),
+}
+
+
+def digest(connection: Connection, user_id: str | None = None) -> str:
+    """SHA-256, in hex, over the logical state of a user, or of all."""
+    sha = hashlib.sha256()
+    for table, names in _COLUMNS.items():
+        query = select(*(table.c[name] for name in names)).order_by(table.c.id)
+        if user_id is not None:
+            query = query.where(table.c.user_id == user_id)
+        for row in connection.execute(query.execution_options(yield_per=1024)):
+            values = row._asdict()
+            if values.get("decision"):
+                values["decision"] = json.loads(values["decision"])
+            sha.update(_canonical(table.name, *values.values()))
+    sources = (
+        select(units.c.id, episodes.c.id)
+        .join(unit_sources, unit_sources.c.unit_seq == units.c.seq)
+        .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
+        .order_by(units.c.id, episodes.c.id)
+    )
+    if user_id is not None:
+        sources = sources.where(units.c.user_id == user_id)
+    for row in connection.execute(sources.execution_options(yield_per=1024)):
+        sha.update(_canonical("source", *row))
+    return sha.hexdigest()
+
+
+def _canonical(*values: Any) -> bytes:
+    return json.dumps([_rounded(value) for value in values], ensure_ascii=False).encode() + b"\n"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6) + 0.0
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in sorted(value.items())}
+    return value

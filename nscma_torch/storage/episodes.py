@@ -1,0 +1,234 @@
+"""The message log: every message that was ever acknowledged, with the gate's decision on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
+
+from nscma_torch.records import Decision, Episode, Message, Scope
+from nscma_torch.storage.clock import from_micros, optional_micros
+from nscma_torch.storage.schema import episodes, streams, unit_sources
+from nscma_torch.storage.streams import derive_id
+
+_PAGE = 512
+
+
+def text_hash(text: str) -> str:
+    """Key of a text that ignores case and white space, for finding restatements word for word."""
+    return derive_id("text", " ".join(text.casefold().split()))
+
+
+def new_row(
+    message: Message,
+    *,
+    seq: int,
+    scope: Scope,
+    stream_id: str,
+    position: int,
+    recorded_at: int,
+    expires_at: int | None,
+    decision: Decision | None,
+    observation: Mapping[str, Any] | None,
+    importance: float,
+) -> dict[str, Any]:
+    """Row of a new episode. Its id derives from the stream, the position, who spoke and the text."""
+    return {
+        "seq": seq,
+        "id": derive_id("episode", stream_id, position, message.role, message.name, message.content),
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "stream_id": stream_id,
+        "position": position,
+        "role": message.role,
+        "name": message.name,
+        "session": message.session,
+        "text": message.content,
+        "text_hash": text_hash(message.content),
+        "metadata": json.dumps(dict(message.metadata), sort_keys=True, ensure_ascii=False),
+        "idempotency_key": message.idempotency_key,
+        "occurred_at": optional_micros(message.timestamp),
+        "recorded_at": recorded_at,
+        "expires_at": expires_at,
+        "status": "active",
+        **decision_columns(decision, observation),
+        "encoded": False,
+        "importance": importance,
+        "strength": 1.0,
+        "accesses": 0,
+    }
+
+
+def decision_columns(decision: Decision | None, observation: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The columns that hold a gate's decision."""
+    return {
+        "write": None if decision is None else decision.write,
+        "decision": None if decision is None else json.dumps(asdict(decision), sort_keys=True),
+        "observation": None if observation is None else json.dumps(dict(observation), sort_keys=True),
+    }
+
+
+def decision_of(row: Mapping[Any, Any]) -> Decision | None:
+    """The gate's decision on a row."""
+    return None if row["decision"] is None else Decision(**json.loads(row["decision"]))
+
+
+def insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Append rows to the log."""
+    connection.execute(episodes.insert(), list(rows))
+
+
+def within(scope: Scope) -> ColumnElement[bool]:
+    """Rows of the user, narrowed by the ids that the scope names."""
+    clauses = [episodes.c.user_id == scope.user_id]
+    if scope.agent_id is not None:
+        clauses.append(episodes.c.agent_id == scope.agent_id)
+    if scope.run_id is not None:
+        clauses.append(episodes.c.run_id == scope.run_id)
+    return and_(*clauses)
+
+
+def find(connection: Connection, user_id: str, episode_id: str) -> Episode | None:
+    """The user's episode with this id, deleted ones included."""
+    return next(_read(connection, episodes.c.user_id == user_id, episodes.c.id == episode_id), None)
+
+
+def by_seqs(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Episode]:
+    """The user's episodes with these row numbers."""
+    query = _with_source().where(episodes.c.user_id == user_id, episodes.c.seq.in_(seqs))
+    return {row["seq"]: from_row(row) for row in connection.execute(query).mappings()}
+
+
+def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dict[str, Episode]:
+    """The user's episodes that already hold one of these idempotency keys."""
+    found: dict[str, Episode] = {}
+    for start in range(0, len(keys), _PAGE):
+        some = keys[start : start + _PAGE]
+        query = _with_source().where(episodes.c.user_id == user_id, episodes.c.idempotency_key.in_(some))
+        for row in connection.execute(query).mappings():
+            found[row["idempotency_key"]] = from_row(row)
+    return found
+
+
+def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> set[str]:
+    """Which of these text hashes the user's live memory already holds."""
+    query = select(episodes.c.text_hash).where(
+        episodes.c.user_id == user_id, episodes.c.text_hash.in_(hashes), episodes.c.status == "active"
+    )
+    return set(connection.execute(query.distinct()).scalars())
+
+
+def recent_text(connection: Connection, stream_id: str, limit: int) -> list[str]:
+    """Texts of the stream's last messages, oldest first, at most `limit` characters in all."""
+    query = select(episodes.c.text).where(episodes.c.stream_id == stream_id, episodes.c.status == "active")
+    texts: list[str] = []
+    size = 0
+    for text in connection.execute(
+        query.order_by(episodes.c.position.desc()).execution_options(yield_per=32)
+    ).scalars():
+        if size + len(text) > limit:
+            break
+        texts.append(text)
+        size += len(text)
+    return texts[::-1]
+
+
+def select_all(
+    connection: Connection,
+    scope: Scope,
+    *clauses: ColumnElement[bool],
+    limit: int | None = None,
+) -> Iterator[Episode]:
+    """Episodes of a scope in the order they were recorded, with further conditions."""
+    return _read(connection, within(scope), *clauses, limit=limit)
+
+
+def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[str, Any]) -> list[int]:
+    """Row numbers of the units, ascending, whose episode's metadata holds all these keys with these values."""
+    query = (
+        select(unit_sources.c.unit_seq, episodes.c.metadata)
+        .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
+        .where(episodes.c.user_id == user_id, episodes.c.metadata != "{}")
+        .order_by(unit_sources.c.unit_seq)
+    )
+    missing = object()
+    return [
+        seq
+        for seq, text in connection.execute(query.execution_options(yield_per=_PAGE))
+        if all(json.loads(text).get(key, missing) == value for key, value in wanted.items())
+    ]
+
+
+def decided(write: bool) -> ColumnElement[bool]:
+    """Condition: the gate wrote (True) or deferred (False) it."""
+    return episodes.c.write.is_(write)
+
+
+def live(now: int | None = None) -> ColumnElement[bool]:
+    """Condition: not deleted or archived, and not expired at `now` (microseconds)."""
+    active = episodes.c.status == "active"
+    return active if now is None else and_(active, func.coalesce(episodes.c.expires_at, now + 1) > now)
+
+
+def set_columns(connection: Connection, seq: int, **values: Any) -> None:
+    """Change columns of one episode."""
+    connection.execute(episodes.update().where(episodes.c.seq == seq).values(**values))
+
+
+def observations(connection: Connection, stream_id: str) -> list[tuple[int, str, dict[str, Any]]]:
+    """Row number, text and gate observation of a stream's episodes that have one, in order."""
+    query = select(episodes.c.seq, episodes.c.text, episodes.c.observation).where(
+        episodes.c.stream_id == stream_id, episodes.c.observation.is_not(None)
+    )
+    rows = connection.execute(query.order_by(episodes.c.position))
+    return [(row.seq, row.text, json.loads(row.observation)) for row in rows]
+
+
+def row_of(connection: Connection, seq: int) -> Mapping[Any, Any]:
+    """One row of the log."""
+    return connection.execute(select(episodes).where(episodes.c.seq == seq)).mappings().one()
+
+
+def seq_of(connection: Connection, user_id: str, episode_id: str) -> int | None:
+    """Row number of the user's episode with this id."""
+    query = select(episodes.c.seq).where(episodes.c.user_id == user_id, episodes.c.id == episode_id)
+    return connection.execute(query).scalar()
+
+
+def _with_source() -> Select[Any]:
+    return select(episodes, streams.c.source).join(streams, streams.c.id == episodes.c.stream_id)
+
+
+def _read(connection: Connection, *clauses: ColumnElement[bool], limit: int | None = None) -> Iterator[Episode]:
+    query = _with_source().where(*clauses).order_by(episodes.c.seq).limit(limit)
+    for row in connection.execute(query.execution_options(yield_per=_PAGE)).mappings():
+        yield from_row(row)
+
+
+def from_row(row: Mapping[Any, Any]) -> Episode:
+    """The record of a row joined with its stream's source."""
+    return Episode(
+        id=row["id"],
+        scope=Scope(row["user_id"], row["agent_id"], row["run_id"]),
+        stream_id=row["stream_id"],
+        position=row["position"],
+        role=row["role"],
+        text=row["text"],
+        recorded_at=from_micros(row["recorded_at"]),
+        occurred_at=from_micros(row["recorded_at"] if row["occurred_at"] is None else row["occurred_at"]),
+        name=row["name"],
+        session=row["session"],
+        source=row["source"],
+        metadata=json.loads(row["metadata"]),
+        decision=decision_of(row),
+        encoded=row["encoded"],
+        importance=row["importance"],
+        strength=row["strength"],
+        accesses=row["accesses"],
+        expires_at=None if row["expires_at"] is None else from_micros(row["expires_at"]),
+        status=row["status"],
+    )

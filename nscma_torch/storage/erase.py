@@ -1,0 +1,108 @@
+"""Real deletion: the rows go, the file is rewritten without them, and the bytes of what went are searched for.
+
+`secure_delete` zeroes freed cells; VACUUM rewrites the file without slack; the -wal file is truncated. The search
+looks at every file of the store for fragments of each erased text that no remaining text shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import Connection, Table, delete, select
+
+from nscma_torch.storage import units
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.schema import episodes, history, jobs, postings, recalls, streams, unit_sources, users, vectors
+from nscma_torch.storage.schema import units as units_table
+
+_FRAGMENT = 16  # bytes; short enough to lie inside one page, long enough not to occur by chance
+_STRIDE = 8
+_OF_EPISODE = (recalls, jobs, history)
+
+
+def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
+    """Delete every row of a user; returns the deleted rows by table."""
+    tables: Sequence[Table] = (*_OF_EPISODE, postings, vectors, unit_sources, units_table, episodes, streams, users)
+    return {
+        table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount for table in tables
+    }
+
+
+def delete_episode(connection: Connection, episode_seq: int) -> dict[str, int]:
+    """Delete one episode with its units, history and jobs; returns the deleted rows by table."""
+    counts = units.remove(connection, units.seqs_of_episode(connection, episode_seq))
+    for table in _OF_EPISODE:
+        counts[table.name] = connection.execute(delete(table).where(table.c.episode_seq == episode_seq)).rowcount
+    counts[episodes.name] = connection.execute(delete(episodes).where(episodes.c.seq == episode_seq)).rowcount
+    return counts
+
+
+def texts_of_user(connection: Connection, user_id: str) -> list[str]:
+    """Every text kept of a user: log, metadata, units and history."""
+    return list(_texts(connection, episodes.c.user_id == user_id, history.c.user_id == user_id))
+
+
+def texts_of_episode(connection: Connection, episode_seq: int) -> list[str]:
+    """Every text kept of an episode: log, metadata and history."""
+    return list(_texts(connection, episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq))
+
+
+def _texts(connection: Connection, of_log: object, of_history: object) -> Iterable[str]:
+    for row in connection.execute(select(episodes.c.text, episodes.c.metadata).where(of_log)):  # type: ignore[arg-type]
+        yield from row
+    for old, new in connection.execute(select(history.c.old_text, history.c.new_text).where(of_history)):  # type: ignore[arg-type]
+        yield from (text for text in (old, new) if text)
+
+
+def rewrite(database: Database) -> None:
+    """Rewrite the file without its free pages, and empty the -wal file."""
+    with database.driver() as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def fragments(texts: Iterable[str]) -> set[bytes]:
+    """Fragments of 16 bytes of the texts' UTF-8, every 8 bytes; a shorter text whole, if it has 8 bytes or more."""
+    found = set()
+    for text in texts:
+        data = text.encode()
+        if _STRIDE <= len(data) < _FRAGMENT:
+            found.add(data)
+        found.update(data[i : i + _FRAGMENT] for i in range(0, len(data) - _FRAGMENT + 1, _STRIDE))
+    return found
+
+
+def search(data: bytes, wanted: set[bytes]) -> set[bytes]:
+    """Which fragments occur in `data`: their first 8 bytes are looked up at every offset, then compared whole."""
+    if len(data) < _STRIDE or not wanted:
+        return set()
+    by_key: dict[int, list[bytes]] = {}
+    for fragment in wanted:
+        by_key.setdefault(int.from_bytes(fragment[:8], "little"), []).append(fragment)
+    keys = np.array(sorted(by_key), dtype="<u8")
+    found: set[bytes] = set()
+    for offset in range(8):
+        words = np.frombuffer(data[offset : offset + (len(data) - offset) // 8 * 8], dtype="<u8")
+        for index in np.flatnonzero(np.isin(words, keys)):
+            start = offset + 8 * int(index)
+            found.update(f for f in by_key[int(words[index])] if data.startswith(f, start))
+    return found
+
+
+def remaining(database: Database, erased: Sequence[str]) -> tuple[tuple[Path, ...], int]:
+    """Search the store's files for the erased texts; returns the files and how many fragments still stand in them.
+
+    Fragments that a remaining text shares ("I went to the …") prove nothing and are left out.
+    """
+    wanted = fragments(erased)
+    with database.read() as connection:
+        kept = "\n".join(_texts(connection, episodes.c.seq > 0, history.c.seq > 0)).encode()
+    wanted -= search(kept, wanted)
+    files = database.files()
+    found = set[bytes]()
+    for path in files:
+        found |= search(path.read_bytes(), wanted)
+    return files, len(found)

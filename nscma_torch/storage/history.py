@@ -1,0 +1,52 @@
+"""What happened to each memory after it was added."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select
+
+from nscma_torch.records import HistoryEvent
+from nscma_torch.storage.clock import from_micros
+from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.schema import episodes, history
+
+
+def note(
+    connection: Connection,
+    *,
+    user_id: str,
+    episode_seq: int,
+    event: str,
+    at: int,
+    old_text: str | None = None,
+    new_text: str | None = None,
+    reason: str | None = None,
+) -> None:
+    """Record one change, in the transaction that makes it."""
+    connection.execute(
+        history.insert().values(
+            seq=next_seq(connection, "history"),
+            user_id=user_id,
+            episode_seq=episode_seq,
+            event=event,
+            at=at,
+            old_text=old_text,
+            new_text=new_text,
+            reason=reason,
+        )
+    )
+
+
+def of_episode(connection: Connection, user_id: str, episode_id: str) -> list[HistoryEvent]:
+    """All events of the user's episode, oldest first; the first is its ADD. Empty where there is no such episode."""
+    query = select(episodes.c.seq, episodes.c.text, episodes.c.recorded_at).where(
+        episodes.c.user_id == user_id, episodes.c.id == episode_id
+    )
+    episode = connection.execute(query).first()
+    if episode is None:
+        return []
+    rows = connection.execute(select(history).where(history.c.episode_seq == episode.seq).order_by(history.c.seq)).all()
+    first_text = next((row.old_text for row in rows if row.event == "UPDATE"), episode.text)
+    return [
+        HistoryEvent(episode_id, "ADD", from_micros(episode.recorded_at), new_text=first_text),
+        *(HistoryEvent(episode_id, r.event, from_micros(r.at), r.old_text, r.new_text, r.reason) for r in rows),
+    ]

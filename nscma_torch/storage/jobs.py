@@ -1,0 +1,176 @@
+"""The queue of background work, its lease, and the recalls that wait to be counted.
+
+One process at a time works on a store: it holds the lease until a time that it pushes ahead. A job's row stays until
+its work is committed, in the same transaction; a failed one stays with its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, func, select
+
+from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.schema import episodes, jobs, leases, recalls
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One episode to be worked on. `attempts` counts the failures so far."""
+
+    seq: int
+    user_id: str
+    kind: str
+    episode_seq: int
+    attempts: int
+
+
+def enqueue(connection: Connection, user_id: str, kind: str, episode_seqs: Sequence[int]) -> int:
+    """Queue one job for each episode that has none of this kind yet; returns how many were added."""
+    known = set(
+        connection.execute(
+            select(jobs.c.episode_seq).where(jobs.c.kind == kind, jobs.c.episode_seq.in_(episode_seqs))
+        ).scalars()
+    )
+    new = [seq for seq in episode_seqs if seq not in known]
+    if new:
+        first = next_seq(connection, "jobs", len(new))
+        rows = [
+            {
+                "seq": first + i,
+                "user_id": user_id,
+                "kind": kind,
+                "episode_seq": episode_seq,
+                "state": "queued",
+                "attempts": 0,
+            }
+            for i, episode_seq in enumerate(new)
+        ]
+        connection.execute(jobs.insert(), rows)
+    return len(new)
+
+
+def next_batch(connection: Connection, limit: int) -> list[Job]:
+    """The oldest queued job and those of the same kind, user and stream, in the order they were said; at most `limit`.
+
+    Batches are cut by count and by stream, never by time, so that timing cannot change a result.
+    """
+    place = select(jobs.c.kind, jobs.c.user_id, episodes.c.stream_id).join(
+        episodes, episodes.c.seq == jobs.c.episode_seq
+    )
+    first = connection.execute(place.where(jobs.c.state == "queued").order_by(jobs.c.seq).limit(1)).first()
+    if first is None:
+        return []
+    query = (
+        select(jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.episode_seq, jobs.c.attempts)
+        .join(episodes, episodes.c.seq == jobs.c.episode_seq)
+        .where(
+            jobs.c.state == "queued",
+            jobs.c.kind == first.kind,
+            jobs.c.user_id == first.user_id,
+            episodes.c.stream_id == first.stream_id,
+        )
+        .order_by(episodes.c.position)
+        .limit(limit)
+    )
+    return [Job(*row) for row in connection.execute(query)]
+
+
+def waiting(connection: Connection) -> bool:
+    """Whether jobs are queued, or recalls wait to be counted."""
+    queued = select(jobs.c.seq).where(jobs.c.state == "queued").limit(1)
+    return any(connection.execute(query).first() for query in (queued, select(recalls.c.user_id).limit(1)))
+
+
+def finish(connection: Connection, done: Sequence[Job]) -> None:
+    """Take finished jobs off the queue, in the transaction that holds their work."""
+    connection.execute(jobs.delete().where(jobs.c.seq.in_([job.seq for job in done])))
+
+
+def fail(connection: Connection, failed: Sequence[Job], error: str, *, max_attempts: int) -> None:
+    """Count a failure; after `max_attempts` the job waits as failed until `retry`."""
+    for job in failed:
+        state = "failed" if job.attempts + 1 >= max_attempts else "queued"
+        values = {"attempts": job.attempts + 1, "state": state, "error": error}
+        connection.execute(jobs.update().where(jobs.c.seq == job.seq).values(**values))
+
+
+def retry(connection: Connection) -> int:
+    """Queue all failed jobs again; returns how many."""
+    return connection.execute(jobs.update().where(jobs.c.state == "failed").values(state="queued", attempts=0)).rowcount
+
+
+def states(connection: Connection, user_id: str | None = None) -> dict[str, int]:
+    """Jobs by state."""
+    query = select(jobs.c.state, func.count()).group_by(jobs.c.state)
+    if user_id is not None:
+        query = query.where(jobs.c.user_id == user_id)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def failures(connection: Connection, user_id: str | None = None) -> list[str]:
+    """Distinct errors of failed jobs."""
+    query = select(jobs.c.error).where(jobs.c.state == "failed").distinct().order_by(jobs.c.error)
+    if user_id is not None:
+        query = query.where(jobs.c.user_id == user_id)
+    return [error for error in connection.execute(query).scalars() if error]
+
+
+def acquire_lease(connection: Connection, name: str, owner: str, *, now: int, until: int) -> bool:
+    """Take or extend a lease until the time `until`; False while another owner holds it."""
+    held = connection.execute(select(leases.c.owner, leases.c.until).where(leases.c.name == name)).first()
+    if held is not None and held.owner != owner and held.until > now:
+        return False
+    connection.execute(leases.delete().where(leases.c.name == name))
+    connection.execute(leases.insert().values(name=name, owner=owner, until=until))
+    return True
+
+
+def release_lease(connection: Connection, name: str, owner: str) -> None:
+    """Give a lease back, if it is ours."""
+    connection.execute(leases.delete().where(and_(leases.c.name == name, leases.c.owner == owner)))
+
+
+def note_recalls(connection: Connection, user_id: str, counts: Mapping[str, int]) -> None:
+    """Queue recalls, by episode id, for the next counting; ids that are gone are passed over."""
+    for episode_id, n in counts.items():
+        query = (
+            select(episodes.c.seq, recalls.c.count.label("known"))
+            .outerjoin(recalls, recalls.c.episode_seq == episodes.c.seq)
+            .where(episodes.c.user_id == user_id, episodes.c.id == episode_id)
+        )
+        row = connection.execute(query).first()
+        if row is None:
+            continue
+        if row.known is None:
+            connection.execute(recalls.insert().values(episode_seq=row.seq, user_id=user_id, count=n))
+        else:
+            update = recalls.update().where(recalls.c.episode_seq == row.seq)
+            connection.execute(update.values(count=row.known + n))
+
+
+def count_recalls(connection: Connection, kind: str) -> int:
+    """Add queued recalls to the episodes' accesses, and queue those the gate had deferred for encoding.
+
+    Returns how many episodes were queued.
+    """
+    rows = connection.execute(
+        select(
+            recalls.c.episode_seq,
+            recalls.c.user_id,
+            recalls.c.count.label("times"),
+            episodes.c.accesses,
+            episodes.c.encoded,
+        )
+        .join(episodes, episodes.c.seq == recalls.c.episode_seq)
+        .order_by(recalls.c.episode_seq)
+    ).all()
+    queued = 0
+    for row in rows:
+        values = {"accesses": row.accesses + row.times}
+        connection.execute(episodes.update().where(episodes.c.seq == row.episode_seq).values(**values))
+        if not row.encoded:
+            queued += enqueue(connection, row.user_id, kind, [row.episode_seq])
+    connection.execute(recalls.delete())
+    return queued

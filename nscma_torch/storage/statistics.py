@@ -1,0 +1,47 @@
+"""Counts for `stats()`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, func, select
+
+from nscma_torch.records import Stats
+from nscma_torch.storage import jobs, units
+from nscma_torch.storage.database import Database, get_meta
+from nscma_torch.storage.schema import episodes, recalls, streams, users
+from nscma_torch.storage.transfer import FINGERPRINT
+
+
+def users_of(connection: Connection) -> list[str]:
+    """All users of the store."""
+    return list(connection.execute(select(users.c.user_id).order_by(users.c.user_id)).scalars())
+
+
+def collect(connection: Connection, database: Database, user_id: str | None, seconds: Mapping[str, float]) -> Stats:
+    """Counts of a user, or of the whole store."""
+    query = select(episodes.c.status, episodes.c.write, func.count()).group_by(episodes.c.status, episodes.c.write)
+    of_streams = select(func.count()).select_from(streams)
+    of_recalls = select(func.coalesce(func.sum(recalls.c.count), 0))
+    if user_id is not None:
+        query = query.where(episodes.c.user_id == user_id)
+        of_streams = of_streams.where(streams.c.user_id == user_id)
+        of_recalls = of_recalls.where(recalls.c.user_id == user_id)
+    tally = {(status, write): n for status, write, n in connection.execute(query)}
+    states = jobs.states(connection, user_id)
+    return Stats(
+        users=1 if user_id is not None else len(users_of(connection)),
+        streams=connection.execute(of_streams).scalar_one(),
+        messages=sum(tally.values()),
+        written=sum(n for (_, write), n in tally.items() if write),
+        deferred=sum(n for (_, write), n in tally.items() if write is False),
+        deleted=sum(n for (status, _), n in tally.items() if status == "deleted"),
+        units=units.count(connection, user_id),
+        jobs_queued=states.get("queued", 0),
+        jobs_failed=states.get("failed", 0),
+        failures=tuple(jobs.failures(connection, user_id)),
+        recalls_queued=int(connection.execute(of_recalls).scalar_one()),
+        embedder=get_meta(connection, FINGERPRINT),
+        file_bytes=sum(path.stat().st_size for path in database.files()),
+        stage_seconds=dict(seconds),
+    )

@@ -1,0 +1,93 @@
+"""Streams: the next position, and the state that the proxy and the gate carry from message to message."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from nscma_torch.records import Scope
+from nscma_torch.storage.schema import streams, users
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream as it was read. `version` is 0 for one that is not stored yet."""
+
+    id: str
+    scope: Scope
+    source: str | None
+    next_position: int = 0
+    version: int = 0
+    proxy_fingerprint: str | None = None
+    proxy_state: bytes | None = None
+    gate_state: str | None = None
+
+
+def derive_id(*parts: object) -> str:
+    """Id derived from its parts: the same input gives the same store. 32 hex digits of SHA-256."""
+    text = "\x1f".join("\x00" if part is None else str(part) for part in parts)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def load(connection: Connection, scope: Scope, source: str | None) -> Stream:
+    """The stream of this scope and document (None: the conversation), stored or new."""
+    stream_id = derive_id("stream", scope.user_id, scope.agent_id, scope.run_id, source)
+    row = connection.execute(select(streams).where(streams.c.id == stream_id)).mappings().first()
+    if row is None:
+        return Stream(stream_id, scope, source)
+    return _from_row(row)
+
+
+def of_user(connection: Connection, user_id: str) -> list[Stream]:
+    """All streams of a user, by id."""
+    rows = connection.execute(select(streams).where(streams.c.user_id == user_id).order_by(streams.c.id)).mappings()
+    return [_from_row(row) for row in rows]
+
+
+def _from_row(row: object) -> Stream:
+    fields = dict(row)  # type: ignore[call-overload]
+    scope = Scope(fields.pop("user_id"), fields.pop("agent_id"), fields.pop("run_id"))
+    return Stream(scope=scope, **fields)
+
+
+def unmoved(connection: Connection, stream: Stream) -> bool:
+    """Whether the stream is still as it was read: the compare of compare-and-set, inside a write transaction."""
+    current = connection.execute(select(streams.c.version).where(streams.c.id == stream.id)).scalar()
+    return (current or 0) == stream.version
+
+
+def save(
+    connection: Connection,
+    stream: Stream,
+    *,
+    next_position: int,
+    proxy_fingerprint: str | None,
+    proxy_state: bytes | None,
+    gate_state: str | None,
+) -> None:
+    """Set what a stream carries. Call `touch_user` first: streams refer to users."""
+    values = {
+        "next_position": next_position,
+        "version": stream.version + 1,
+        "proxy_fingerprint": proxy_fingerprint,
+        "proxy_state": proxy_state,
+        "gate_state": gate_state,
+    }
+    if stream.version:
+        connection.execute(streams.update().where(streams.c.id == stream.id).values(**values))
+        return
+    scope = stream.scope
+    owner = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
+    connection.execute(streams.insert().values(id=stream.id, source=stream.source, **owner, **values))
+
+
+def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -> None:
+    """Note that a user's rows were added to, or (`changed`) that existing units changed, so that indexes reload."""
+    row = connection.execute(select(users.c.generation, users.c.epoch).where(users.c.user_id == user_id)).first()
+    if row is None:
+        connection.execute(users.insert().values(user_id=user_id, generation=1, epoch=int(changed)))
+        return
+    values = {"generation": row.generation + 1, "epoch": row.epoch + int(changed)}
+    connection.execute(users.update().where(users.c.user_id == user_id).values(**values))

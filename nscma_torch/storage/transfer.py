@@ -1,0 +1,150 @@
+"""Export and import as JSON lines: a header, then one row of the store a line, each table in the order that
+references need.
+
+Importing into an empty store gives an equal `digest()`. Row numbers are given anew, so several exports can go into
+one store.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, LargeBinary, Table, func, select
+
+from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError
+from nscma_torch.storage.database import get_meta, next_seq, set_meta
+from nscma_torch.storage.schema import (
+    SCHEMA_VERSION,
+    episodes,
+    history,
+    jobs,
+    postings,
+    streams,
+    unit_sources,
+    units,
+    users,
+    vectors,
+)
+
+FORMAT = "nscma-export"
+FINGERPRINT = "embedder_fingerprint"
+_ORDER: tuple[Table, ...] = (users, streams, episodes, units, unit_sources, vectors, postings, history, jobs)
+_BY_NAME = {table.name: table for table in _ORDER}
+_BATCH = 1024
+
+
+def export(connection: Connection, user_id: str | None = None) -> Iterator[str]:
+    """Lines of an export, without line ends: all users, or one."""
+    header = {"format": FORMAT, "schema": SCHEMA_VERSION, FINGERPRINT: get_meta(connection, FINGERPRINT)}
+    yield json.dumps(header)
+    for table in _ORDER:
+        query = select(table).order_by(*table.primary_key.columns)
+        if user_id is not None:
+            query = query.where(table.c.user_id == user_id)
+        for row in connection.execute(query.execution_options(yield_per=_BATCH)).mappings():
+            fields = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
+            yield json.dumps({"table": table.name, **fields}, ensure_ascii=False)
+
+
+def count(connection: Connection, user_id: str | None = None) -> int:
+    """How many lines `export` gives."""
+    total = 1
+    for table in _ORDER:
+        query = select(func.count()).select_from(table)
+        total += connection.execute(query if user_id is None else query.where(table.c.user_id == user_id)).scalar_one()
+    return total
+
+
+def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
+    """Read an export inside a write transaction; returns the number of rows.
+
+    Raises:
+        MalformedInputError: a line does not parse; names the line.
+        EmbedderMismatchError: the export's vectors come from another embedder than this store's.
+        InvalidInputError: the store already holds one of the users.
+    """
+    numbered = enumerate(lines, start=1)
+    _check_header(connection, next(numbered, (1, ""))[1])
+    shift: dict[tuple[str, int], int] = {}
+    waiting: list[dict[str, Any]] = []
+    current: Table | None = None
+    total = 0
+
+    def write() -> None:
+        if current is not None and waiting:
+            _insert(connection, current, waiting, shift)
+            waiting.clear()
+
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        table, row = _parse(line, number)
+        if table is not current or len(waiting) == _BATCH:
+            write()
+            current = table
+        waiting.append(row)
+        total += 1
+        if progress is not None:
+            progress(total)
+    write()
+    return total
+
+
+def _check_header(connection: Connection, line: str) -> None:
+    try:
+        header = json.loads(line)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise MalformedInputError("not an export of nscma: the header is missing", line=1)
+    if header.get("schema") != SCHEMA_VERSION:
+        raise MalformedInputError(
+            f"the export has schema {header.get('schema')}, this version reads {SCHEMA_VERSION}; export it anew",
+            line=1,
+        )
+    theirs, ours = header.get(FINGERPRINT), get_meta(connection, FINGERPRINT)
+    if ours is None and theirs is not None:
+        set_meta(connection, FINGERPRINT, theirs)
+    elif theirs is not None and theirs != ours:
+        raise EmbedderMismatchError(
+            f"the export's vectors come from {theirs}, this store's from {ours}; run `nscma reembed` on one of them"
+        )
+
+
+def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise MalformedInputError(f"not JSON ({error})", line=number) from error
+    table = _BY_NAME.get(row.pop("table", "")) if isinstance(row, dict) else None
+    if table is None or set(row) != {column.name for column in table.columns}:
+        raise MalformedInputError("not a row of an export", line=number)
+    for column in table.columns:
+        if isinstance(column.type, LargeBinary) and row[column.name] is not None:
+            row[column.name] = base64.b64decode(row[column.name])
+    return table, row
+
+
+def _insert(
+    connection: Connection, table: Table, rows: list[dict[str, Any]], shift: dict[tuple[str, int], int]
+) -> None:
+    if table is users:
+        known = set(connection.execute(select(users.c.user_id)).scalars())
+        clash = sorted(known & {row["user_id"] for row in rows})
+        if clash:
+            raise InvalidInputError(
+                f"the store already holds user {clash[0]!r}; import into an empty store, or erase that user"
+            )
+    if "seq" in table.c:
+        first = next_seq(connection, table.name, len(rows))
+        for i, row in enumerate(rows):
+            shift[table.name, row["seq"]] = first + i
+            row["seq"] = first + i
+    for column, target in (("episode_seq", "episodes"), ("unit_seq", "units")):
+        if column in table.c:
+            for row in rows:
+                row[column] = shift[target, row[column]]
+    connection.execute(table.insert(), rows)

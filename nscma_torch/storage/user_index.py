@@ -1,0 +1,240 @@
+"""One user's units as tensors on the device: derived from the store, never the truth.
+
+A read compares two counters with the store's: `generation` tells that rows were added (only those are read), `epoch`
+that existing rows changed (everything is read again). So the writes of other processes are seen.
+
+Legend: n units, d embedding dimension; row = position in these tensors, seq = the unit's number in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from sqlalchemy import Connection, and_, select
+
+from nscma_torch.storage.schema import postings, units, users, vectors
+
+_COLUMNS = ("kind", "agent_id", "run_id", "name", "role")
+_CONTEXT = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
+_REACH = 40.0  # lexical terms; longer units lend and borrow less
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(slots=True)
+class Posting:
+    """Where a term stands: rows [m] int64 ascending, and how often, tf [m] float32."""
+
+    rows: torch.Tensor
+    tf: torch.Tensor
+
+
+class UserIndex:
+    """The units of one user.
+
+    Attributes:
+        seqs: [n] int64 ascending.
+        vectors: [n, d] float32, unit length; zero where `embedded` is False.
+        contextual: [n, d] float32, unit length: each vector with a share of its neighbours'; see `_CONTEXT`.
+        embedded: [n] bool.
+        occurred_at, expires_at: [n] int64 microseconds.
+        importance, lengths: [n] float32; lengths in lexical terms.
+        previous, following: [n] int64, the row before and after in the same stream and session, -1 for none.
+        codes: [n, 5] int32, coded kind, agent, run, name and role; see `where` and `said_by`.
+    """
+
+    def __init__(self, user_id: str, dimension: int, device: torch.device) -> None:
+        self.user_id = user_id
+        self.device = device
+        self._dimension = dimension
+        self._generation = self._epoch = -1
+        self._clear()
+
+    def _clear(self) -> None:
+        d = self.device
+        self.seqs = torch.empty(0, dtype=torch.int64, device=d)
+        self._vectors = torch.empty(0, self._dimension, device=d)
+        self._contextual = torch.empty(0, self._dimension, device=d)
+        self.embedded = torch.empty(0, dtype=torch.bool, device=d)
+        self.occurred_at = torch.empty(0, dtype=torch.int64, device=d)
+        self.expires_at = torch.empty(0, dtype=torch.int64, device=d)
+        self.importance = torch.empty(0, device=d)
+        self.lengths = torch.empty(0, device=d)
+        self.previous = torch.empty(0, dtype=torch.int64, device=d)
+        self.following = torch.empty(0, dtype=torch.int64, device=d)
+        self.codes = torch.empty(0, len(_COLUMNS), dtype=torch.int32, device=d)
+        self._codebook: list[dict[str | None, int]] = [{} for _ in _COLUMNS]
+        self._last: dict[tuple[str, str | None, str], int] = {}
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+    @property
+    def vectors(self) -> torch.Tensor:
+        """[n, d] float32."""
+        return self._vectors[: len(self)]
+
+    @property
+    def contextual(self) -> torch.Tensor:
+        """[n, d] float32."""
+        return self._contextual[: len(self)]
+
+    def shares(self, reach: float = _REACH) -> torch.Tensor:
+        """min(1, reach / length) [n]: what a unit lends to its neighbours and borrows from them."""
+        return reach / self.lengths.clamp(min=reach)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """(generation, epoch) of the store that this index equals."""
+        return self._generation, self._epoch
+
+    def catch_up(self, connection: Connection) -> None:
+        """Bring the index to the state that `connection` sees."""
+        row = connection.execute(
+            select(users.c.generation, users.c.epoch).where(users.c.user_id == self.user_id)
+        ).first()
+        generation, epoch = (0, 0) if row is None else (row.generation, row.epoch)
+        if (generation, epoch) == self.version:
+            return
+        if epoch != self._epoch or generation < self._generation:
+            self._clear()
+        newest = int(self.seqs[-1]) if len(self) else 0
+        query = (
+            select(units, vectors.c.vector)
+            .outerjoin(vectors, vectors.c.unit_seq == units.c.seq)
+            .where(and_(units.c.user_id == self.user_id, units.c.seq > newest, units.c.status == "active"))
+            .order_by(units.c.seq)
+        )
+        for rows in connection.execute(query.execution_options(yield_per=4096)).mappings().partitions():
+            self._append(rows)
+        self._generation, self._epoch = generation, epoch
+
+    def _append(self, rows: Sequence[Any]) -> None:
+        n, base = len(rows), len(self)
+        block = np.zeros((n, self._dimension), dtype=np.float32)
+        embedded = np.zeros(n, dtype=bool)
+        links = np.full((n, 2), -1, dtype=np.int64)
+        earlier: dict[int, int] = {}
+        for i, row in enumerate(rows):
+            if row["vector"] is not None:
+                block[i] = np.frombuffer(row["vector"], dtype="<f4")
+                embedded[i] = True
+            place = (row["stream_id"], row["session"], row["kind"])
+            before = self._last.get(place, -1)
+            links[i, 0] = before
+            if before >= base:
+                links[before - base, 1] = base + i
+            elif before >= 0:
+                earlier[before] = base + i
+            self._last[place] = base + i
+        codes = [
+            [book.setdefault(row[column], len(book)) for book, column in zip(self._codebook, _COLUMNS, strict=True)]
+            for row in rows
+        ]
+        self._grow(base + n)
+        self._vectors[base : base + n] = torch.from_numpy(block).to(self.device)
+        self.embedded = self._joined(self.embedded, embedded)
+        self.seqs = self._joined(self.seqs, [row["seq"] for row in rows])
+        self.occurred_at = self._joined(self.occurred_at, [row["occurred_at"] for row in rows])
+        expires = [_NEVER if row["expires_at"] is None else row["expires_at"] for row in rows]
+        self.expires_at = self._joined(self.expires_at, expires)
+        self.importance = self._joined(self.importance, [row["importance"] for row in rows])
+        self.lengths = self._joined(self.lengths, [row["length"] for row in rows])
+        self.codes = self._joined(self.codes, codes)
+        self.previous = self._joined(self.previous, links[:, 0])
+        self.following = self._joined(self.following, links[:, 1])
+        if earlier:
+            self.following[list(earlier)] = torch.tensor(list(earlier.values()), device=self.device)
+        self._blend(torch.arange(base, base + n, device=self.device))
+
+    def _blend(self, new: torch.Tensor) -> None:
+        """Contextual vectors of new rows [m], and of the earlier ones that they stand beside."""
+        touched, before = [new], new
+        for _ in _CONTEXT:
+            before = self.previous[before]
+            before = before[before >= 0]
+            touched.append(before)
+        rows = torch.unique(torch.cat(touched))
+        share = self.shares()
+        blended = self._vectors[rows].clone()
+        for link in (self.previous, self.following):
+            beside = rows
+            for weight in _CONTEXT:
+                beside = torch.where(beside >= 0, link[beside.clamp(min=0)], beside)
+                lent = weight * share[rows] * share[beside] * (beside >= 0)
+                blended += lent[:, None] * self._vectors[beside.clamp(min=0)]
+        self._contextual[rows] = torch.nn.functional.normalize(blended, dim=1) * self.embedded[rows, None]
+
+    def _grow(self, n: int) -> None:
+        if n > len(self._vectors):
+            size = max(n, 2 * len(self._vectors))
+            for name, old in (("_vectors", self.vectors), ("_contextual", self.contextual)):
+                room = torch.zeros(size, self._dimension, device=self.device)
+                room[: len(old)] = old
+                setattr(self, name, room)
+
+    def _joined(self, old: torch.Tensor, new: Any) -> torch.Tensor:
+        return torch.cat([old, torch.as_tensor(new, dtype=old.dtype, device=self.device)])
+
+    def where(
+        self,
+        *,
+        kinds: Sequence[str],
+        agent_id: str | None,
+        run_id: str | None,
+        at: int,
+    ) -> torch.Tensor:
+        """Mask [n] of the units of these kinds and ids that were said by `at` (microseconds) and not expired then."""
+        mask = (self.occurred_at <= at) & (self.expires_at > at)
+        mask &= torch.isin(self.codes[:, 0], self._coded(0, kinds))
+        for column, wanted in ((1, agent_id), (2, run_id)):
+            if wanted is not None:
+                mask &= torch.isin(self.codes[:, column], self._coded(column, [wanted]))
+        return mask
+
+    def _coded(self, column: int, values: Sequence[str]) -> torch.Tensor:
+        book = self._codebook[column]
+        return torch.tensor([book.get(value, -1) for value in values], dtype=torch.int32, device=self.device)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of those who spoke."""
+        return tuple(name for name in self._codebook[3] if name)
+
+    def said_by(self, names: Sequence[str], roles: Sequence[str] = ()) -> torch.Tensor:
+        """Mask [n] of what people of these names, or in these roles, said."""
+        by_name = torch.isin(self.codes[:, 3], self._coded(3, names))
+        return by_name | torch.isin(self.codes[:, 4], self._coded(4, roles))
+
+    def rows_of(self, seqs: Sequence[int]) -> torch.Tensor:
+        """Rows [m] of those of these units that the index holds."""
+        wanted = torch.as_tensor(seqs, dtype=torch.int64, device=self.device)
+        if not len(self):
+            return wanted[:0]
+        rows = torch.searchsorted(self.seqs, wanted).clamp_(max=len(self) - 1)
+        return rows[self.seqs[rows] == wanted]
+
+    def postings(self, connection: Connection, terms: Sequence[str]) -> dict[str, Posting]:
+        """Postings of these terms among this user's units, read in the same transaction as `catch_up`."""
+        query = (
+            select(postings.c.term, postings.c.unit_seq, postings.c.tf)
+            .where(postings.c.user_id == self.user_id, postings.c.term.in_(list(terms)))
+            .order_by(postings.c.term, postings.c.unit_seq)
+        )
+        lists: dict[str, tuple[list[int], list[int]]] = {}
+        if not len(self):
+            return {}
+        for term, seq, tf in connection.execute(query):
+            seqs, counts = lists.setdefault(term, ([], []))
+            seqs.append(seq)
+            counts.append(tf)
+        found = {}
+        for term, (seqs, counts) in lists.items():
+            wanted = torch.tensor(seqs, device=self.device)
+            rows = torch.searchsorted(self.seqs, wanted).clamp_(max=len(self) - 1)
+            held = self.seqs[rows] == wanted  # units no longer active keep their postings until they are erased
+            found[term] = Posting(rows[held], torch.tensor(counts, dtype=torch.float32, device=self.device)[held])
+        return found

@@ -1,0 +1,60 @@
+"""What callers hand to `Memory.add` as a list of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from nscma_torch.errors import EmptyTextError, InvalidInputError
+from nscma_torch.records import ROLES, Message
+from nscma_torch.text.json_messages import parse_message
+from nscma_torch.text.timestamps import parse_timestamp
+
+MessagesLike = str | Message | Mapping[str, Any] | Sequence[Message | Mapping[str, Any]]
+
+
+def as_messages(
+    messages: MessagesLike,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    timestamp: datetime | None = None,
+    idempotency_key: str | None = None,
+) -> list[Message]:
+    """A string (role user), a message, an OpenAI-style mapping, or a list of these, with defaults filled in.
+
+    With an `idempotency_key` and several messages, each gets the key with its number from 0.
+
+    Raises `InvalidInputError` for anything else, for an empty list, and for an unknown role.
+    """
+    single = isinstance(messages, str | Message | Mapping)
+    items = [messages] if single else list(messages)  # type: ignore[arg-type]
+    if not items:
+        raise EmptyTextError("the list of messages is empty; there is nothing to add")
+    batch = [_as_message(item) for item in items]
+    return [
+        replace(
+            message,
+            metadata={**(metadata or {}), **message.metadata},
+            timestamp=timestamp if message.timestamp is None else parse_timestamp(message.timestamp),
+            idempotency_key=message.idempotency_key or _key(idempotency_key, None if single else i),
+        )
+        for i, message in enumerate(batch)
+    ]
+
+
+def _as_message(item: object) -> Message:
+    if isinstance(item, str):
+        return Message("user", item)
+    if isinstance(item, Mapping):
+        return parse_message(dict(item))
+    if not isinstance(item, Message):
+        raise InvalidInputError(f"a message must be a string, a Message or a mapping, got {type(item).__name__}")
+    if item.role not in ROLES:
+        raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, got {item.role!r}")
+    return item
+
+
+def _key(key: str | None, number: int | None) -> str | None:
+    return key if key is None or number is None else f"{key}:{number}"

@@ -1,0 +1,78 @@
+"""When something was said: parse what callers and files hand in, print it for people, index it for search."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+
+from nscma_torch.errors import TimestampError
+from nscma_torch.text.terms import terms
+
+# Own tables: `calendar` and `strftime` follow the locale, and the same input must give the same store everywhere.
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+_EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()  # a day inside what datetime holds, so that any zone can show it
+_LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
+
+
+def parse_timestamp(value: object) -> datetime:
+    """An ISO 8601 string (no zone means UTC), epoch seconds, or a datetime, as an aware datetime in UTC.
+
+    Raises `TimestampError` for anything else, saying what was wrong. Times in the future are not refused here.
+    """
+    if isinstance(value, datetime):
+        return _in_range(value, value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _from_epoch(value)
+    if isinstance(value, str):
+        try:
+            return _in_range(datetime.fromisoformat(value.strip()), value)
+        except ValueError as error:
+            raise TimestampError(
+                f"{value[:80]!r} is not a time; write ISO 8601 ('2026-05-12T14:30:00Z') or epoch seconds as a number"
+            ) from error
+    raise TimestampError(
+        f"a time must be an ISO 8601 string or epoch seconds, got {type(value).__name__} {str(value)[:80]!r}"
+    )
+
+
+def format_day(day: date) -> str:
+    """A day for people, as in "12 May 2023"."""
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+def format_time(when: datetime) -> str:
+    """A moment for people in UTC, as in "12 May 2023, 14:30 UTC"; midnight sharp is printed as the day alone."""
+    utc = when.astimezone(UTC)
+    clock = "" if (utc.hour, utc.minute, utc.second) == (0, 0, 0) else f", {utc.hour:02}:{utc.minute:02} UTC"
+    return format_day(utc.date()) + clock
+
+
+def date_terms(when: datetime) -> list[str]:
+    """Index terms of a moment in UTC: year, month, weekday, in the form that `terms` gives for the same words."""
+    utc = when.astimezone(UTC)
+    return terms(f"{utc.year} {MONTHS[utc.month - 1]} {WEEKDAYS[utc.weekday()]}")
+
+
+def _from_epoch(value: float) -> datetime:
+    try:
+        seconds = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        seconds = math.inf
+    if not math.isfinite(seconds):
+        raise TimestampError(f"epoch seconds must be finite, got {seconds}")
+    if not _EARLIEST <= seconds <= _LATEST:
+        hint = "; it looks like milliseconds: divide it by 1000" if 1e11 < seconds < 1e14 else ""
+        raise TimestampError(f"epoch seconds {seconds:g} lie outside the years 1 to 9999{hint}")
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _in_range(when: datetime, value: object) -> datetime:
+    aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    if not _EARLIEST <= aware.timestamp() <= _LATEST:
+        raise TimestampError(f"{str(value)[:80]!r} lies outside the years 1 to 9999")
+    return aware.astimezone(UTC)

@@ -1,0 +1,97 @@
+"""Runs the background jobs of a store: one worker at a time, batches in stream order, failures kept and visible."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+
+from nscma_torch.errors import NscmaError, StoreBusyError
+from nscma_torch.storage import jobs
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.jobs import Job
+
+Handler = Callable[[Sequence[Job]], None]
+_LEASE = "worker"
+_POLL = 0.05  # seconds
+
+
+class Worker:
+    """Works off the queue.
+
+    Args:
+        handlers: what runs a batch of each kind of job; it commits its results and finishes the jobs in one
+            transaction.
+        recall_kind: the kind of job by which a recalled, not yet encoded episode is queued.
+        batch_size: jobs in one batch.
+        max_attempts: failures after which a job is left as failed.
+        lease_seconds: how long a batch may take before another worker may step in.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        handlers: Mapping[str, Handler],
+        *,
+        recall_kind: str,
+        batch_size: int,
+        max_attempts: int,
+        lease_seconds: float,
+    ) -> None:
+        self._database = database
+        self._handlers = handlers
+        self._recall_kind = recall_kind
+        self._batch_size = batch_size
+        self._max_attempts = max_attempts
+        self._lease_seconds = lease_seconds
+        self._owner = uuid.uuid4().hex
+
+    def run_pending(self, *, timeout: float = 600.0, progress: Callable[[int], None] | None = None) -> int:
+        """Count the recalls, then run jobs until none is queued; returns how many were run.
+
+        Waits for another worker of this store, at most `timeout` seconds (`StoreBusyError`). A job that fails is
+        recorded with its error and tried again until `max_attempts`.
+        """
+        give_up = time.monotonic() + timeout
+        done = 0
+        while self._pending():
+            if not self._hold():
+                if time.monotonic() > give_up:
+                    raise StoreBusyError(f"another worker has held the store for {timeout:.0f} s; try again later")
+                time.sleep(_POLL)
+                continue
+            try:
+                done = self._work_off(done, progress)
+            finally:
+                with self._database.write() as connection:
+                    jobs.release_lease(connection, _LEASE, self._owner)
+        return done
+
+    def _pending(self) -> bool:
+        with self._database.read() as connection:
+            return jobs.waiting(connection)
+
+    def _hold(self) -> bool:
+        now = time.time_ns() // 1000
+        until = now + int(self._lease_seconds * 1e6)
+        with self._database.write() as connection:
+            return jobs.acquire_lease(connection, _LEASE, self._owner, now=now, until=until)
+
+    def _work_off(self, done: int, progress: Callable[[int], None] | None) -> int:
+        with self._database.write() as connection:
+            jobs.count_recalls(connection, self._recall_kind)
+        while self._hold():
+            with self._database.read() as connection:
+                batch = jobs.next_batch(connection, self._batch_size)
+            if not batch:
+                break
+            try:
+                self._handlers[batch[0].kind](batch)
+            except NscmaError as error:
+                with self._database.write() as connection:
+                    text = f"{type(error).__name__}: {error}"
+                    jobs.fail(connection, batch, text, max_attempts=self._max_attempts)
+            done += len(batch)
+            if progress is not None:
+                progress(done)
+        return done

@@ -1,0 +1,73 @@
+"""A wheel holds what is needed at run time and nothing else; the names that others own stay free."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    names = ["pyproject.toml", "README.md", "LICENSE", "nscma_torch", "kernels", "configs"]
+    source.mkdir()
+    subprocess.run(["cp", "-r", *(str(ROOT / name) for name in names), str(source)], check=True)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder)]
+    subprocess.run([*build, str(source)], check=True)
+    return next(folder.glob("*.whl"))
+
+
+def test_wheel_contents(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"nscma_torch", "nscma_kernels"}
+    for needed in (
+        "nscma_torch/py.typed",
+        "nscma_torch/configs/default.toml",
+        "nscma_torch/demo/conversation.jsonl",
+        "nscma_torch/demo/questions.jsonl",
+        "nscma_torch/buffer/weights/proxy.safetensors",
+        "nscma_kernels/scored_topk.py",
+    ):
+        assert needed in names
+    every_module = {str(path.relative_to(ROOT)) for path in (ROOT / "nscma_torch").rglob("*.py")}
+    assert every_module <= set(names), every_module - set(names)
+    assert zipfile.ZipFile(wheel).getinfo("nscma_torch/buffer/weights/proxy.safetensors").file_size <= 8_000_000
+
+
+def test_wheel_works(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    code = (
+        "import nscma_torch, nscma_kernels; from importlib import resources; "
+        "text = (resources.files('nscma_torch.configs') / 'default.toml').read_text(); "
+        "memory = nscma_torch.Memory('wheel.db', config={'embedder': {'model': 'hash'}}); "
+        "memory.add('I live in Porto', user_id='u'); "
+        "print(nscma_torch.__file__, '[retrieval]' in text, memory.search('Porto', user_id='u')[0].text)"
+    )
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    path, *rest = done.stdout.split(maxsplit=1)
+    assert path.startswith(str(tmp_path))
+    assert rest == ["True I live in Porto\n"]
+
+
+def test_editable_install_reads_the_same_configs(tmp_path: Path) -> None:
+    code = (
+        "from importlib import resources; print((resources.files('nscma_torch.configs') / 'default.toml').read_text())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == (ROOT / "configs" / "default.toml").read_text(encoding="utf-8") + "\n"
+
+
+def test_checkout_shadows_no_package(tmp_path: Path) -> None:
+    """With the repository root on sys.path, `kernels` must not pass for Hugging Face's package of that name."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import importlib.util as u; s = u.find_spec('kernels'); print(s and s.origin)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "None"

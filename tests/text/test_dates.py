@@ -1,0 +1,241 @@
+import math
+import time
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nscma_torch.errors import TimestampError
+from nscma_torch.text.dates import find_dates
+from nscma_torch.text.terms import terms
+from nscma_torch.text.timestamps import date_terms, format_day, format_time, parse_timestamp
+
+WEDNESDAY = datetime(2023, 5, 17, 12, tzinfo=UTC)
+
+
+def found(text, anchor=WEDNESDAY):
+    return [(text[m.start : m.end], m.first_day, m.last_day) for m in find_dates(text, anchor)]
+
+
+def day(year, month, number):
+    return date(year, month, number), date(year, month, number)
+
+
+def span(first, last):
+    return date(*first), date(*last)
+
+
+@pytest.mark.parametrize(
+    ("text", "mention", "days"),
+    [
+        ("It was on 12 May 2023.", "12 May 2023", day(2023, 5, 12)),
+        ("the 3rd of March, 2021", "3rd of March, 2021", day(2021, 3, 3)),
+        ("May 12th, 2022 was fine", "May 12th, 2022", day(2022, 5, 12)),
+        ("on 12-May-2023", "12-May-2023", day(2023, 5, 12)),
+        ("born Sept. 3", "Sept. 3", day(2023, 9, 3)),
+        ("by Dec 25", "Dec 25", day(2022, 12, 25)),
+        ("2023-05-12T10:00:00Z", "2023-05-12", day(2023, 5, 12)),
+        ("2023/5/2", "2023/5/2", day(2023, 5, 2)),
+        ("on 13/05/2023", "13/05/2023", day(2023, 5, 13)),
+        ("May 2023", "May 2023", span((2023, 5, 1), (2023, 5, 31))),
+        ("in 2023-02", "2023-02", span((2023, 2, 1), (2023, 2, 28))),
+        ("in early June", "June", span((2023, 6, 1), (2023, 6, 30))),
+        ("since 2019", "2019", span((2019, 1, 1), (2019, 12, 31))),
+        ("last May", "last May", span((2022, 5, 1), (2022, 5, 31))),
+        ("next March", "next March", span((2024, 3, 1), (2024, 3, 31))),
+        ("yesterday", "yesterday", day(2023, 5, 16)),
+        ("the day before yesterday", "the day before yesterday", day(2023, 5, 15)),
+        ("the day after tomorrow", "the day after tomorrow", day(2023, 5, 19)),
+        ("Tomorrow!", "Tomorrow", day(2023, 5, 18)),
+        ("last night", "last night", day(2023, 5, 16)),
+        ("last Saturday", "last Saturday", day(2023, 5, 13)),
+        ("last Wednesday", "last Wednesday", day(2023, 5, 10)),
+        ("on Wednesday", "Wednesday", day(2023, 5, 17)),
+        ("on Friday", "Friday", day(2023, 5, 12)),
+        ("this Friday", "this Friday", day(2023, 5, 19)),
+        ("next Friday", "next Friday", day(2023, 5, 26)),
+        ("last weekend", "last weekend", span((2023, 5, 13), (2023, 5, 14))),
+        ("next week", "next week", span((2023, 5, 22), (2023, 5, 28))),
+        ("next month", "next month", span((2023, 6, 1), (2023, 6, 30))),
+        ("last year", "last year", span((2022, 1, 1), (2022, 12, 31))),
+        ("three days ago", "three days ago", day(2023, 5, 14)),
+        ("two weeks ago", "two weeks ago", span((2023, 5, 1), (2023, 5, 7))),
+        ("a couple of months ago", "a couple of months ago", span((2023, 3, 1), (2023, 3, 31))),
+        ("a few days ago", "a few days ago", span((2023, 5, 12), (2023, 5, 15))),
+        ("in 3 days", "in 3 days", day(2023, 5, 20)),
+        ("a few days from now", "a few days from now", span((2023, 5, 19), (2023, 5, 22))),
+        ("over the past two weeks", "the past two weeks", span((2023, 5, 3), (2023, 5, 17))),
+        ("2026年5月12日", "2026年5月12日", day(2026, 5, 12)),
+        ("二〇二三年十二月", "二〇二三年十二月", span((2023, 12, 1), (2023, 12, 31))),
+        ("五月二十三号见", "五月二十三号", day(2023, 5, 23)),
+        ("去年5月搬家", "去年5月", span((2022, 5, 1), (2022, 5, 31))),
+        ("明年", "明年", span((2024, 1, 1), (2024, 12, 31))),
+        ("昨天", "昨天", day(2023, 5, 16)),
+        ("大前天", "大前天", day(2023, 5, 14)),
+        ("上周六去了", "上周六", day(2023, 5, 13)),
+        ("下周五", "下周五", day(2023, 5, 26)),
+        ("上上周三", "上上周三", day(2023, 5, 3)),
+        ("周六", "周六", day(2023, 5, 20)),
+        ("这个周末", "这个周末", span((2023, 5, 20), (2023, 5, 21))),
+        ("上个月12号", "上个月12号", day(2023, 4, 12)),
+        ("三天前", "三天前", day(2023, 5, 14)),
+        ("两周前", "两周前", span((2023, 5, 1), (2023, 5, 7))),
+        ("三个月前", "三个月前", span((2023, 2, 1), (2023, 2, 28))),
+        ("十天后", "十天后", day(2023, 5, 27)),
+        ("几天前", "几天前", span((2023, 5, 12), (2023, 5, 15))),
+    ],
+)
+def test_one_mention(text, mention, days):
+    assert found(text) == [(mention, *days)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "31 February",
+        "12 may come",
+        "I may go, they march on",
+        "05/06/2023",
+        "version 2.3.4 costs 2023.5",
+        "9000 years ago",
+        "1-800-2023-05",
+        "Mondays are dull",
+        "",
+        "今后再说",
+    ],
+)
+def test_no_mention(text):
+    assert found(text) == []
+
+
+def test_several_mentions_in_order_without_overlap():
+    text = "From 1 May 2023 until next Friday; 昨天 too."
+    assert [mention for mention, _, _ in found(text)] == ["1 May 2023", "next Friday", "昨天"]
+
+
+def test_year_turns():
+    new_year = datetime(2024, 1, 2, tzinfo=UTC)
+    assert found("on December 30", new_year) == [("December 30", *day(2023, 12, 30))]
+    assert found("last month", new_year) == [("last month", *span((2023, 12, 1), (2023, 12, 31)))]
+    assert found("29 February", datetime(2024, 6, 1, tzinfo=UTC)) == [("29 February", *day(2024, 2, 29))]
+
+
+def test_day_is_that_of_the_anchors_own_zone():
+    late = datetime(2023, 5, 17, 23, tzinfo=timezone(timedelta(hours=-5)))
+    assert found("today", late) == [("today", *day(2023, 5, 17))]
+    assert found("today", late.astimezone(UTC)) == [("today", *day(2023, 5, 18))]
+
+
+@pytest.mark.parametrize("anchor", [datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)])
+def test_edges_of_the_calendar(anchor):
+    text = (
+        "last year, next year, 12 May, in June, last week, next week, 去年, 上周六, 三天前, a few months ago, in 3 days"
+    )
+    assert all(mention.first_day <= mention.last_day for mention in find_dates(text, anchor))
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "last",
+                "next",
+                "Friday",
+                "May",
+                "12",
+                "2023",
+                "-",
+                "/",
+                "two",
+                "weeks",
+                "ago",
+                "in",
+                "a",
+                "few",
+                "days",
+                "上",
+                "周",
+                "六",
+                "三",
+                "天",
+                "前",
+                "年",
+                "5",
+                "月",
+                "日",
+                "yesterday",
+                "31",
+                "Feb",
+            ]
+        )
+    ),
+    st.sampled_from(["", " "]),
+    st.datetimes(timezones=st.just(UTC)),
+)
+def test_mentions_are_ordered_spans(words, glue, anchor):
+    text = glue.join(words)
+    end = 0
+    for mention in find_dates(text, anchor):
+        assert end <= mention.start < mention.end <= len(text)
+        assert mention.first_day <= mention.last_day
+        end = mention.end
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2023-05-12", datetime(2023, 5, 12, tzinfo=UTC)),
+        (" 2023-05-12T10:00:00+02:00 ", datetime(2023, 5, 12, 8, tzinfo=UTC)),
+        ("2023-05-12T10:00:00Z", datetime(2023, 5, 12, 10, tzinfo=UTC)),
+        ("2023-05-12 10:00:00.5", datetime(2023, 5, 12, 10, 0, 0, 500_000, tzinfo=UTC)),
+        (0, datetime(1970, 1, 1, tzinfo=UTC)),
+        (1684000000.25, datetime(2023, 5, 13, 17, 46, 40, 250_000, tzinfo=UTC)),
+        (datetime(2023, 5, 12), datetime(2023, 5, 12, tzinfo=UTC)),
+    ],
+)
+def test_timestamps(value, expected):
+    parsed = parse_timestamp(value)
+    assert parsed == expected
+    assert parsed.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    "value", ["", "soon", "2023-13-01", "1684000000", True, None, [1], math.nan, math.inf, 1e300, 10**400, -(10**13)]
+)
+def test_bad_timestamps(value):
+    with pytest.raises(TimestampError):
+        parse_timestamp(value)
+
+
+def test_milliseconds_get_a_hint():
+    with pytest.raises(TimestampError, match="milliseconds: divide it by 1000"):
+        parse_timestamp(1_684_000_000_000)
+
+
+def test_naive_times_are_utc_wherever_the_machine_is(monkeypatch):
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert parse_timestamp("2023-05-12T10:00") == datetime(2023, 5, 12, 10, tzinfo=UTC)
+        assert parse_timestamp(datetime(2023, 5, 12, 10)) == datetime(2023, 5, 12, 10, tzinfo=UTC)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@given(st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 29), timezones=st.just(UTC)))
+def test_iso_strings_survive_the_way_through(when):
+    assert parse_timestamp(when.isoformat()) == when
+
+
+def test_formats():
+    assert format_day(date(2023, 5, 2)) == "2 May 2023"
+    assert format_time(WEDNESDAY) == "17 May 2023, 12:00 UTC"
+    assert format_time(datetime(2023, 5, 17, tzinfo=UTC)) == "17 May 2023"
+
+
+def test_date_terms_meet_query_terms():
+    assert date_terms(WEDNESDAY) == ["2023", "may", "wednesday"]
+    january = date_terms(datetime(2026, 1, 3, tzinfo=UTC))
+    assert january == terms("2026 January Saturday")
