@@ -142,7 +142,7 @@ def _export_onnx(folder: Path) -> None:
     sample = torch.ones(2, 16, dtype=torch.long)
     axes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     torch.onnx.export(
-        LastHidden(),
+        LastHidden().eval(),
         (sample, sample),
         str(folder / "minilm.onnx"),
         input_names=["input_ids", "attention_mask"],

@@ -128,7 +128,7 @@ class Retrieval(Section):
 class Answer(Section):
     """The embedded answerer."""
 
-    support_needed: float = Field(0.75, description="Support, in [-1, 2], below which it says that it does not know.")
+    support_needed: float = Field(0.72, description="Support, in [-1, 2], below which it says that it does not know.")
     passages: int = Field(3, gt=0, description="Passages that an answer shows.")
     words: int = Field(60, gt=0, description="Longest passage in words; a shorter message is shown whole.")
 

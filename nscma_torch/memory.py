@@ -15,12 +15,13 @@ from nscma_torch.assembly import Parts, surprise_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
 from nscma_torch.encode.replay import Redecision, replay
-from nscma_torch.errors import EmptyTextError, NotFoundError, TextTooLargeError, TimestampError
+from nscma_torch.errors import NotFoundError, TextTooLargeError, TimestampError
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.records import Added, Answer, Episode, EraseReceipt, HistoryEvent, Hit, Message, Scope, Stats, UnitKind
 from nscma_torch.retrieval.search import Retrieved
 from nscma_torch.storage import check, digest, episodes, history, jobs, statistics, transfer
 from nscma_torch.storage.clock import to_micros
+from nscma_torch.text.json_messages import check_message
 from nscma_torch.text.messages import MessagesLike, as_messages
 from nscma_torch.text.timestamps import parse_timestamp
 
@@ -114,9 +115,8 @@ class Memory:
 
     def _check(self, message: Message, now: datetime) -> None:
         limits = self.config.limits
-        if not message.content.strip():
-            raise EmptyTextError("a message needs text; this one is empty or only white space")
-        size = len(message.content.encode("utf-8", "surrogatepass"))
+        check_message(message)
+        size = len(message.content.encode())
         if size > limits.max_message_bytes:
             raise TextTooLargeError(
                 f"a message has {size:,} bytes, more than limits.max_message_bytes = {limits.max_message_bytes:,}; "

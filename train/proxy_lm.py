@@ -18,13 +18,13 @@ import random
 import re
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from nscma_torch.buffer.byte_context import ByteContext, byte_context
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
@@ -73,7 +73,7 @@ def synthetic(rng: random.Random, size: int) -> str:
         return f"{clock} {level} [{code('abcdef', 8)}] id={code('0123456789abcdef', 32)} took {rng.randint(0, 9999)} ms"
 
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-    makers = [
+    makers: list[Callable[[], str]] = [
         chinese,
         chinese,
         chinese,
@@ -186,8 +186,8 @@ def train(model: ByteLM, texts: dict[str, bytes], dev: bytes, config: dict[str, 
         state = state * (~fresh).to(device)[None, :, None]
         with torch.autocast(device, torch.bfloat16):
             logits, state = model(ByteContext(*(f.to(device) for f in context)), state.detach())
-        loss = F.cross_entropy(logits.float().flatten(0, 1), target.to(device).flatten())
-        loss.backward()
+        loss = cross_entropy(logits.float().flatten(0, 1), target.to(device).flatten())
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
         for optim in optims:
             optim.step()

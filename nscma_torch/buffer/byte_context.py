@@ -1,4 +1,4 @@
-"""What a byte-level model may know about the text before a byte, computed without learning and for a whole text at once.
+"""What a byte-level model may know about the text before a byte, computed for a whole text at once.
 
 Three kinds of context, all functions of the bytes up to and including position t, that help to predict byte t + 1:
 

@@ -1,9 +1,10 @@
 """The network of the bundled proxy: a byte-level language model whose only memory is a linear recurrence.
 
 Inputs are the bytes and their contexts (`byte_context`); each layer is a gated linear recurrence
-`h_t = a_t * h_{t-1} + (1 - a_t) * v_t` (minGRU: Feng et al. 2024, "Were RNNs All We Needed?", eq. 3-4; gate and value see only the
-input, so the whole text is one parallel scan) and a two-layer perceptron. Matches with earlier text also vote directly
-for the byte they expect (pointer network, Vinyals et al. 2015), so that unseen scripts and codes can be copied.
+`h_t = a_t * h_{t-1} + (1 - a_t) * v_t` (minGRU, Feng et al. 2024, "Were RNNs All We Needed?"; gate and value see only
+the input, so the whole text is one parallel scan) and a two-layer perceptron. Matches with earlier text also vote
+directly for the byte they expect (as in pointer networks, Vinyals et al. 2015), so that unseen scripts and codes can be
+copied.
 
 Shape legend: B streams, T positions, D width, L layers.
 """
@@ -15,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 from nscma_torch.buffer.byte_context import HASHED_CONTEXTS, MATCH_LEVELS, MATCH_ORDERS, ByteContext
 
@@ -39,8 +40,8 @@ class ByteLMConfig:
 def _scan(decay: Tensor, value: Tensor, start: Tensor, reverse: bool = False) -> Tensor:
     """All h_t of h_t = decay_t * h_{t-1} + value_t, in about 2 * sqrt(T) vector steps.
 
-    Blocks of about sqrt(T) positions run side by side, then their ends are chained. Only products of decays in [0, 1] occur, never
-    a division or a logarithm, so nothing can overflow.
+    Blocks of about sqrt(T) positions run side by side, then their ends are chained. Only products of decays in [0, 1]
+    occur, never a division or a logarithm, so nothing can overflow.
 
     Args:
         decay, value: [B, T, D] fp32, decay in [0, 1].
@@ -55,8 +56,8 @@ def _scan(decay: Tensor, value: Tensor, start: Tensor, reverse: bool = False) ->
     pad = -size % length
     if pad:
         edge = (pad, 0) if reverse else (0, pad)
-        decay = F.pad(decay, (0, 0, *edge), value=1.0)
-        value = F.pad(value, (0, 0, *edge))
+        decay = functional.pad(decay, (0, 0, *edge), value=1.0)
+        value = functional.pad(value, (0, 0, *edge))
     blocks = (size + pad) // length
     decay = decay.reshape(batch, blocks, length, width)
     value = value.reshape(batch, blocks, length, width)
@@ -113,7 +114,7 @@ def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
 
 
 def _norm(x: Tensor) -> Tensor:
-    return F.rms_norm(x, (x.shape[-1],))
+    return functional.rms_norm(x, (x.shape[-1],))
 
 
 class RecurrentLayer(nn.Module):
@@ -136,12 +137,12 @@ class RecurrentLayer(nn.Module):
         """Decay, input and output gate of the recurrence, each [B, T, D] fp32."""
         rate, value, gate = _linear(_norm(x), self.mix_in).float().chunk(3, -1)
         rate = torch.sigmoid(rate + self.rate_bias)
-        return 1 - rate, rate * value, F.silu(gate)
+        return 1 - rate, rate * value, functional.silu(gate)
 
     def output(self, x: Tensor, states: Tensor, gate: Tensor) -> Tensor:
         """The residual stream after recurrence and perceptron, [B, T, D] fp32."""
         x = x + _linear(states * gate, self.mix_out).float()
-        return x + _linear(F.relu(_linear(_norm(x), self.up)).square(), self.down).float()
+        return x + _linear(functional.relu(_linear(_norm(x), self.up)).square(), self.down).float()
 
     def forward(self, x: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
         """x [B, T, D] fp32 and the state [B, D] before it -> x [B, T, D] and the state after it."""

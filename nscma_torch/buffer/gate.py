@@ -1,14 +1,13 @@
 """The surprise gate: decides which messages are encoded now and which are deferred.
 
-NSCMA section 3.2 writes when S > mu + lambda * sigma over the last N inputs; here that is the rule `paper` among several
-(`rules.py`). mu and sigma belong to a stream and a script, so that a Chinese turn in an English chat does not move the
-English threshold. Deciding is pure: the state goes in and comes out.
+NSCMA section 3.2 writes when S > mu + lambda * sigma over the last N inputs; here that is the rule `paper` among
+several (`rules.py`). mu and sigma belong to a stream and a script, so that a Chinese turn in an English chat does not
+move the English threshold. Deciding is pure: the state goes in and comes out.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -88,16 +87,15 @@ class SurpriseGate:
         Returns:
             The decision and the state after it. The message counts in mu and sigma of later messages, not of itself.
         """
-        series = state.series.get(observation.script, {name: () for name in QUANTITIES})
+        series = state.series.get(observation.script, dict.fromkeys(QUANTITIES, ()))
         recent = {name: values[-self.config.window :] for name, values in series.items()}
         verdict = RULES[self.config.rule](observation, recent, self.config)
-        write = verdict.score > verdict.threshold
         decision = Decision(
-            write=write,
+            write=verdict.write,
             rule=self.config.rule,
             score=verdict.score,
             threshold=verdict.threshold,
-            reason=_reason(self.config.rule, verdict, write),
+            reason=_reason(self.config.rule, verdict),
             surprise=observation.mean,
             information=observation.nats,
             parts=dict(verdict.parts),
@@ -116,8 +114,9 @@ class SurpriseGate:
         return decisions
 
 
-def _reason(rule: str, verdict: Verdict, write: bool) -> str:
+def _reason(rule: str, verdict: Verdict) -> str:
     """One sentence for people: what was done and which terms weighed most."""
+    write = verdict.write
     done = "written" if write else "deferred"
     if rule == "everything":
         return "written: the gate is off"
@@ -128,7 +127,7 @@ def _reason(rule: str, verdict: Verdict, write: bool) -> str:
         )
         clauses = [_CLAUSES[name][0 if write else 1] for name in agreeing[:2]]
         why = " and ".join(clauses) if clauses else "nothing stands out"
-    elif verdict.threshold == -math.inf:
+    elif verdict.always:
         return f"written: only {verdict.parts['count']:.0f} earlier inputs to compare with"
     else:
         why = f"{rule} is {'above' if write else 'not above'} its threshold"

@@ -60,7 +60,7 @@ class Observation:
 
 
 def script_of(text: str) -> str:
-    """The writing system with the most letters in `text`; "other" without letters. Kana makes a text Japanese: "kana"."""
+    """The writing system with the most letters in `text`, "other" if it has none; Chinese with kana is "kana"."""
     counts: dict[str, int] = {}
     for char in text:
         if char.isalpha():

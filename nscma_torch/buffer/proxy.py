@@ -1,8 +1,8 @@
 """The bundled proxy: how surprising is each byte of a message, given all that its stream said before.
 
-P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with bytes as tokens: h_{t-1} is the network's recurrent state plus
-the last 8 KB of the stream, in which repetition is looked up. A stream is read as one text in which every message ends
-with a line feed; its byte is scored too, because where a message ends is part of what it says.
+P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with bytes as tokens: h_{t-1} is the network's recurrent
+state plus the last 8 KB of the stream, in which repetition is looked up. A stream is read as one text in which every
+message ends with a line feed; its byte is scored too, because where a message ends is part of what it says.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class RecurrentProxy:
         size = 4 * self._config.layers * self._config.width
         if state[:16] != self._fingerprint.encode():
             raise StateMismatchError(
-                f"the stream's state is not of proxy {self._fingerprint}: load the proxy that wrote it, or reset the state"
+                f"the stream's state is not of proxy {self._fingerprint}: load the proxy that wrote it, or reset it"
             )
         if len(state) < _HEADER.size + size + 1 or len(state) != _HEADER.size + size + _HEADER.unpack_from(state)[1]:
             raise StateMismatchError("the stream's state is damaged: reset it by scoring the stream from its start")

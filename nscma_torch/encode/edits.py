@@ -10,7 +10,7 @@ from nscma_torch.encode.indexer import Indexer, chunk_units
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Episode
-from nscma_torch.storage import episodes, history, jobs, streams, units
+from nscma_torch.storage import episodes, fingerprint, history, jobs, streams, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 
@@ -30,6 +30,7 @@ class Editor:
         indexed = self._indexer.index([text], [True])[0]
         with self._database.write() as connection:
             seq, old = self._find(connection, user_id, episode_id)
+            fingerprint.bind(connection, self._indexer.fingerprint)
             units.remove(connection, units.seqs_of_episode(connection, seq))
             episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
             row = episodes.row_of(connection, seq)

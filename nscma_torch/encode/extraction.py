@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nscma_torch.encode.indexer import Indexer
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Unit
-from nscma_torch.storage import episodes, jobs, streams, units
+from nscma_torch.storage import episodes, fingerprint, jobs, streams, units
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.units import NewUnit
@@ -32,13 +32,17 @@ class Extractor:
         pairs = [(job, fact) for (job, _), own in zip(chunks, facts, strict=True) for fact in own]
         indexed = self._indexer.index([fact for _, fact in pairs], [True] * len(pairs))
         with self._database.write() as connection:
+            fingerprint.bind(connection, self._indexer.fingerprint)
             current = {job.episode_seq: units.seqs_of_episode(connection, job.episode_seq, "chunk") for job in batch}
             rows = {}
+            earlier = False
             for job in batch:
-                if current[job.episode_seq] != of_job[job.seq]:
-                    continue  # edited or erased meanwhile: its new job, if any, is behind this one
+                if not of_job[job.seq] or current[job.episode_seq] != of_job[job.seq]:
+                    continue  # erased meanwhile, or edited: then the job stays, for the new text
                 rows[job.episode_seq] = episodes.row_of(connection, job.episode_seq)
-                units.remove(connection, units.seqs_of_episode(connection, job.episode_seq, "atomic_fact"))
+                facts_before = units.seqs_of_episode(connection, job.episode_seq, "atomic_fact")
+                earlier = earlier or bool(facts_before)
+                units.remove(connection, facts_before)
                 episodes.set_columns(connection, job.episode_seq, encoded=True)
             new = [
                 NewUnit(
@@ -55,8 +59,9 @@ class Extractor:
                 for item in own
             ]
             units.insert(connection, _distinct(new))
-            jobs.finish(connection, batch)
-            streams.touch_user(connection, user_id)
+            jobs.finish(connection, [job for job in batch if job.episode_seq in rows])
+            if rows:
+                streams.touch_user(connection, user_id, changed=earlier)
 
 
 def _distinct(new: Sequence[NewUnit]) -> list[NewUnit]:

@@ -32,6 +32,11 @@ class Indexer:
         self._chunker = chunker
         self._stages = stages
 
+    @property
+    def fingerprint(self) -> str:
+        """The embedder's: what a store must be bound to before its vectors go in."""
+        return self._embedder.fingerprint
+
     def index(self, texts: Sequence[str], embed: Sequence[bool]) -> list[list[IndexedChunk]]:
         """Chunks of each text, in order; only those of texts marked in `embed` get a vector.
 

@@ -6,31 +6,20 @@ from collections.abc import Callable
 
 from sqlalchemy import select
 
-from nscma_torch.errors import EmbedderMismatchError, TextTooLongError
+from nscma_torch.errors import TextTooLongError
 from nscma_torch.protocols import Embedder
-from nscma_torch.storage.database import Database, get_meta, set_meta
+from nscma_torch.storage import fingerprint, streams
+from nscma_torch.storage.database import Database
 from nscma_torch.storage.schema import units, users, vectors
-from nscma_torch.storage.transfer import FINGERPRINT
 from nscma_torch.storage.units import pack_vector
 
 _BATCH = 256
 
 
 def check_fingerprint(database: Database, embedder: Embedder) -> None:
-    """Bind a new store to the embedder, or refuse to mix: raises `EmbedderMismatchError`."""
+    """Raise `EmbedderMismatchError` where the store's vectors come from another embedder. Writes nothing."""
     with database.read() as connection:
-        stored = get_meta(connection, FINGERPRINT)
-    if stored is None:
-        with database.write() as connection:
-            stored = get_meta(connection, FINGERPRINT)
-            if stored is None:
-                set_meta(connection, FINGERPRINT, embedder.fingerprint)
-                return
-    if stored != embedder.fingerprint:
-        raise EmbedderMismatchError(
-            f"{database.path} holds vectors of {stored}, the configured embedder is {embedder.fingerprint}; "
-            "use that embedder, or run `nscma reembed` to replace the vectors"
-        )
+        fingerprint.check(connection, embedder.fingerprint)
 
 
 def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
@@ -56,6 +45,6 @@ def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int
                 connection.execute(vectors.update().where(vectors.c.unit_seq == row.unit_seq).values(**values))
             if progress is not None:
                 progress(start + len(batch), len(rows))
-        connection.execute(users.update().values(epoch=users.c.epoch + 1))
-        set_meta(connection, FINGERPRINT, embedder.fingerprint)
+        connection.execute(users.update().values(epoch=streams.new_epoch(connection)))
+        fingerprint.rebind(connection, embedder.fingerprint)
     return len(rows)

@@ -21,7 +21,7 @@ from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.stages import Stages
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Decision, Message, Scope
-from nscma_torch.storage import episodes, jobs, streams, units
+from nscma_torch.storage import episodes, fingerprint, jobs, streams, units
 from nscma_torch.storage.clock import optional_micros, to_micros
 from nscma_torch.storage.database import Database, next_seq
 from nscma_torch.storage.streams import Stream
@@ -106,6 +106,8 @@ class Writer:
         with self._database.write() as connection:
             known = batch.known(connection)
             new = batch.new(known)
+            if not new:
+                return batch.results(known, {})
             weighed = self._weigh(connection, batch, new)
             self._index(batch, new, weighed, indexed)
             stored = self._commit(connection, batch, new, weighed, indexed)
@@ -140,12 +142,11 @@ class Writer:
     def _index(
         self, batch: _Batch, new: Sequence[int], weighed: _Weighed, indexed: dict[int, list[IndexedChunk]]
     ) -> None:
-        """Fill `indexed` for the new messages that it lacks."""
-        missing = [i for i in new if i not in indexed]
-        write = {i: decision.write for i, decision in zip(new, weighed.decisions, strict=True)}
+        """Fill `indexed` for the new messages that it lacks, or whose vector it lacks."""
+        embed = {i: self._embed_deferred or decision.write for i, decision in zip(new, weighed.decisions, strict=True)}
+        missing = [i for i in new if i not in indexed or (embed[i] and indexed[i][0].vector is None)]
         texts = [batch.messages[i].content for i in missing]
-        embed = [self._embed_deferred or write[i] for i in missing]
-        indexed.update(zip(missing, self._indexer.index(texts, embed), strict=True))
+        indexed.update(zip(missing, self._indexer.index(texts, [embed[i] for i in missing]), strict=True))
 
     def _commit(
         self,
@@ -160,6 +161,7 @@ class Writer:
         user_id = batch.scope.user_id
         if not streams.unmoved(connection, stream):
             return None
+        fingerprint.bind(connection, self._indexer.fingerprint)
         streams.touch_user(connection, user_id)
         streams.save(
             connection,

@@ -42,7 +42,7 @@ class EmbeddedTasks:
         words: longest passage; a shorter message is shown whole.
     """
 
-    def __init__(self, *, support_needed: float = 0.75, passages: int = 3, words: int = 60) -> None:
+    def __init__(self, *, support_needed: float = 0.72, passages: int = 3, words: int = 60) -> None:
         self._support_needed = support_needed
         self._passages = passages
         self._words = words

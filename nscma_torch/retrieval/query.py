@@ -30,11 +30,6 @@ class Query:
     periods: tuple[tuple[datetime, datetime], ...]  # first instant, and the first one after
     meaning: str
 
-    @property
-    def names_someone(self) -> bool:
-        """Whether the question is about somebody who spoke."""
-        return bool(self.speakers or self.roles)
-
 
 def parse(text: str, *, names: Sequence[str], now: datetime) -> Query:
     """Take a question apart, given the names of those who spoke and the time it is asked.

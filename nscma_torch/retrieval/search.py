@@ -21,7 +21,7 @@ from nscma_torch.retrieval.confidence import support
 from nscma_torch.retrieval.fusion import FUSIONS
 from nscma_torch.retrieval.lexical import BM25Settings, bm25, idf
 from nscma_torch.retrieval.query import Query, parse
-from nscma_torch.storage import episodes, units
+from nscma_torch.storage import episodes, fingerprint, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.user_index import Posting, UserIndex
@@ -81,6 +81,7 @@ class Searcher:
         questions. `threshold` drops hits with a lower score. Equal scores are in the order in which they were stored.
         """
         with self._lock, self._database.read() as connection:
+            fingerprint.check(connection, self._embedder.fingerprint)
             index, vectors = self._index(connection, scope.user_id)
             query = parse(text, names=index.names, now=now)
             at = to_micros(now)
@@ -107,7 +108,7 @@ class Searcher:
             found = units.load(connection, scope.user_id, seqs)
             parts = self._parts(index, lanes, boost, rows) if explain else [{} for _ in seqs]
             scores = fused[rows].tolist()
-            known = support(index, postings, query, meaning, mask, author)
+            known = support(index, postings, query, meaning, mask, index.said_by(query.speakers))
         return Retrieved([Hit(found[s], v, p) for s, v, p in zip(seqs, scores, parts, strict=True)], known)
 
     def _index(self, connection: Connection, user_id: str) -> tuple[UserIndex, VectorSearch]:
@@ -152,8 +153,6 @@ class Searcher:
 
 def best(scores: Tensor, k: int, threshold: float) -> Tensor:
     """Rows of the k largest scores [n] that are positive and not below the threshold; ties by the smaller row."""
-    values, rows = scores.topk(min(k, len(scores)))
-    rows, order = rows.sort()
-    values, order = values[order].sort(descending=True, stable=True)
-    rows = rows[order]
+    values, rows = scores.sort(descending=True, stable=True)  # topk leaves open which of several equal scores it takes
+    values, rows = values[:k], rows[:k]
     return rows[(values > 0) & (values >= threshold)]

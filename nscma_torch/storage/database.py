@@ -7,12 +7,12 @@ and two writers never deadlock by upgrading a read. Deleted bytes are zeroed (`s
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, create_engine, event, exc, inspect, select
+from sqlalchemy import URL, Connection, create_engine, event, exc, inspect, select
 
 from nscma_torch.errors import (
     StoreAccessError,
@@ -23,6 +23,8 @@ from nscma_torch.errors import (
     StoreVersionError,
 )
 from nscma_torch.storage import migrations, schema
+
+T = TypeVar("T")
 
 
 class Database:
@@ -53,7 +55,9 @@ class Database:
             raise StoreAccessError(f"{self.path} is a folder; name a file, such as {self.path / 'nscma.db'}")
         if not self.path.parent.is_dir():
             raise StoreAccessError(f"the folder {self.path.parent} does not exist; create it, or name another file")
-        self._engine = create_engine(f"sqlite:///{self.path}", connect_args={"timeout": busy_timeout})
+        self._engine = create_engine(
+            URL.create("sqlite", database=str(self.path)), connect_args={"timeout": busy_timeout}
+        )
         event.listen(self._engine, "connect", self._configure)
         event.listen(self._engine, "begin", _begin)
         self._prepare()
@@ -156,6 +160,15 @@ class Database:
 def _begin(connection: Connection) -> None:
     write = connection.get_execution_options().get("nscma_write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+PAGE = 512  # rows, or values of one IN: SQLite takes a bounded number of variables in a statement
+
+
+def pages(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The values in runs of `PAGE`."""
+    for start in range(0, len(values), PAGE):
+        yield values[start : start + PAGE]
 
 
 def next_seq(connection: Connection, name: str, n: int = 1) -> int:

@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
 
+from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Decision, Episode, Message, Scope
 from nscma_torch.storage.clock import from_micros, optional_micros
+from nscma_torch.storage.database import PAGE, pages
 from nscma_torch.storage.schema import episodes, streams, unit_sources
 from nscma_torch.storage.streams import derive_id
-
-_PAGE = 512
 
 
 def text_hash(text: str) -> str:
@@ -49,7 +49,7 @@ def new_row(
         "session": message.session,
         "text": message.content,
         "text_hash": text_hash(message.content),
-        "metadata": json.dumps(dict(message.metadata), sort_keys=True, ensure_ascii=False),
+        "metadata": _metadata(message.metadata),
         "idempotency_key": message.idempotency_key,
         "occurred_at": optional_micros(message.timestamp),
         "recorded_at": recorded_at,
@@ -61,6 +61,15 @@ def new_row(
         "strength": 1.0,
         "accesses": 0,
     }
+
+
+def _metadata(metadata: Mapping[str, Any]) -> str:
+    try:
+        text = json.dumps(dict(metadata), sort_keys=True, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"metadata must be what JSON can say, with strings as keys: {error}") from error
+    return text
 
 
 def decision_columns(decision: Decision | None, observation: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -106,8 +115,7 @@ def by_seqs(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[i
 def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dict[str, Episode]:
     """The user's episodes that already hold one of these idempotency keys."""
     found: dict[str, Episode] = {}
-    for start in range(0, len(keys), _PAGE):
-        some = keys[start : start + _PAGE]
+    for some in pages(keys):
         query = _with_source().where(episodes.c.user_id == user_id, episodes.c.idempotency_key.in_(some))
         for row in connection.execute(query).mappings():
             found[row["idempotency_key"]] = from_row(row)
@@ -116,10 +124,13 @@ def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dic
 
 def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> set[str]:
     """Which of these text hashes the user's live memory already holds."""
-    query = select(episodes.c.text_hash).where(
-        episodes.c.user_id == user_id, episodes.c.text_hash.in_(hashes), episodes.c.status == "active"
-    )
-    return set(connection.execute(query.distinct()).scalars())
+    known: set[str] = set()
+    for some in pages(hashes):
+        query = select(episodes.c.text_hash).where(
+            episodes.c.user_id == user_id, episodes.c.text_hash.in_(some), episodes.c.status == "active"
+        )
+        known.update(connection.execute(query.distinct()).scalars())
+    return known
 
 
 def recent_text(connection: Connection, stream_id: str, limit: int) -> list[str]:
@@ -158,7 +169,7 @@ def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[st
     missing = object()
     return [
         seq
-        for seq, text in connection.execute(query.execution_options(yield_per=_PAGE))
+        for seq, text in connection.execute(query.execution_options(yield_per=PAGE))
         if all(json.loads(text).get(key, missing) == value for key, value in wanted.items())
     ]
 
@@ -205,7 +216,7 @@ def _with_source() -> Select[Any]:
 
 def _read(connection: Connection, *clauses: ColumnElement[bool], limit: int | None = None) -> Iterator[Episode]:
     query = _with_source().where(*clauses).order_by(episodes.c.seq).limit(limit)
-    for row in connection.execute(query.execution_options(yield_per=_PAGE)).mappings():
+    for row in connection.execute(query.execution_options(yield_per=PAGE)).mappings():
         yield from_row(row)
 
 

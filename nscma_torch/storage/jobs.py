@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, func, select
 
-from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.schema import episodes, jobs, leases, recalls
 
 
@@ -28,11 +28,10 @@ class Job:
 
 def enqueue(connection: Connection, user_id: str, kind: str, episode_seqs: Sequence[int]) -> int:
     """Queue one job for each episode that has none of this kind yet; returns how many were added."""
-    known = set(
-        connection.execute(
-            select(jobs.c.episode_seq).where(jobs.c.kind == kind, jobs.c.episode_seq.in_(episode_seqs))
-        ).scalars()
-    )
+    known: set[int] = set()
+    for some in pages(episode_seqs):
+        query = select(jobs.c.episode_seq).where(jobs.c.kind == kind, jobs.c.episode_seq.in_(some))
+        known.update(connection.execute(query).scalars())
     new = [seq for seq in episode_seqs if seq not in known]
     if new:
         first = next_seq(connection, "jobs", len(new))
@@ -54,9 +53,10 @@ def enqueue(connection: Connection, user_id: str, kind: str, episode_seqs: Seque
 def next_batch(connection: Connection, limit: int) -> list[Job]:
     """The oldest queued job and those of the same kind, user and stream, in the order they were said; at most `limit`.
 
-    Batches are cut by count and by stream, never by time, so that timing cannot change a result.
+    Batches are cut by count and by stream, never by time, so that timing cannot change a result. A job that failed
+    before goes alone, so that one message that cannot be worked on does not hold up others.
     """
-    place = select(jobs.c.kind, jobs.c.user_id, episodes.c.stream_id).join(
+    place = select(jobs.c.kind, jobs.c.user_id, jobs.c.attempts, episodes.c.stream_id, jobs.c.seq).join(
         episodes, episodes.c.seq == jobs.c.episode_seq
     )
     first = connection.execute(place.where(jobs.c.state == "queued").order_by(jobs.c.seq).limit(1)).first()
@@ -70,6 +70,7 @@ def next_batch(connection: Connection, limit: int) -> list[Job]:
             jobs.c.kind == first.kind,
             jobs.c.user_id == first.user_id,
             episodes.c.stream_id == first.stream_id,
+            jobs.c.seq == first.seq if first.attempts else jobs.c.attempts == 0,
         )
         .order_by(episodes.c.position)
         .limit(limit)

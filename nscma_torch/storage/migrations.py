@@ -24,6 +24,9 @@ def _jobs_leases_recalls(connection: Connection) -> None:
         "WHERE write AND NOT encoded AND status = 'active'"
     )
     connection.exec_driver_sql("INSERT INTO counters (name, value) SELECT 'jobs', count(*) + 1 FROM jobs")
+    connection.exec_driver_sql(
+        "INSERT INTO counters (name, value) SELECT 'epochs', coalesce(max(epoch), 0) + 1 FROM users"
+    )
 
 
 STEPS: dict[int, Callable[[Connection], None]] = {1: _jobs_leases_recalls}

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, func, select
 
 from nscma_torch.records import Stats
-from nscma_torch.storage import jobs, units
-from nscma_torch.storage.database import Database, get_meta
+from nscma_torch.storage import fingerprint, jobs, units
+from nscma_torch.storage.database import Database
 from nscma_torch.storage.schema import episodes, recalls, streams, users
-from nscma_torch.storage.transfer import FINGERPRINT
 
 
 def users_of(connection: Connection) -> list[str]:
@@ -41,7 +40,7 @@ def collect(connection: Connection, database: Database, user_id: str | None, sec
         jobs_failed=states.get("failed", 0),
         failures=tuple(jobs.failures(connection, user_id)),
         recalls_queued=int(connection.execute(of_recalls).scalar_one()),
-        embedder=get_meta(connection, FINGERPRINT),
+        embedder=fingerprint.stored(connection),
         file_bytes=sum(path.stat().st_size for path in database.files()),
         stage_seconds=dict(seconds),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from nscma_torch.records import Scope
+from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.schema import streams, users
 
 
@@ -85,9 +86,16 @@ def save(
 
 def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -> None:
     """Note that a user's rows were added to, or (`changed`) that existing units changed, so that indexes reload."""
-    row = connection.execute(select(users.c.generation, users.c.epoch).where(users.c.user_id == user_id)).first()
+    row = connection.execute(select(users.c.generation).where(users.c.user_id == user_id)).first()
     if row is None:
-        connection.execute(users.insert().values(user_id=user_id, generation=1, epoch=int(changed)))
+        connection.execute(users.insert().values(user_id=user_id, generation=1, epoch=new_epoch(connection)))
         return
-    values = {"generation": row.generation + 1, "epoch": row.epoch + int(changed)}
+    values = {"generation": row.generation + 1}
+    if changed:
+        values["epoch"] = new_epoch(connection)
     connection.execute(users.update().where(users.c.user_id == user_id).values(**values))
+
+
+def new_epoch(connection: Connection) -> int:
+    """A number that no epoch of any user has had, so that a user who is erased and returns is not taken for the old."""
+    return next_seq(connection, "epochs")

@@ -8,14 +8,18 @@ one store.
 from __future__ import annotations
 
 import base64
+import binascii
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, Table, func, select
+import numpy as np
+from sqlalchemy import Column, Connection, Table, exc, func, select
 
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError
-from nscma_torch.storage.database import get_meta, next_seq, set_meta
+from nscma_torch.storage import fingerprint
+from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.schema import (
     SCHEMA_VERSION,
     episodes,
@@ -28,17 +32,18 @@ from nscma_torch.storage.schema import (
     users,
     vectors,
 )
+from nscma_torch.storage.streams import new_epoch
 
 FORMAT = "nscma-export"
-FINGERPRINT = "embedder_fingerprint"
 _ORDER: tuple[Table, ...] = (users, streams, episodes, units, unit_sources, vectors, postings, history, jobs)
 _BY_NAME = {table.name: table for table in _ORDER}
+_JSON = frozenset({"metadata", "decision", "observation"})  # columns whose text is JSON
 _BATCH = 1024
 
 
 def export(connection: Connection, user_id: str | None = None) -> Iterator[str]:
     """Lines of an export, without line ends: all users, or one."""
-    header = {"format": FORMAT, "schema": SCHEMA_VERSION, FINGERPRINT: get_meta(connection, FINGERPRINT)}
+    header = {"format": FORMAT, "schema": SCHEMA_VERSION, fingerprint.KEY: fingerprint.stored(connection)}
     yield json.dumps(header)
     for table in _ORDER:
         query = select(table).order_by(*table.primary_key.columns)
@@ -62,14 +67,14 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
     """Read an export inside a write transaction; returns the number of rows.
 
     Raises:
-        MalformedInputError: a line does not parse; names the line.
+        MalformedInputError: a line does not parse, or does not fit the lines before it; names the line.
         EmbedderMismatchError: the export's vectors come from another embedder than this store's.
         InvalidInputError: the store already holds one of the users.
     """
     numbered = enumerate(lines, start=1)
     _check_header(connection, next(numbered, (1, ""))[1])
     shift: dict[tuple[str, int], int] = {}
-    waiting: list[dict[str, Any]] = []
+    waiting: list[tuple[int, dict[str, Any]]] = []  # with their line numbers
     current: Table | None = None
     total = 0
 
@@ -85,7 +90,7 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
         if table is not current or len(waiting) == _BATCH:
             write()
             current = table
-        waiting.append(row)
+        waiting.append((number, row))
         total += 1
         if progress is not None:
             progress(total)
@@ -105,9 +110,9 @@ def _check_header(connection: Connection, line: str) -> None:
             f"the export has schema {header.get('schema')}, this version reads {SCHEMA_VERSION}; export it anew",
             line=1,
         )
-    theirs, ours = header.get(FINGERPRINT), get_meta(connection, FINGERPRINT)
+    theirs, ours = header.get(fingerprint.KEY), fingerprint.stored(connection)
     if ours is None and theirs is not None:
-        set_meta(connection, FINGERPRINT, theirs)
+        fingerprint.rebind(connection, str(theirs))
     elif theirs is not None and theirs != ours:
         raise EmbedderMismatchError(
             f"the export's vectors come from {theirs}, this store's from {ours}; run `nscma reembed` on one of them"
@@ -117,20 +122,45 @@ def _check_header(connection: Connection, line: str) -> None:
 def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MalformedInputError(f"not JSON ({error})", line=number) from error
-    table = _BY_NAME.get(row.pop("table", "")) if isinstance(row, dict) else None
+    table = _BY_NAME.get(str(row.pop("table", ""))) if isinstance(row, dict) else None
     if table is None or set(row) != {column.name for column in table.columns}:
         raise MalformedInputError("not a row of an export", line=number)
     for column in table.columns:
-        if isinstance(column.type, LargeBinary) and row[column.name] is not None:
-            row[column.name] = base64.b64decode(row[column.name])
+        try:
+            row[column.name] = _value(column, row[column.name])
+        except (ValueError, RecursionError, binascii.Error) as error:
+            raise MalformedInputError(f"{table.name}.{column.name} {error}", line=number) from error
     return table, row
 
 
+def _value(column: Column[Any], value: Any) -> Any:
+    """What goes into the column; ValueError for anything that does not fit it."""
+    if value is None:
+        if column.nullable:
+            return None
+        raise ValueError("is missing")
+    kind = column.type.python_type
+    known: dict[type, tuple[type, ...]] = {bytes: (str,), float: (int, float)}
+    if not isinstance(value, known.get(kind, (kind,))) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"holds a {type(value).__name__}, not a {kind.__name__}")
+    if kind is float and not math.isfinite(value):
+        raise ValueError(f"is {value}")
+    if column.name in _JSON:
+        json.loads(value)
+    if kind is not bytes:
+        return value
+    data = base64.b64decode(value, validate=True)
+    if column.name == "vector" and (len(data) % 4 or not np.isfinite(np.frombuffer(data, dtype="<f4")).all()):
+        raise ValueError("is not a vector of finite numbers")
+    return data
+
+
 def _insert(
-    connection: Connection, table: Table, rows: list[dict[str, Any]], shift: dict[tuple[str, int], int]
+    connection: Connection, table: Table, numbered: list[tuple[int, dict[str, Any]]], shift: dict[tuple[str, int], int]
 ) -> None:
+    rows = [row for _, row in numbered]
     if table is users:
         known = set(connection.execute(select(users.c.user_id)).scalars())
         clash = sorted(known & {row["user_id"] for row in rows})
@@ -138,6 +168,8 @@ def _insert(
             raise InvalidInputError(
                 f"the store already holds user {clash[0]!r}; import into an empty store, or erase that user"
             )
+        for row in rows:
+            row["epoch"] = new_epoch(connection)
     if "seq" in table.c:
         first = next_seq(connection, table.name, len(rows))
         for i, row in enumerate(rows):
@@ -145,6 +177,15 @@ def _insert(
             row["seq"] = first + i
     for column, target in (("episode_seq", "episodes"), ("unit_seq", "units")):
         if column in table.c:
-            for row in rows:
+            for number, row in numbered:
+                if (target, row[column]) not in shift:
+                    raise MalformedInputError(
+                        f"refers to row {row[column]} of {target}, which is not there", line=number
+                    )
                 row[column] = shift[target, row[column]]
-    connection.execute(table.insert(), rows)
+    try:
+        connection.execute(table.insert(), rows)
+    except exc.IntegrityError as error:
+        raise MalformedInputError(
+            f"a row of {table.name} up to here contradicts another one: {error.orig}", line=numbered[-1][0]
+        ) from error

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, func, select
 from nscma_torch.errors import VectorError
 from nscma_torch.records import Scope, Unit
 from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.schema import episodes, postings, streams, unit_sources, units, vectors
 from nscma_torch.storage.streams import derive_id
 
@@ -82,7 +82,7 @@ def _row(unit: NewUnit, seq: int) -> dict[str, Any]:
         "end": unit.end,
         "length": len(unit.terms),
         "occurred_at": occurred,
-        "status": "active",
+        "status": episode["status"],
     }
 
 
@@ -98,6 +98,10 @@ def pack_vector(vector: torch.Tensor) -> bytes:
 
 def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Unit]:
     """The user's units with these row numbers, provenance included."""
+    return {seq: unit for some in pages(seqs) for seq, unit in _load(connection, user_id, some).items()}
+
+
+def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Unit]:
     sources: dict[int, list[str]] = {}
     metadata: dict[int, str] = {}
     query = (
@@ -147,15 +151,17 @@ def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None =
 
 def set_status(connection: Connection, seqs: Sequence[int], status: str) -> None:
     """Change the status of units; call `touch_user(changed=True)` in the same transaction."""
-    connection.execute(units.update().where(units.c.seq.in_(seqs)).values(status=status))
+    for some in pages(seqs):
+        connection.execute(units.update().where(units.c.seq.in_(some)).values(status=status))
 
 
 def remove(connection: Connection, seqs: Sequence[int]) -> dict[str, int]:
     """Delete units with everything derived from them; returns the deleted rows by table."""
-    counts = {}
-    for table in (postings, vectors, unit_sources):
-        counts[table.name] = connection.execute(delete(table).where(table.c.unit_seq.in_(seqs))).rowcount
-    counts[units.name] = connection.execute(delete(units).where(units.c.seq.in_(seqs))).rowcount
+    counts = dict.fromkeys((postings.name, vectors.name, unit_sources.name, units.name), 0)
+    for some in pages(seqs):
+        for table in (postings, vectors, unit_sources):
+            counts[table.name] += connection.execute(delete(table).where(table.c.unit_seq.in_(some))).rowcount
+        counts[units.name] += connection.execute(delete(units).where(units.c.seq.in_(some))).rowcount
     return counts
 
 

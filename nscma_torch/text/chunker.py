@@ -117,7 +117,7 @@ class Chunker:
                 continue
             if cutters:
                 spans = cutters[0](text, piece.start, piece.end)
-                parts = self._fit(text, self._counted(text, spans), cutters[1:])
+                parts = self._fit(text, self._counted(text, spans) if len(spans) > 1 else [piece], cutters[1:])
             else:
                 parts = self._cut_characters(text, piece)
             fitted += self._pack(text, parts, overlap=0)
@@ -164,6 +164,8 @@ class Chunker:
             ranges.append((first, len(units)))
         packed: list[_Piece] = []
         while ranges:
+            packed += [units[a] for a, b in ranges if b - a == 1]
+            ranges = [(a, b) for a, b in ranges if b - a > 1]
             pieces = self._counted(text, ((units[a].start, units[b - 1].end) for a, b in ranges))
             packed += [piece for piece in pieces if piece.cost <= self._room]
             large = [ab for ab, piece in zip(ranges, pieces, strict=True) if piece.cost > self._room]

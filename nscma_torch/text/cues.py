@@ -1,9 +1,9 @@
 """Cues that a message says something worth keeping, in English and Chinese: a fixed lexicon, no model.
 
-A language model's surprise measures how unexpected a wording is, not whether it will be asked about: "I'm vegetarian" is
-short, predictable and vital. The lexicon names kinds of statement that carry personal facts (a request to remember,
-preferences, people, names, times, numbers, changes, events, plans) and kinds that carry few (questions, small talk, talk
-about the listener).
+A language model's surprise measures how unexpected a wording is, not whether it will be asked about: "I'm vegetarian"
+is short, predictable and vital. The lexicon names kinds of statement that carry personal facts (a request to remember,
+preferences, people, names, times, numbers, changes, events, plans) and kinds that carry few (questions, small talk,
+talk about the listener).
 """
 
 from __future__ import annotations
@@ -17,57 +17,62 @@ from functools import cache
 # Phrases of one to three words, separated by commas; a phrase may belong to several kinds.
 _ENGLISH = {
     "remember": """
-        remember that, remember this, remember to, remember my, remember i, please remember, don't forget, do not forget,
-        never forget, keep in mind, note that, note to self, for the record, remind me, for future reference, make a note,
-        write this down, write that down""",
+        remember that, remember this, remember to, remember my, remember i, please remember, don't forget,
+        do not forget, never forget, keep in mind, note that, note to self, for the record, remind me,
+        for future reference, make a note, write this down, write that down""",
     "self": "i, i'm, im, i am, i've, i'd, i'll, my, mine, myself, we, we're, we've, we'd, we'll, our, ours, ourselves",
     "preference": """
-        prefer, prefers, preferred, preference, favorite, favourite, favorites, favourites, i like, i liked, like to,
-        i love, i loved, love to, love the, i hate, i hated, i enjoy, i enjoyed, enjoy, enjoys, dislike, can't stand, allergic,
-        allergy, allergies, intolerant, vegetarian, vegan, pescatarian, kosher, halal, gluten, passion, passionate, fan of,
-        hobby, hobbies, interested in, afraid of, scared of, i don't like, i don't eat, i don't drink, i can't eat""",
+        prefer, prefers, preferred, preference, favorite, favourite, favorites, favourites, i like, i liked,
+        like to, i love, i loved, love to, love the, i hate, i hated, i enjoy, i enjoyed, enjoy, enjoys, dislike,
+        can't stand, allergic, allergy, allergies, intolerant, vegetarian, vegan, pescatarian, kosher, halal,
+        gluten, passion, passionate, fan of, hobby, hobbies, interested in, afraid of, scared of, i don't like,
+        i don't eat, i don't drink, i can't eat""",
     "person": """
-        wife, husband, partner, spouse, girlfriend, boyfriend, fiance, fiancé, fiancee, fiancée, mother, mom, mum, father, dad,
-        parent, parents, sister, sisters, brother, brothers, son, sons, daughter, daughters, kid, kids, child, children, baby,
-        aunt, uncle, cousin, cousins, niece, nephew, grandma, grandpa, grandmother, grandfather, grandson, granddaughter,
-        grandparents, family, friend, friends, boss, manager, colleague, colleagues, coworker, coworkers, neighbor, neighbour,
-        neighbors, neighbours, roommate, roommates, teacher, doctor, therapist, dog, dogs, cat, cats, puppy, kitten, pet, pets""",
+        wife, husband, partner, spouse, girlfriend, boyfriend, fiance, fiancé, fiancee, fiancée, mother, mom, mum,
+        father, dad, parent, parents, sister, sisters, brother, brothers, son, sons, daughter, daughters, kid, kids,
+        child, children, baby, aunt, uncle, cousin, cousins, niece, nephew, grandma, grandpa, grandmother,
+        grandfather, grandson, granddaughter, grandparents, family, friend, friends, boss, manager, colleague,
+        colleagues, coworker, coworkers, neighbor, neighbour, neighbors, neighbours, roommate, roommates, teacher,
+        doctor, therapist, dog, dogs, cat, cats, puppy, kitten, pet, pets""",
     "date": """
-        january, february, in march, on march, since march, last march, april, in may, on may, last may, june, july, august,
-        september, october, november, december, monday, tuesday, wednesday, thursday, friday, saturday, sunday, mondays,
-        tuesdays, wednesdays, thursdays, fridays, saturdays, sundays, today, yesterday, tomorrow, tonight, last day,
-        last night, last week, last weekend, last month, last year, last spring, last summer, last fall, last autumn,
-        last winter, this morning, this afternoon, this evening, this week, this weekend, this month, this year,
-        this spring, this summer, this fall, this autumn, this winter, next week, next weekend, next month, next year,
-        next spring, next summer, next fall, next autumn, next winter, every day, every week, every month, every year,
-        ago, recently, lately, since, the other day, birthday, birthdays, anniversary, christmas, easter, thanksgiving,
-        holiday, holidays, o'clock, noon, midnight, weekend, weekends""",
+        january, february, in march, on march, since march, last march, april, in may, on may, last may, june, july,
+        august, september, october, november, december, monday, tuesday, wednesday, thursday, friday, saturday,
+        sunday, mondays, tuesdays, wednesdays, thursdays, fridays, saturdays, sundays, today, yesterday, tomorrow,
+        tonight, last day, last night, last week, last weekend, last month, last year, last spring, last summer,
+        last fall, last autumn, last winter, this morning, this afternoon, this evening, this week, this weekend,
+        this month, this year, this spring, this summer, this fall, this autumn, this winter, next week,
+        next weekend, next month, next year, next spring, next summer, next fall, next autumn, next winter,
+        every day, every week, every month, every year, ago, recently, lately, since, the other day, birthday,
+        birthdays, anniversary, christmas, easter, thanksgiving, holiday, holidays, o'clock, noon, midnight,
+        weekend, weekends""",
     "number": """
         two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, twenty, thirty, forty, fifty, hundred,
         thousand, million, dozen, first, second, third, once, twice, half, couple of""",
     "change": """
-        moved, moving to, no longer, not anymore, anymore, any more, switched, switching, changed, changing, now, quit, started,
-        starting, stopped, used to, instead, became, becoming, broke up, got married, engaged, divorced, promoted, promotion,
-        retired, fired, laid off, hired, joined, left, finally, new, i got, we got, just got, bought, sold, adopted, graduated,
-        decided, began, won, lost, was born, died, passed away""",
+        moved, moving to, no longer, not anymore, anymore, any more, switched, switching, changed, changing, now,
+        quit, started, starting, stopped, used to, instead, became, becoming, broke up, got married, engaged,
+        divorced, promoted, promotion, retired, fired, laid off, hired, joined, left, finally, new, i got, we got,
+        just got, bought, sold, adopted, graduated, decided, began, won, lost, was born, died, passed away""",
     "event": """
-        went, visited, attended, saw, took, made, met, came, gave, found, tried, did, had, was, were, been, called, named,
-        worked, working, i work, lived, living, i live, studied, studying, traveled, travelled, trip, played, signed up,
-        painted, wrote, read, built, cooked, learned, learnt, taught, ran, hiked, camping, happened, finished, helped""",
+        was, were, been, had, did, went, came, saw, took, made, met, gave, found, told, said, wrote, read, built,
+        ran, spoke, taught, learnt, thought, brought, caught, felt, fell, flew, drove, rode, ate, drank, slept,
+        woke, spent, paid, sent, kept, led, hurt, broke, chose, forgot, grew, hung, heard, knew, lent, sang, sat,
+        stood, swam, wore, trip, happening, i work, i live, working, living, studying""",
     "negation": """
-        not, no, never, none, nothing, nobody, without, neither, nor, cannot, can't, don't, doesn't, didn't, isn't, aren't,
-        wasn't, weren't, won't, wouldn't, couldn't, shouldn't, haven't, hasn't, hadn't""",
+        not, no, never, none, nothing, nobody, without, neither, nor, cannot, can't, don't, doesn't, didn't, isn't,
+        aren't, wasn't, weren't, won't, wouldn't, couldn't, shouldn't, haven't, hasn't, hadn't""",
     "plan": """
-        going to, gonna, planning, plan to, plans, want to, wanted to, hope to, hoping to, i'll, we'll, i will, we will,
-        thinking of, thinking about, scheduled, booked, appointment, looking forward, signing up, deadline, due, goal, goals,
-        dream of, about to""",
+        going to, gonna, planning, plan to, plans, want to, wanted to, hope to, hoping to, i'll, we'll, i will,
+        we will, thinking of, thinking about, scheduled, booked, appointment, looking forward, signing up, deadline,
+        due, goal, goals, dream of, about to""",
     "small_talk": """
-        hi, hey, hello, bye, goodbye, good morning, good night, good evening, good afternoon, good luck, see you, see ya,
-        take care, thanks, thank you, thx, ty, cheers, ok, okay, k, yes, yeah, yep, yup, nope, sure, right, exactly, agreed,
-        cool, great, awesome, amazing, nice, wow, wonderful, fantastic, lovely, perfect, congrats, congratulations, haha,
-        hahaha, lol, lmao, hmm, mm, uh, oh, ah, sounds good, sounds great, sounds fun, sounds like, no problem, no worries,
-        you're welcome, of course, absolutely, definitely, totally, got it, i see, i agree, my pleasure, glad, sorry,
-        talk soon, talk later, keep it up, way to go, how are you, what's up, proud of you, happy for, excited for""",
+        hi, hey, hello, bye, goodbye, good morning, good night, good evening, good afternoon, good luck, see you,
+        see ya, take care, thanks, thank you, thx, ty, cheers, ok, okay, k, yes, yeah, yep, yup, nope, sure, right,
+        exactly, agreed, cool, great, awesome, amazing, nice, wow, wonderful, fantastic, lovely, perfect, congrats,
+        congratulations, haha, hahaha, lol, lmao, hmm, mm, uh, oh, ah, sounds good, sounds great, sounds fun,
+        sounds like, no problem, no worries, you're welcome, of course, absolutely, definitely, totally, got it,
+        i see, i agree, my pleasure, glad, sorry, talk soon, talk later, keep it up, way to go, how are you,
+        what's up, proud of you, happy for, excited for""",
     "listener": "you, your, yours, you're, you've, you'll, you'd, u, yourself",
 }
 
@@ -114,6 +119,23 @@ WEIGHTS: Mapping[str, float] = {
 
 _LONGEST = 3  # words of a phrase
 _TOKEN = re.compile(r"[a-zé]+(?:'[a-z]+)?|\d[\d.,:]*(?:st|nd|rd|th|am|pm|%)?")
+_PAST = re.compile(r"[a-z]{3,}ed")  # regular past tense
+_NOT_PAST = frozenset(
+    [
+        "need",
+        "indeed",
+        "speed",
+        "feed",
+        "hundred",
+        "sacred",
+        "embed",
+        "exceed",
+        "proceed",
+        "succeed",
+        "interested",
+        "excited",
+    ]
+)
 _CLOCK_OR_YEAR = re.compile(r"(?:19|20)\d\d|\d{1,2}:\d\d(?:am|pm)?|\d{1,2}(?:st|nd|rd|th|am|pm)")
 _CODE = re.compile(r"(?<!\S)(?=\S*\d)(?=\S*[A-Za-z])[!-~]{8,}(?!\S)|[!-~]{24,}")  # ids, hashes, base64, time stamps
 _NAME = re.compile(r"(?<=[a-z0-9,;:] )(?!I\b)[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*")
@@ -139,10 +161,13 @@ def find_cues(text: str) -> dict[str, int]:
     words = _TOKEN.findall(text.lower().replace("’", "'"))
     for end in range(1, len(words) + 1):
         for start in range(max(end - _LONGEST, 0), end):
-            found.update(english.get(" ".join(words[start:end]), ()))
+            for kind in english.get(" ".join(words[start:end]), ()):
+                found[kind] += 1
         word = words[end - 1]
         if word[0].isdigit():
             found["date" if _CLOCK_OR_YEAR.fullmatch(word.rstrip(".,:")) else "number"] += 1
+        elif _PAST.fullmatch(word) and word not in _NOT_PAST:
+            found["event"] += 1
     found["name"] += len(_NAME.findall(text))
     found["question"] += text.count("?") + text.count("？")
     if _CJK.search(text):

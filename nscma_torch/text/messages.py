@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from nscma_torch.errors import EmptyTextError, InvalidInputError
-from nscma_torch.records import ROLES, Message
+from nscma_torch.records import Message
 from nscma_torch.text.json_messages import parse_message
 from nscma_torch.text.timestamps import parse_timestamp
 
@@ -51,8 +51,6 @@ def _as_message(item: object) -> Message:
         return parse_message(dict(item))
     if not isinstance(item, Message):
         raise InvalidInputError(f"a message must be a string, a Message or a mapping, got {type(item).__name__}")
-    if item.role not in ROLES:
-        raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, got {item.role!r}")
     return item
 
 

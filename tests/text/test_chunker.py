@@ -38,7 +38,7 @@ def check(text, chunks, limit, counter):
     assert not text[previous:].strip()
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     st.text(alphabet=st.sampled_from("ab cd. E,f;\n中文。，😊é\u0301\u200d!A1/+="), max_size=400)
     | st.text(max_size=200),
@@ -150,11 +150,11 @@ def test_counting_is_batched_and_linear(piece):
             return by_pieces(texts)
 
         text = piece * repeats
-        began = time.perf_counter()
+        began = time.process_time()
         Chunker(counter, 64).chunk(text)
-        return time.perf_counter() - began, *seen, len(text)
+        return time.process_time() - began, *seen, len(text)
 
     small, large = work(3_000), work(30_000)
     assert large[1] <= 30
-    assert large[2] <= 12 * large[3]
-    assert large[0] < 40 * max(small[0], 1e-3)
+    assert large[2] <= 6 * large[3]
+    assert large[0] < 50 * max(small[0], 2e-3)

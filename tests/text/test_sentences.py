@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.text.sentences import split_sentences
@@ -81,6 +81,7 @@ def test_crlf_and_log_lines():
     assert sentences(log) == log.split("\r\n")
 
 
+@settings(deadline=None, derandomize=True)
 @given(
     st.text(alphabet=st.sampled_from("aB1. !?…。？；\n\r\t\"'”)(-*•😊中が,Mr\u3000\x1c\u2028\x0b"), max_size=200)
     | st.text()
@@ -102,10 +103,11 @@ def test_spans_cover_everything_but_white_space(text):
 )
 def test_time_is_linear_in_hostile_text(piece):
     def seconds(repeats):
-        text = piece * repeats
-        began = time.perf_counter()
-        split_sentences(text)
-        return time.perf_counter() - began
+        text, times = piece * repeats, []
+        for _ in range(3):
+            began = time.process_time()
+            split_sentences(text)
+            times.append(time.process_time() - began)
+        return min(times)
 
-    seconds(100)
-    assert seconds(40_000) < 40 * max(seconds(4_000), 1e-3)
+    assert seconds(40_000) < 50 * max(seconds(4_000), 2e-3)  # quadratic time would be a factor of 100

@@ -3,7 +3,7 @@ import time
 
 import pytest
 import snowballstemmer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.text.terms import MAX_TERM_CHARS, STOP_WORDS, query_terms, script, terms
@@ -104,6 +104,7 @@ def test_query_of_question_words_alone_is_not_empty():
     assert query_terms("please tell") == terms("please tell") != []
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.text(max_size=300))
 def test_terms_never_fail_and_are_bounded_and_folded(text):
     for term in terms(text):
@@ -111,6 +112,7 @@ def test_terms_never_fail_and_are_bounded_and_folded(text):
         assert not any(map(str.isspace, term))
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=80))
 def test_case_of_prose_does_not_matter(text):
     lowered = text.lower()
@@ -145,14 +147,15 @@ def test_threads_share_no_stemmer_state():
 
 @pytest.mark.parametrize("piece", ["a.", "http://", "é-", "'", "# ", "中", "A", "1,000"])
 def test_time_is_linear_in_hostile_text(piece):
-    def seconds(repeats: int) -> float:
-        text = piece * repeats
-        began = time.perf_counter()
-        terms(text)
-        return time.perf_counter() - began
+    def seconds(repeats):
+        text, times = piece * repeats, []
+        for _ in range(3):
+            began = time.process_time()
+            terms(text)
+            times.append(time.process_time() - began)
+        return min(times)
 
-    seconds(1000)
-    assert seconds(40_000) < 40 * max(seconds(4_000), 1e-3)
+    assert seconds(40_000) < 50 * max(seconds(4_000), 2e-3)  # quadratic time would be a factor of 100
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,191 @@
+"""The gate: the paper's rule by its formula, the composition on real wording, pure state, replay."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import uuid
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nscma_torch.buffer import GateConfig, GateState, Observation, RecurrentProxy, SurpriseGate, observe
+from nscma_torch.buffer.rules import RULES
+from nscma_torch.errors import ConfigError, InvalidInputError
+from nscma_torch.records import Decision
+from nscma_torch.text.cues import salience
+
+PLAIN = Observation(
+    tokens=80, mean=1.4, nats=110.0, memory_nats=260.0, code_share=0.0, salience=0.5, repeat=False, script="latin"
+)
+CHAT = [
+    "Hey! Long time no see, how have you been?",
+    "Pretty good, thanks! Work keeps me busy as always.",
+    "What are you up to these days?",
+    "I started a pottery class in Porto two weeks ago, it's every Thursday.",
+    "That sounds lovely, I'd like to see what you make.",
+    "Sure, I'll send you some photos later.",
+]
+rng = random.Random(7)
+LOGS = "\n".join(
+    f"2024-05-{day:02}T12:00:11Z INFO [worker-{day}] id={uuid.UUID(int=rng.getrandbits(128))} took {day} ms"
+    for day in range(1, 9)
+)
+observations = st.builds(
+    Observation,
+    tokens=st.integers(1, 5000),
+    mean=st.floats(0, 12),
+    nats=st.floats(0, 1e5),
+    memory_nats=st.floats(0, 1e5),
+    code_share=st.floats(0, 1),
+    salience=st.floats(0, 1),
+    repeat=st.booleans(),
+    script=st.sampled_from(["latin", "cjk", "cyrillic"]),
+)
+
+
+@pytest.fixture(scope="module")
+def proxy() -> RecurrentProxy:
+    return RecurrentProxy.load()
+
+
+def decide(proxy: RecurrentProxy, text: str, before: list[str], config: GateConfig | None = None) -> Decision:
+    gate = SurpriseGate(config)
+    (score,) = proxy.score([[*before, text]], [None])
+    seen = [
+        observe(message, nll, "\n".join(before[:i]), salience(message))
+        for i, (message, nll) in enumerate(zip([*before, text], score.nll, strict=True))
+    ]
+    return gate.replay(seen)[-1]
+
+
+def surprises(means: list[float], script: str = "latin") -> list[Observation]:
+    return [replace(PLAIN, mean=mean, script=script) for mean in means]
+
+
+@pytest.mark.parametrize("lam", [-0.5, 0.0, 1.0])
+def test_paper_rule_is_its_formula(lam: float) -> None:
+    draw = random.Random(3)
+    means = [draw.uniform(0.5, 3.0) for _ in range(60)]
+    decisions = SurpriseGate(GateConfig(rule="paper", lam=lam, window=20, warmup=5)).replay(surprises(means))
+    assert all(decision.write for decision in decisions[:5])
+    for i in range(5, 60):
+        last = means[max(i - 20, 0) : i]
+        threshold = statistics.fmean(last) + lam * statistics.pstdev(last)
+        assert decisions[i].threshold == pytest.approx(threshold)
+        assert decisions[i].write == (means[i] > threshold)
+
+
+def test_scripts_keep_their_own_threshold() -> None:
+    gate = SurpriseGate(GateConfig(rule="paper", warmup=2))
+    english = surprises([1.0, 1.1, 0.9, 1.05])
+    chinese = surprises([6.0, 6.5, 7.0], "cjk")
+    mixed = gate.replay([english[0], chinese[0], english[1], chinese[1], english[2], chinese[2], english[3]])
+    assert [mixed[i] for i in (0, 2, 4, 6)] == gate.replay(english)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm vegetarian",
+        "I have two cats",
+        "My sister's name is Ana.",
+        "I no longer work at Google",
+        "my birthday is June 3",
+        "Remember my wifi code is 4711",
+        "我对花生过敏",
+        "我搬到上海了",
+        "我女儿叫小雨，今年五岁",
+    ],
+)
+@pytest.mark.parametrize("before", [[], CHAT])
+def test_short_vital_statements_are_written(proxy: RecurrentProxy, text: str, before: list[str]) -> None:
+    decision = decide(proxy, text, before)
+    assert decision.write and decision.reason.startswith("written: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "haha ok",
+        "thanks!",
+        "lol",
+        "Sounds good, see you!",
+        "How are you?",
+        "good morning",
+        "好的",
+        "好的，谢谢",
+        "哈哈哈",
+    ],
+)
+@pytest.mark.parametrize("before", [[], CHAT])
+def test_small_talk_is_deferred(proxy: RecurrentProxy, text: str, before: list[str]) -> None:
+    decision = decide(proxy, text, before)
+    assert not decision.write and decision.reason.startswith("deferred: ")
+
+
+def test_a_verbatim_repeat_is_deferred_and_says_so(proxy: RecurrentProxy) -> None:
+    assert decide(proxy, CHAT[3], CHAT[:3]).write
+    again = decide(proxy, CHAT[3], CHAT)
+    assert not again.write and "already said" in again.reason and again.parts["repeat"] < 0
+
+
+@pytest.mark.parametrize("text", [LOGS, LOGS.split("id=")[1][:36], "Zm9vYmFyYmF6" * 30 + "9Q=="])
+def test_codes_do_not_win_by_entropy(proxy: RecurrentProxy, text: str) -> None:
+    decision = decide(proxy, text, CHAT)
+    assert not decision.write and "codes" in decision.reason
+
+
+def test_a_fact_beside_a_code_is_still_written(proxy: RecurrentProxy) -> None:
+    text = "Remember that my new order number is 7f3a9c1e-11d2-4c8b-9d2e-55aa01b2c3d4, it arrives on Friday."
+    assert decide(proxy, text, CHAT).write
+
+
+@given(st.lists(observations, max_size=30), st.sampled_from(sorted(RULES)), st.integers(1, 8))
+@settings(max_examples=60, deadline=None)
+def test_state_is_bounded_pure_and_survives_storage(seen: list[Observation], rule: str, window: int) -> None:
+    gate = SurpriseGate(GateConfig(rule=rule, window=window, warmup=2))
+    state, decisions = GateState(), []
+    for observation in seen:
+        stored = state.to_bytes()
+        decision, state_after = gate.decide(observation, GateState.from_bytes(stored))
+        assert state.to_bytes() == stored
+        assert all(len(values) <= window for series in state_after.series.values() for values in series.values())
+        assert math.isfinite(decision.score) and math.isfinite(decision.threshold)
+        assert decision.write or decision.score <= decision.threshold
+        assert decision.reason.startswith("written: " if decision.write else "deferred: ")
+        state = state_after
+        decisions.append(decision)
+    assert decisions == gate.replay(seen)
+
+
+def test_composition_score_is_the_sum_of_its_parts() -> None:
+    decision, _ = SurpriseGate().decide(replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState())
+    assert decision.score == pytest.approx(sum(decision.parts.values()))
+    assert set(decision.parts) == {"surprise", "information", "memory", "salience", "code", "repeat"}
+
+
+def test_replay_under_another_rule_decides_again() -> None:
+    seen = surprises([1.0] * 10 + [3.0])
+    assert [d.write for d in SurpriseGate(GateConfig(rule="everything")).replay(seen)] == [True] * 11
+    paper = [d.write for d in SurpriseGate(GateConfig(rule="paper", warmup=2)).replay(seen)]
+    assert paper == [True, True] + [False] * 8 + [True]
+
+
+def test_unusable_configuration_is_refused() -> None:
+    with pytest.raises(ConfigError, match="composition"):
+        SurpriseGate(GateConfig(rule="papper"))
+    for config in (GateConfig(window=0), GateConfig(warmup=0), GateConfig(prior=0), GateConfig(low=3.0)):
+        with pytest.raises(ConfigError):
+            SurpriseGate(config)
+
+
+@pytest.mark.parametrize(
+    "stored", [b"", b"{}", b"[1]", b"\xff", b'{"version":1,"series":{"latin":{}}}', b'{"version":9,"series":{}}']
+)
+def test_unusable_state_is_refused(stored: bytes) -> None:
+    with pytest.raises(InvalidInputError, match="gate state"):
+        GateState.from_bytes(stored)

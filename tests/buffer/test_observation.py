@@ -1,0 +1,48 @@
+"""Observations survive JSON, and scripts are told apart."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+
+from nscma_torch.buffer.observation import Observation, observe, script_of
+from nscma_torch.errors import InvalidInputError
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("I'm vegetarian", "latin"),
+        ("Ça va très bien", "latin"),
+        ("我对花生过敏", "cjk"),
+        ("我在 Google 工作", "cjk"),
+        ("Please say 你好 to everyone at the office", "latin"),
+        ("きょうは天気がいい", "kana"),
+        ("Привет, как дела?", "cyrillic"),
+        ("안녕하세요", "hangul"),
+        ("1234 !?", "other"),
+        ("🙂", "other"),
+    ],
+)
+def test_script(text: str, script: str) -> None:
+    assert script_of(text) == script
+
+
+def test_observation_round_trips_through_json() -> None:
+    text = "我搬到上海了"
+    seen = observe(text, torch.rand(len(text.encode()) + 1), "早上好\n", 0.75)
+    assert Observation.from_dict(json.loads(json.dumps(seen.to_dict()))) == seen
+    assert (seen.tokens, seen.script, seen.repeat, seen.salience) == (19, "cjk", False, 0.75)
+
+
+@pytest.mark.parametrize("change", [{"extra": 1}, {"nats": math.nan}, {"mean": "high"}, {"tokens": 0}])
+def test_unusable_observation_is_refused(change: dict[str, object]) -> None:
+    fields = observe("hello", torch.zeros(6), "", 0.5).to_dict()
+    with pytest.raises(InvalidInputError, match="observation"):
+        Observation.from_dict({**fields, **change})
+    del fields["script"]
+    with pytest.raises(InvalidInputError, match="observation"):
+        Observation.from_dict(fields)

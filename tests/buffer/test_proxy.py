@@ -1,0 +1,166 @@
+"""The bundled proxy: exact carry-over, refusal of foreign states, long messages, and that it knows language."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import torch
+
+from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
+from nscma_torch.buffer.proxy import BLOCK, RecurrentProxy
+from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
+
+SMALL = ByteLMConfig(layers=2, width=24, table_bits=8, table_width=4, match_width=4, reach=256)
+MESSAGES = [
+    "Hi! How was your weekend?",
+    "I moved to Lisbon in March, and I'm vegetarian now.",
+    "我对花生过敏。",
+    "ok",
+    "line one\nline two",
+    "I moved to Lisbon in March, and I'm vegetarian now.",
+    "🙂" * 40,
+]
+
+
+@pytest.fixture(scope="module")
+def proxy() -> RecurrentProxy:
+    return RecurrentProxy.load()
+
+
+@pytest.fixture(scope="module")
+def small() -> RecurrentProxy:
+    torch.manual_seed(0)
+    model = ByteLM(SMALL)
+    torch.nn.init.normal_(model.head.weight)
+    return RecurrentProxy(model)
+
+
+def nats(proxy: RecurrentProxy, *messages: str) -> list[float]:
+    return [float(nll.sum()) for nll in proxy.score([messages], [None])[0].nll]
+
+
+def test_one_value_per_byte_and_one_for_the_end(proxy: RecurrentProxy) -> None:
+    (score,) = proxy.score([MESSAGES], [None])
+    assert [len(nll) for nll in score.nll] == [len(message.encode()) + 1 for message in MESSAGES]
+    for nll in score.nll:
+        assert nll.dtype == torch.float32 and nll.device.type == "cpu"
+        assert torch.isfinite(nll).all() and (nll >= 0).all()
+
+
+def test_grouping_into_calls_changes_no_bit(proxy: RecurrentProxy) -> None:
+    (whole,) = proxy.score([MESSAGES], [None])
+    state, single = None, []
+    for message in MESSAGES:
+        (score,) = proxy.score([[message]], [state])
+        single += score.nll
+        state = score.state
+    beside = proxy.score([["something else"], MESSAGES[:3], []], [None, None, None])
+    (rest,) = proxy.score([MESSAGES[3:]], [beside[1].state])
+    assert all(torch.equal(a, b) for a, b in zip(whole.nll, single, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(whole.nll, beside[1].nll + rest.nll, strict=True))
+    assert whole.state == state == rest.state
+
+
+def test_no_message_leaves_the_state_alone(proxy: RecurrentProxy) -> None:
+    (before,) = proxy.score([["hello"]], [None])
+    (after,) = proxy.score([[]], [before.state])
+    assert after.nll == [] and after.state == before.state
+
+
+def test_history_lowers_the_surprise_of_what_it_holds(proxy: RecurrentProxy) -> None:
+    fact = "My locker code at the climbing hall is 4711."
+    first, _, again = nats(proxy, fact, "Nice weather today.", fact)
+    assert again < 0.4 * first
+
+
+def test_language_is_expected_and_noise_is_not(proxy: RecurrentProxy) -> None:
+    text = "I think we should have a meeting about it tomorrow."
+    noise = "qX7 vprz Wk0 ejjh Zqt lddw Ooa xkcv 8bq Nmm ytrw ec"
+    (said,), (typed,) = nats(proxy, text), nats(proxy, noise)
+    assert said / len(text) < 1.6 < typed / len(noise)
+
+
+def test_two_streams_do_not_see_each_other(proxy: RecurrentProxy) -> None:
+    secret = "The safe opens with 99-31-07."
+    alone = proxy.score([[secret]], [None])[0].nll[0]
+    beside = proxy.score([[secret, secret], [secret]], [None, None])
+    assert torch.equal(beside[1].nll[0], alone)
+
+
+def test_blocks_of_a_long_message_are_counted_from_its_start(small: RecurrentProxy) -> None:
+    text = ("0123456789abcdef" * 700).encode()[: 2 * BLOCK + 77]
+    whole, end = small.score_bytes(text, None)
+    state, parts = None, []
+    for at in range(0, len(text), BLOCK):
+        part, state = small.score_bytes(text[at : at + BLOCK], state)
+        parts.append(part)
+    assert torch.equal(whole, torch.cat(parts)) and end == state
+    assert len(end) == 20 + 4 * SMALL.layers * SMALL.width + SMALL.reach
+
+
+def test_probabilities_sum_to_one(small: RecurrentProxy) -> None:
+    (_, state) = small.score_bytes(b"some text before", None)
+    total = sum(math.exp(-float(small.score_bytes(bytes([byte]), state)[0][0])) for byte in range(256))
+    assert total == pytest.approx(1.0, abs=1e-4)
+
+
+def test_empty_and_undecodable_messages_are_refused(small: RecurrentProxy) -> None:
+    with pytest.raises(EmptyTextError, match="empty"):
+        small.score([["fine", ""]], [None])
+    with pytest.raises(EncodingError, match="UTF-8"):
+        small.score([["\ud800"]], [None])
+
+
+def test_state_of_another_proxy_or_damaged_state_is_refused(proxy: RecurrentProxy, small: RecurrentProxy) -> None:
+    state = small.score([["hello"]], [None])[0].state
+    with pytest.raises(StateMismatchError, match=proxy.fingerprint):
+        proxy.score([["hello"]], [state])
+    for damaged in (b"", state[:-1], state + b"x", state[:30]):
+        with pytest.raises(StateMismatchError):
+            small.score([["hello"]], [damaged])
+
+
+def test_fingerprint_covers_weights_and_configuration(small: RecurrentProxy) -> None:
+    torch.manual_seed(0)
+    model = ByteLM(SMALL)
+    torch.nn.init.normal_(model.head.weight)
+    assert RecurrentProxy(model).fingerprint == small.fingerprint
+    with torch.no_grad():
+        model.head.weight[0, 0] += 1
+    assert RecurrentProxy(model).fingerprint != small.fingerprint
+    shorter = ByteLM(replace(SMALL, reach=128))
+    shorter.load_state_dict(model.state_dict())
+    assert RecurrentProxy(shorter).fingerprint != RecurrentProxy(model).fingerprint
+
+
+def test_saved_and_loaded_it_is_the_same(small: RecurrentProxy, tmp_path: Path) -> None:
+    small.save(tmp_path / "proxy.safetensors")
+    loaded = RecurrentProxy.load(tmp_path / "proxy.safetensors")
+    assert loaded.fingerprint == small.fingerprint
+    assert torch.equal(loaded.score([["hello"]], [None])[0].nll[0], small.score([["hello"]], [None])[0].nll[0])
+
+
+def test_missing_and_foreign_weights_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match=r"train/proxy_lm\.py"):
+        RecurrentProxy.load(tmp_path / "none.safetensors")
+    (tmp_path / "other.safetensors").write_bytes(b"not weights at all")
+    with pytest.raises(ModelError, match="does not hold"):
+        RecurrentProxy.load(tmp_path / "other.safetensors")
+
+
+def test_bundled_weights_are_small() -> None:
+    weights = resources.files("nscma_torch.buffer") / "weights" / "proxy.safetensors"
+    assert len(weights.read_bytes()) <= 8_000_000
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_both_precisions_agree(dtype: torch.dtype, proxy: RecurrentProxy) -> None:
+    reference = RecurrentProxy.load(dtype=torch.float32)
+    other = RecurrentProxy.load(dtype=dtype)
+    assert other.fingerprint == proxy.fingerprint
+    ours, theirs = (torch.cat(p.score([MESSAGES], [None])[0].nll).mean() for p in (other, reference))
+    assert float(ours) == pytest.approx(float(theirs), rel=0.02)

@@ -1,0 +1,95 @@
+"""Surprise and information of a message, clamps against codes, and what a stream already said."""
+
+from __future__ import annotations
+
+import base64
+import math
+import random
+import uuid
+
+import pytest
+import torch
+
+from nscma_torch.buffer.surprise import NAT, is_code, measure, memory_nats, repeats
+from nscma_torch.errors import InvalidInputError
+
+UUID = str(uuid.UUID(int=random.Random(0).getrandbits(128)))
+BASE64 = base64.b64encode(random.Random(0).randbytes(90)).decode()
+
+
+def uniform(text: str, nats: float) -> torch.Tensor:
+    return torch.full((len(text.encode()) + 1,), nats)
+
+
+def test_mean_is_the_papers_surprise() -> None:
+    nll = torch.tensor([0.5, 1.0, 1.5, 3.0])
+    assert measure("abc", nll).mean == pytest.approx(1.5)
+    assert measure("abc", nll).nats == pytest.approx(6.0)
+    assert measure("abc", nll).tokens == 4
+
+
+def test_clamps_bound_a_byte_a_run_and_a_code() -> None:
+    assert measure("a b", torch.tensor([50.0, 0.1, 0.1, 0.1])).nats == pytest.approx(6.3)
+    word = "a" * 20
+    assert measure(word, uniform(word, 5.0), run_clamp=30.0).nats == pytest.approx(35.0)
+    assert measure(UUID, uniform(UUID, 4.0)).nats == pytest.approx(8.0 + 4.0)
+    assert measure(UUID, uniform(UUID, 4.0)).mean == pytest.approx(4.0)
+
+
+def test_a_page_of_codes_carries_less_than_a_few_sentences() -> None:
+    page = " ".join(str(uuid.UUID(int=random.Random(i).getrandbits(128))) for i in range(10))
+    prose = "My sister Ana moved to Lisbon in March and works at the harbour now. " * 2
+    assert measure(page, uniform(page, 4.5)).nats < measure(prose, uniform(prose, 1.5)).nats
+    assert measure(page, uniform(page, 4.5)).code_share > 0.9
+    assert measure(prose, uniform(prose, 1.5)).code_share == 0.0
+
+
+@pytest.mark.parametrize(
+    "run", [UUID, BASE64, "0x7ffe12ab", "2024-05-01T12:00:11Z", '{"a":[1,', "/usr/lib/python3/site-packages"]
+)
+def test_codes(run: str) -> None:
+    assert is_code(run.encode())
+
+
+@pytest.mark.parametrize(
+    "run", ["vegetarian", "4711", "!!!!", "......", "Tuesday,", "mother-in-law's", "7:30pm", "$1,200"]
+)
+def test_no_codes(run: str) -> None:
+    assert not is_code(run.encode())
+
+
+def test_chinese_without_spaces_is_no_code() -> None:
+    text = "我女儿叫小雨今年五岁她喜欢画画也喜欢游泳"
+    assert measure(text, uniform(text, 3.0)).code_share == 0.0
+    assert measure(text, uniform(text, 3.0)).nats == pytest.approx(3.0 * (len(text.encode()) + 1))
+
+
+def test_nll_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="shape"):
+        measure("abc", torch.zeros(3))
+    with pytest.raises(InvalidInputError, match="NaN"):
+        measure("abc", torch.tensor([0.0, math.nan, 0.0, 0.0]))
+
+
+def test_memory_nats_fall_with_what_history_holds() -> None:
+    fact = "The vet said Biscuit needs the blue tablets twice a day."
+    fresh, known = memory_nats(fact, ""), memory_nats(fact, f"Hi there\n{fact}\n")
+    assert known < 0.3 * fresh
+    assert memory_nats("zq" * 3, fact) <= 8 * NAT * 20
+
+
+def test_memory_looks_back_32_kilobytes() -> None:
+    fact = "The vet said Biscuit needs the blue tablets twice a day."
+    filler = "".join(random.Random(0).choices("abcdefghijklmnopqrstuvwxyz ", k=40_000))
+    assert memory_nats(fact, fact + filler) > 2 * memory_nats(fact, filler + fact)
+
+
+def test_repeats() -> None:
+    history = "Hi!\nMy  locker code is 4711.\nok\n" + "please find the weekly report below, it has all figures " * 2
+    assert repeats("my locker code is 4711.", history)
+    assert repeats("OK", history)
+    assert repeats("please find the weekly report below, it has all figures!", history)
+    assert not repeats("My locker code is 4712.", history)
+    assert not repeats("locker", history)
+    assert not repeats("anything", "")
+    assert repeats("My locker code is 4711.\nok", history)

@@ -1,0 +1,192 @@
+"""Fixtures of all tests: light models, stores in a fresh folder, a conversation, and processes that can be killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+from nscma_torch.text.hash_embedder import HashEmbedder
+
+LIGHT: dict[str, Any] = {"device": "cpu", "embedder": {"model": "hash"}}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "prove: the full count of a proof; run by `make prove`")
+
+
+@pytest.fixture(scope="session")
+def proxy() -> RecurrentProxy:
+    torch.set_num_threads(1)
+    return RecurrentProxy.load()
+
+
+@pytest.fixture(scope="session")
+def embedder() -> HashEmbedder:
+    return HashEmbedder()
+
+
+@dataclass(frozen=True)
+class LightScore:
+    nll: list[torch.Tensor]
+    state: bytes
+
+
+class LightProxy:
+    """A `Proxy` that is instant: nats from byte values, and a state that depends on everything read."""
+
+    fingerprint = "light"
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[LightScore]:
+        scores = []
+        for messages, state in zip(streams, states, strict=True):
+            nll = []
+            for message in messages:
+                data = message.encode() + b"\n"
+                nll.append(torch.frombuffer(bytearray(data), dtype=torch.uint8).float() / 64)
+                state = hashlib.sha256((state or b"") + data).digest()
+            scores.append(LightScore(nll, state or b"empty"))
+        return scores
+
+
+@pytest.fixture(scope="session")
+def light_proxy() -> LightProxy:
+    return LightProxy()
+
+
+@pytest.fixture
+def open_memory(tmp_path: Path, proxy: RecurrentProxy, embedder: HashEmbedder) -> Iterator[Callable[..., Memory]]:
+    """`open_memory(name, config=…, …)` opens a store in the test's folder; all are closed at the end."""
+    opened: list[Memory] = []
+
+    def open_(name: str | Path = "store.db", config: dict[str, Any] | None = None, **parts: Any) -> Memory:
+        parts = {"proxy": proxy, "embedder": embedder, **parts}
+        memory = Memory(tmp_path / name, config={**LIGHT, **(config or {})}, **parts)
+        opened.append(memory)
+        return memory
+
+    yield open_
+    for memory in opened:
+        memory.parts.database.close()
+
+
+@pytest.fixture
+def memory(open_memory: Callable[..., Memory]) -> Memory:
+    return open_memory()
+
+
+_SUBJECTS = ("My sister Ana", "The landlord", "Our cat Miso", "Dr. Okafor", "The team in Lisbon", "Grandfather")
+_ACTIONS = ("moved to", "painted", "sold the bicycle in", "was born in", "signed the contract for", "complained about")
+_OBJECTS = ("Porto", "the harbour house", "Kyoto", "warehouse 42", "the old library", "an orchard near Bergen")
+_SMALL_TALK = ("ok", "thanks!", "haha", "sounds good", "see you later", "好的")
+_CHINESE = ("我上个月搬到了成都。", "她最喜欢的颜色从红色变成了蓝色。", "我们星期五去爬山。")
+
+
+@pytest.fixture(scope="session")
+def conversation() -> Callable[..., list[Message]]:
+    """`conversation(n, seed)`: n dated messages of two speakers in sittings; facts, small talk, Chinese, pasted logs."""
+
+    def make(n: int, seed: int = 0, *, dated: bool = True, long: bool = True) -> list[Message]:
+        rng = random.Random(seed)
+        at = datetime(2024, 3, 1, 9, tzinfo=UTC)
+        messages = []
+        for i in range(n):
+            at += timedelta(minutes=rng.randint(1, 90))
+            kind = rng.random()
+            if kind < 0.2:
+                text = rng.choice(_SMALL_TALK)
+            elif kind < 0.3:
+                text = rng.choice(_CHINESE)
+            elif kind < 0.4 and long:
+                text = "\n".join(f"{at:%H:%M} job {rng.randrange(10**6)} finished with code {j % 3}" for j in range(60))
+            else:
+                text = f"{rng.choice(_SUBJECTS)} {rng.choice(_ACTIONS)} {rng.choice(_OBJECTS)} in {rng.randint(1950, 2024)}."
+            speaker = ("user", "Kim") if i % 2 == 0 else ("assistant", "Robin")
+            said = at if dated else None
+            messages.append(Message(speaker[0], text, said, name=speaker[1], session=f"sitting {i // 12}"))
+        return messages
+
+    return make
+
+
+Contents = dict[str, list[tuple[Any, ...]]]
+
+
+@pytest.fixture(scope="session")
+def contents() -> Callable[[Path], Contents]:
+    """Every row of every table of a SQLite file, read without the library."""
+
+    def read(path: Path) -> Contents:
+        with closing(sqlite3.connect(path)) as connection:
+            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+            return {name: sorted(connection.execute(f'SELECT * FROM "{name}"'), key=repr) for (name,) in names}
+
+    return read
+
+
+class Processes:
+    """Forks processes out of one that has imported everything, so that each starts in milliseconds."""
+
+    def __init__(self) -> None:
+        program = Path(__file__).with_name("forked.py")
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        self._server = subprocess.Popen(
+            [sys.executable, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self._answer()
+
+    def _answer(self) -> Any:
+        assert self._server.stdout is not None
+        line = self._server.stdout.readline()
+        assert line, "the forking process has ended"
+        return json.loads(line)
+
+    def _ask(self, **request: Any) -> Any:
+        assert self._server.stdin is not None
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        return self._answer()
+
+    def start(self, task: str, said: Path, **arguments: Any) -> int:
+        """Start a task of `forked.py`; what it says goes to the file `said`, a line each. Returns its process id."""
+        pid: int = self._ask(task=task, said=str(said), arguments=arguments)
+        return pid
+
+    def wait(self, pid: int) -> int:
+        """Exit code of a process; -9 when it was killed."""
+        code: int = self._ask(wait=pid)
+        return code
+
+    def run(self, task: str, said: Path, **arguments: Any) -> list[str]:
+        """Run a task to its end and return what it said; an error there fails the test."""
+        assert self.wait(self.start(task, said, **arguments)) == 0, said.read_text()
+        return said.read_text().splitlines()
+
+    def close(self) -> None:
+        assert self._server.stdin is not None and self._server.stdout is not None
+        self._server.stdin.close()
+        self._server.wait(timeout=30)
+        self._server.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[Processes]:
+    server = Processes()
+    yield server
+    server.close()

@@ -1,0 +1,144 @@
+"""A process that forks others: imports the library once, then runs one task per request of `conftest.Processes`.
+
+A task acknowledges through `say`: a line in a file, written at once, so that what it said outlives SIGKILL.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+from nscma_torch.text.hash_embedder import HashEmbedder
+
+Say = Callable[[str], None]
+CONFIG = {"device": "cpu", "embedder": {"model": "hash"}, "worker": {"lease": 0.3, "batch_size": 4}}
+torch.set_num_threads(1)
+PROXY = RecurrentProxy.load()
+
+
+def opened(store: str, config: dict[str, Any] | None = None) -> Memory:
+    return Memory(store, config={**CONFIG, **(config or {})}, proxy=PROXY, embedder=HashEmbedder())
+
+
+def text_of(number: int) -> str:
+    """A message with a word that no other has."""
+    return f"Message number {number}: my codeword for the vault is xylo{number}phone, and I moved to flat {number % 50}."
+
+
+def add_one_by_one(say: Say, store: str, user: str, first: int, count: int) -> None:
+    """Add numbered messages; acknowledge each with its number and id."""
+    with opened(store) as memory:
+        for number in range(first, first + count):
+            said = memory.add(text_of(number), user_id=user)[0]
+            say(f"{number} {said.id}")
+
+
+def add_in_batches(say: Say, store: str, user: str, first: int, count: int) -> None:
+    """The same through `add_many`, five at a time."""
+    with opened(store, {"limits": {"max_batch": 5}}) as memory:
+        messages = (Message("user", text_of(number)) for number in range(first, first + count))
+        for number, said in enumerate(memory.add_many(messages, user_id=user), start=first):
+            say(f"{number} {said.id}")
+
+
+def flush(say: Say, store: str) -> None:
+    with opened(store) as memory:
+        say("begin")
+        say(f"done {memory.flush()}")
+
+
+def erase(say: Say, store: str, user: str, memory_id: str | None) -> None:
+    with opened(store) as memory:
+        say("begin")
+        receipt = memory.erase(user_id=user, memory_id=memory_id)
+        say(f"done {receipt.found}")
+
+
+def write_and_read(say: Say, store: str, users: list[str], worker: int, count: int) -> None:
+    """Add to every user in turn, finding each message at once; then flush."""
+    with opened(store) as memory:
+        for i in range(count):
+            for user in users:
+                number = worker * 1000 + i
+                said = memory.add(text_of(number), user_id=user)[0]
+                hits = memory.search(f"codeword xylo{number}phone", user_id=user, top_k=1)
+                assert hits[0].id == said.id, f"{user}: {number} was added, and {hits[0].text!r} found"
+                assert memory.get(said.id, user_id=user) is not None
+                say(f"{user} {number} {said.id}")
+        memory.flush()
+
+
+def create(say: Say, store: str, at: float) -> None:
+    """Open a store that is not there yet, at the same instant as others do."""
+    while time.time() < at:
+        time.sleep(0)
+    with opened(store) as memory:
+        say(memory.add("I opened the store first, together with all others.", user_id="u")[0].id)
+
+
+def hold_write(say: Say, store: str, seconds: float) -> None:
+    """Keep the write lock for a while."""
+    with opened(store) as memory, memory.parts.database.write():
+        say("held")
+        time.sleep(seconds)
+
+
+def unprivileged(say: Say, store: str) -> None:
+    """Open a store, add and search, as a user who owns nothing; say the name of each error."""
+    os.setgid(65534)
+    os.setuid(65534)
+    for word, action in (
+        ("open", lambda memory: None),
+        ("add", lambda memory: memory.add("I was not allowed to write this.", user_id="u")),
+        ("search", lambda memory: memory.search("allowed", user_id="u")),
+    ):
+        try:
+            memory = opened(store)
+            action(memory)
+            say(f"{word} ok")
+        except Exception as error:  # noqa: BLE001 - the test compares the name
+            say(f"{word} {type(error).__name__} {error}")
+
+
+def _run(request: dict[str, Any]) -> None:
+    out = os.open(request["said"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+
+    def say(line: str) -> None:
+        os.write(out, line.encode() + b"\n")
+
+    try:
+        globals()[request["task"]](say, **request["arguments"])
+    except BaseException:  # noqa: BLE001 - a forked process must not return into the loop of its parent
+        say(traceback.format_exc())
+        os._exit(1)
+    os._exit(0)
+
+
+def main() -> None:
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "wait" in request:
+            _, status = os.waitpid(request["wait"], 0)
+            print(os.waitstatus_to_exitcode(status), flush=True)
+            continue
+        Path(request["said"]).touch()
+        pid = os.fork()
+        if not pid:
+            _run(request)
+        print(pid, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Promise 4: the same input gives the same store, however it was cut into calls, and an export is a whole store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+
+Open = Callable[..., Memory]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+
+
+def fill(memory: Memory, messages: list[Message], user: str = "ada") -> None:
+    list(memory.add_many(messages, user_id=user, now=NOW))
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(1, 6))])
+def test_cutting_the_input_into_calls_changes_nothing(seed: int, open_memory: Open, conversation: Any) -> None:
+    """Long enough for the gate's window on the stream, 32 KB, to move."""
+    messages = conversation(130, seed=seed)
+    assert sum(len(message.content) for message in messages) > 40_000
+    one, seven, many, listed = (
+        open_memory(f"{name}.db", {"limits": {"max_batch": size}})
+        for name, size in (("one", 1), ("seven", 7), ("many", 64), ("listed", 64))
+    )
+    for message in messages:
+        one.add(message, user_id="ada", now=NOW)
+    fill(seven, messages)
+    fill(many, messages)
+    listed.add(messages, user_id="ada", now=NOW)
+    decisions = [[e.decision for e in memory.log(user_id="ada")] for memory in (one, seven, many, listed)]
+    for other in decisions[1:]:
+        for i, (mine, theirs) in enumerate(zip(decisions[0], other, strict=True)):
+            assert mine == theirs, f"message {i}"
+    digests = {memory.digest() for memory in (one, seven, many, listed)}
+    assert len(digests) == 1
+    for memory in (one, seven, many):
+        memory.flush()
+    assert len({memory.digest() for memory in (one, seven, many)}) == 1
+    print(f"seed {seed}: {len(messages)} messages one by one, by 7, by 64 and at once: one digest")
+
+
+def test_when_jobs_run_changes_nothing(open_memory: Open, conversation: Any) -> None:
+    messages = conversation(40, long=False)
+    late, eager = open_memory("late.db"), open_memory("eager.db", {"worker": {"batch_size": 3}})
+    fill(late, messages)
+    for message in messages:
+        eager.add(message, user_id="ada", now=NOW)
+        eager.flush()
+    late.flush()
+    assert late.digest() == eager.digest()
+
+
+def test_order_between_users_changes_nothing(open_memory: Open, conversation: Any) -> None:
+    ada, bob = conversation(20, seed=1, long=False), conversation(20, seed=2, long=False)
+    after, woven = open_memory("after.db"), open_memory("woven.db")
+    fill(after, ada, "ada")
+    fill(after, bob, "bob")
+    for of_ada, of_bob in zip(ada, bob, strict=True):
+        fill(woven, [of_bob], "bob")
+        fill(woven, [of_ada], "ada")
+    assert after.digest() == woven.digest()
+    assert after.digest(user_id="ada") == woven.digest(user_id="ada") != after.digest(user_id="bob")
+
+
+def test_system_times_do_not_count(open_memory: Open, conversation: Any) -> None:
+    messages = conversation(15, long=False)
+    one, other = open_memory("one.db"), open_memory("other.db")
+    list(one.add_many(messages, user_id="ada", now=NOW))
+    list(other.add_many(messages, user_id="ada", now=NOW.replace(year=2025)))
+    one.flush()
+    other.flush()
+    assert one.digest() == other.digest()
+
+
+@pytest.mark.parametrize("change", ["text", "role", "name", "session", "metadata", "timestamp", "order", "scope"])
+def test_what_was_said_does_count(change: str, open_memory: Open) -> None:
+    said = Message("user", "I sold my car.", NOW, "Kim", "Monday", metadata={"mood": "glad"})
+    more = Message("user", "I bought a boat.", NOW)
+    other = {
+        "text": [Message("user", "I sold my cat.", NOW, "Kim", "Monday", metadata={"mood": "glad"}), more],
+        "role": [Message("assistant", "I sold my car.", NOW, "Kim", "Monday", metadata={"mood": "glad"}), more],
+        "name": [Message("user", "I sold my car.", NOW, "Sam", "Monday", metadata={"mood": "glad"}), more],
+        "session": [Message("user", "I sold my car.", NOW, "Kim", "Friday", metadata={"mood": "glad"}), more],
+        "metadata": [Message("user", "I sold my car.", NOW, "Kim", "Monday", metadata={"mood": "sad"}), more],
+        "timestamp": [Message("user", "I sold my car.", NOW.replace(day=2), "Kim", "Monday", metadata={"mood": "glad"})],
+        "order": [more, said],
+        "scope": [said, more],
+    }[change]
+    if change == "timestamp":
+        other.append(more)
+    one, two = open_memory("one.db"), open_memory("two.db")
+    later = NOW.replace(day=3)
+    one.add([said, more], user_id="ada", now=later)
+    two.add(other, user_id="ada", run_id="r" if change == "scope" else None, now=later)
+    assert one.digest() != two.digest()
+
+
+def test_export_and_import_give_the_same_store(open_memory: Open, conversation: Any) -> None:
+    full, empty, of_ada = open_memory("full.db"), open_memory("empty.db"), open_memory("ada.db")
+    messages = conversation(40)
+    list(full.add_many(messages[:20], user_id="ada", now=NOW))
+    list(full.add_many(messages[20:], user_id="bob", agent_id="cook", run_id="r1", now=NOW))
+    full.flush()
+    first = full.log(user_id="ada")
+    full.update(first[0].id, "It was Kyoto, not Porto, in 1999.", user_id="ada")
+    full.delete(first[1].id, user_id="ada")
+    full.add("One more, not yet extracted: I moved to Bergen in May.", user_id="ada")
+    lines = list(full.export())
+    assert empty.import_(lines) == len(lines) - 1
+    assert empty.digest() == full.digest()
+    assert empty.verify() == []
+    assert [event for event in empty.history(first[0].id, user_id="ada")] == list(
+        full.history(first[0].id, user_id="ada")
+    )
+    assert empty.stats(user_id="ada").jobs_queued == full.stats(user_id="ada").jobs_queued > 0
+    question = "who moved to Kyoto?"
+    assert [(h.id, h.score) for h in empty.search(question, user_id="ada", now=NOW)] == [
+        (h.id, h.score) for h in full.search(question, user_id="ada", now=NOW)
+    ]
+    of_ada.import_(full.export(user_id="ada"))
+    assert of_ada.digest() == full.digest(user_id="ada")
+    # both go on alike: the state that streams carry came along
+    for memory in (full, empty):
+        memory.add("My sister Ana moved to Bergen after all.", user_id="ada")
+        memory.flush()
+    assert empty.digest() == full.digest()
+    assert list(empty.export(user_id="bob"))[1:] != []

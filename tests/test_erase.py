@@ -1,0 +1,187 @@
+"""Erasure is real: afterwards no byte of the text is in any file of the store, and no state remembers it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import NotFoundError
+from nscma_torch.memory import Memory
+from nscma_torch.records import EraseReceipt, Message
+
+Open = Callable[..., Memory]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+SECRET = (
+    "Confidential: Theodora Vanterpool transferred the pomegranate inheritance to Liechtenstein yesterday. "
+    "She was diagnosed with hyperthyroidism, and her passphrase is quixotically-marmalade. 她的护照号码是绝密的。"
+)
+LABELS = {"name": "Wilhelmina Quarterstaff", "session": "consultation-8842-zugzwang", "metadata": "labyrinthine-dossier"}
+
+
+def traces(texts: Iterable[str]) -> set[bytes]:
+    """What must not be found: each text, its long words and their stems, in UTF-8, UTF-16 and lower case."""
+    found = set()
+    for text in texts:
+        words = re.findall(r"[^\W\d_]{9,}", text)
+        for piece in {text, text[10:40], text[-24:], *words, *(word[:8].lower() for word in words)}:
+            for form in {piece, piece.lower()}:
+                found |= {form.encode(), form.encode("utf-16-le")}
+    return found
+
+
+def still_there(folder: Path, wanted: set[bytes]) -> dict[str, list[bytes]]:
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    hits = {name: [piece for piece in wanted if data.find(piece) >= 0] for name, data in files.items()}
+    return {name: pieces for name, pieces in hits.items() if pieces}
+
+
+def secret_message() -> Message:
+    return Message(
+        "user", SECRET, NOW, LABELS["name"], LABELS["session"], metadata={"note": LABELS["metadata"]},
+        idempotency_key="key-of-the-thunderstorm",
+    )  # fmt: skip
+
+
+def assert_gone(memory: Memory, receipt: EraseReceipt, folder: Path, wanted: set[bytes]) -> None:
+    """In the files as they are now, with the store open, and again when it is closed."""
+    assert receipt.found == 0
+    assert {Path(name).name for name in receipt.checked} >= {"store.db"}
+    assert {Path(name) for name in receipt.checked} == set(memory.parts.database.files())
+    assert still_there(folder, wanted) == {}
+    assert memory.verify() == []
+    memory.close()
+    assert still_there(folder, wanted) == {}
+
+
+def test_the_search_for_traces_can_fail(memory: Memory, tmp_path: Path) -> None:
+    memory.add(secret_message(), user_id="ada")
+    found = set().union(*still_there(tmp_path, traces([SECRET, *LABELS.values()])).values())
+    assert SECRET.encode() in found
+    assert all(label.encode() in found for label in LABELS.values())
+    assert b"liechten" in found  # the lexical index holds stems
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+def test_an_erased_message_leaves_no_byte(
+    flushed: bool, open_memory: Open, tmp_path: Path, conversation: Any
+) -> None:
+    memory, idle = open_memory(), open_memory()
+    list(memory.add_many(conversation(25, seed=1, long=False), user_id="ada", now=NOW))
+    target = memory.add(secret_message(), user_id="ada", now=NOW)[0].id
+    list(memory.add_many(conversation(25, seed=2, long=False), user_id="ada", now=NOW))
+    if flushed:
+        memory.flush()
+        assert memory.search("inheritance", user_id="ada", kinds=("atomic_fact",))
+    idle.search("Liechtenstein", user_id="ada")  # another process that has read it and sits there
+    others = [episode.id for episode in memory.log(user_id="ada") if episode.id != target]
+    receipt = memory.erase(user_id="ada", memory_id=target)
+    assert receipt.rows["episodes"] == 1 and receipt.rows["units"] >= 1 and receipt.rows["postings"] > 10
+    assert receipt.item_id == target
+    assert [episode.id for episode in memory.log(user_id="ada")] == others
+    for reader in (memory, idle):
+        assert target not in [hit.id for hit in reader.search("Theodora Vanterpool Liechtenstein", user_id="ada")]
+        assert reader.get(target, user_id="ada") is None
+    with pytest.raises(NotFoundError):
+        memory.history(target, user_id="ada")
+    with pytest.raises(NotFoundError):
+        memory.erase(user_id="ada", memory_id=target)
+    assert "Vanterpool" not in "\n".join(memory.export())
+    idle.parts.database.close()
+    assert_gone(memory, receipt, tmp_path, traces([SECRET, *LABELS.values()]) | {b"key-of-the-thunderstorm"})
+
+
+def test_an_erased_user_leaves_no_byte(open_memory: Open, tmp_path: Path, conversation: Any) -> None:
+    memory = open_memory()
+    list(memory.add_many(conversation(20, seed=1, long=False), user_id="bob", now=NOW))
+    memory.add("A plain line before the secret was told.", user_id="adamantine-user", now=NOW)
+    memory.add(secret_message(), user_id="adamantine-user", agent_id="agent-orange-juice", now=NOW)
+    document = Message("document", "The catacombs inventory lists seventeen chandeliers.", NOW, source="catacombs.md")
+    memory.add(document, user_id="adamantine-user", now=NOW)
+    first = memory.add("I lost my sapphire necklace.", user_id="adamantine-user", now=NOW)[0].id
+    memory.update(first, "I found my sapphire necklace again in the conservatory.", user_id="adamantine-user")
+    memory.delete(first, user_id="adamantine-user")
+    memory.flush()
+    memory.search("sapphire", user_id="adamantine-user")
+    before = memory.digest(user_id="bob")
+    receipt = memory.erase(user_id="adamantine-user")
+    assert receipt.rows["episodes"] == 4 and receipt.rows["streams"] == 3 and receipt.rows["history"] == 2
+    assert memory.log(user_id="adamantine-user") == []
+    assert memory.digest(user_id="bob") == before
+    assert memory.search("library in Kyoto", user_id="bob")
+    with pytest.raises(NotFoundError):
+        memory.erase(user_id="adamantine-user")
+    texts = [SECRET, *LABELS.values(), document.content, "I lost my sapphire necklace.", "catacombs.md"]
+    assert_gone(memory, receipt, tmp_path, traces(texts) | {b"adamantine", b"orange-juice", b"conservatory"})
+
+
+def test_erased_versions_of_an_edited_message_go_too(memory: Memory, tmp_path: Path) -> None:
+    target = memory.add("The first version mentions cauliflower.", user_id="ada")[0].id
+    memory.update(target, "The second version mentions asparagus.", user_id="ada")
+    memory.update(target, "The third version mentions aubergines.", user_id="ada")
+    memory.add("Something else entirely.", user_id="ada")
+    receipt = memory.erase(user_id="ada", memory_id=target)
+    assert_gone(memory, receipt, tmp_path, {b"cauliflow", b"asparagus", b"aubergine"})
+
+
+def test_an_erased_message_of_many_pages(open_memory: Open, tmp_path: Path, light_proxy: Any) -> None:
+    """Overflow pages, freed pages and the -wal file all hold parts of it for a while."""
+    memory = open_memory(proxy=light_proxy)
+    memory.add("A short one stays.", user_id="ada")
+    text = " ".join(f"paragraph{i}overflowing across pages." for i in range(3000))
+    target = memory.add(text, user_id="ada")[0].id
+    assert still_there(tmp_path, {b"overflowing"})
+    receipt = memory.erase(user_id="ada", memory_id=target)
+    assert_gone(memory, receipt, tmp_path, {b"overflowing", b"paragraph1", b"overflow"})
+
+
+def stream_rows(path: Path) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT id, proxy_fingerprint, proxy_state, gate_state FROM streams").fetchall()
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last", "only"])
+def test_the_state_of_the_stream_is_that_of_one_which_never_saw_it(
+    place: str, open_memory: Open, tmp_path: Path, conversation: Any
+) -> None:
+    messages = [] if place == "only" else conversation(14, seed=3, long=False)
+    at = {"first": 0, "middle": 7, "last": 14, "only": 0}[place]
+    saw, never = open_memory("saw.db"), open_memory("never.db")
+    # said again later: only a stream that saw the secret takes this for a repetition
+    echo = [Message("user", SECRET.replace("yesterday", "today"), NOW)] if place == "middle" else []
+    ids = [a.id for a in saw.add_many([*messages[:at], secret_message(), *messages[at:], *echo], user_id="ada", now=NOW)]
+    list(never.add_many([*messages, *echo], user_id="ada", now=NOW))
+    receipt = saw.erase(user_id="ada", memory_id=ids[at])
+    assert len(receipt.rebuilt) == 1
+    if place == "only":
+        assert stream_rows(tmp_path / "saw.db")[0][2] is None
+        never.add("My sister Ana moved to Porto.", user_id="ada", now=NOW)
+    else:
+        assert stream_rows(tmp_path / "saw.db") == stream_rows(tmp_path / "never.db")
+        never.add("My sister Ana moved to Porto.", user_id="ada", now=NOW)
+    saw.add("My sister Ana moved to Porto.", user_id="ada", now=NOW)
+    assert saw.log(user_id="ada")[-1].decision == never.log(user_id="ada")[-1].decision
+
+
+def test_positions_of_erased_messages_are_not_given_out_again(memory: Memory) -> None:
+    ids = [added.id for added in memory.add([{"role": "user", "content": f"ok {i}"} for i in range(3)], user_id="ada")]
+    memory.erase(user_id="ada", memory_id=ids[2])
+    memory.add("ok 2", user_id="ada")
+    assert [episode.position for episode in memory.log(user_id="ada")] == [0, 1, 3]
+    assert memory.verify() == []
+
+
+def test_reset_erases_every_user(memory: Memory, tmp_path: Path) -> None:
+    for user in ("ada", "bob", "cleo"):
+        memory.add(f"{user} keeps a zephyrlike secret.", user_id=user)
+    memory.reset()
+    assert memory.stats().messages == 0
+    assert still_there(tmp_path, {b"zephyrlike", b"zephyr"}) == {}
+    memory.add("And we begin anew.", user_id="ada")
+    assert len(memory.search("anew", user_id="ada")) == 1
