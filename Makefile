@@ -2,6 +2,7 @@
 PYTHON ?= python3
 DATA ?= ../shared/data
 VENV := .venv
+PEER := .venv-mem0
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
@@ -25,13 +26,23 @@ check: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-prove: $(READY)
-	$(RUN) -m pytest -m 'prove or not prove' tests
-	$(RUN) eval/prove.py --data $(DATA)
+prove: $(READY) $(PEER)/.ready
+	$(RUN) -m pytest -m prove -s
+	$(RUN) -m eval.recall --data $(DATA)
+	$(RUN) -m eval.recall --data $(DATA) --fusion rrf --gates on
+	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
+	$(RUN) train/proxy_lm.py --evaluate --data $(DATA)
+	time $(RUN) -m nscma_torch demo
+
+$(PEER)/.ready:
+	$(PYTHON) -m venv $(PEER)
+	$(PEER)/bin/pip install --quiet torch==2.13.0
+	$(PEER)/bin/pip install --quiet mem0ai==2.2.1 faiss-cpu==1.15.1 sentence-transformers==6.2.0
+	touch $@
 
 bench: $(READY)
 	$(RUN) kernels/bench.py
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEER) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

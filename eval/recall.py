@@ -64,6 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds locomo/")
     parser.add_argument("--fusion", default="relative", help="fusion of the hybrid rows: relative or rrf")
+    parser.add_argument("--gates", nargs="+", choices=_GATES, default=list(_GATES), help="gate settings to run")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -72,11 +73,11 @@ def main() -> None:
     console.print(f"malformed evidence, dropped: {[item for c in conversations for item in c.malformed]}")
     halves = ("even", "odd", "all")
     table = Table("gate", "lanes", "deferred", *(f"{half} R@{k}" for half in halves for k in _KS))
-    for gate, settings in _GATES.items():
+    for gate in arguments.gates:
         rows: dict[str, Rows] = {name: {half: [] for half in halves} for name in _LANES}
         shares: list[float] = []
         for index, conversation in enumerate(conversations):
-            measured, share = measure(conversation, settings, arguments.fusion)
+            measured, share = measure(conversation, _GATES[gate], arguments.fusion)
             shares += [share] * len(conversation.messages)
             for name, values in measured.items():
                 rows[name]["odd" if index % 2 else "even"] += values

@@ -2,8 +2,8 @@
 
     python kernels/bench.py [--device cpu] [--repeats 5]
 
-Every line: operation, shape, milliseconds (median), and each peer's time divided by ours. Peers that are not installed are named as
-such. Add an operation: one function that yields cases, one line in `CASES`.
+Every line: operation, shape, milliseconds (median), and each peer's time divided by ours. Peers that are not
+installed are named as such. Add an operation: one function that yields cases, one line in `CASES`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 
 import torch
+
 from nscma_kernels import scored_topk
 
 Case = tuple[str, dict[str, Callable[[], object]]]  # shape, and the implementations, ours first
 
 
 def scored_topk_cases(device: torch.device) -> Iterator[Case]:
-    """Exact search in 384 dimensions with a bias, against torch's addmm + topk and a flat faiss index of d + 2 dimensions."""
+    """Exact search in 384 dimensions with a bias, against torch's addmm + topk and a flat faiss index."""
     n, d, k = 100_000, 384, 10
     vectors = torch.nn.functional.normalize(torch.randn(n, d, device=device), dim=1)
     bias = torch.rand(n, device=device)

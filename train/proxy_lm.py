@@ -95,21 +95,24 @@ def synthetic(rng: random.Random, size: int) -> str:
     return "\n".join(lines)
 
 
-def read_texts(folder: Path, config: dict[str, Any], seed: int) -> tuple[dict[str, bytes], bytes]:
-    """The training text of each share, and the held-out meetings."""
+def read_meetings(folder: Path, every: int) -> tuple[str, str]:
+    """The meetings to train on, and the held-out ones: one of `every` so many."""
     meetings = (folder / "qmsum_train_meetings.txt").read_text(encoding="utf-8").split("\n\n")
-    every = int(config["dev_every"])
-    held_out = "\n".join(m for i, m in enumerate(meetings) if i % every == every // 2)
-    kept = "\n".join(m for i, m in enumerate(meetings) if i % every != every // 2)
+    kept = "\n".join(meeting for i, meeting in enumerate(meetings) if i % every != every // 2)
+    return kept, "\n".join(meetings[every // 2 :: every])
+
+
+def read_texts(folder: Path, meetings: str, seed: int) -> dict[str, bytes]:
+    """The training text of each share."""
     novels = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("ENG*.txt"))]
     texts = {
-        "meetings": kept,
-        "meetings_as_chat": as_chat(kept),
+        "meetings": meetings,
+        "meetings_as_chat": as_chat(meetings),
         "novels": "\n".join(novels),
         "novels_spaced": "\n".join(spaced(novel) for novel in novels[::4]),
         "synthetic": synthetic(random.Random(seed), 3_000_000),
     }
-    return {name: re.sub(r"\n+", "\n", "\n" + text).encode() for name, text in texts.items()}, held_out.encode()
+    return {name: re.sub(r"\n+", "\n", "\n" + text).encode() for name, text in texts.items()}
 
 
 class Lanes:
@@ -206,7 +209,9 @@ def train(model: ByteLM, texts: dict[str, bytes], dev: bytes, config: dict[str, 
             with out.with_name(out.name + ".jsonl").open("a", encoding="utf-8") as log:
                 log.write(json.dumps(row) + "\n")
             saved = {"model": model.state_dict(), "optims": [o.state_dict() for o in optims]}
-            torch.save({**saved, "steps": steps, "spent": spent}, checkpoint)
+            partial = checkpoint.with_suffix(".partial")
+            torch.save({**saved, "steps": steps, "spent": spent}, partial)
+            partial.replace(checkpoint)
             RecurrentProxy(model).save(out)
             look, clock = spent + 60.0 * options["evaluate_minutes"], time.monotonic()
         if spent >= budget:
@@ -245,16 +250,18 @@ def main() -> None:
     args = parser.parse_args()
     config = tomllib.loads(args.config.read_text(encoding="utf-8"))
     folder = args.data / "lm_text"
-    texts, dev = read_texts(folder, config["data"], config["train"]["seed"])
+    meetings, held_out = read_meetings(folder, config["data"]["dev_every"])
+    dev = held_out.encode()
     if args.evaluate:
         report(RecurrentProxy.load(args.weights, device=args.device), folder, dev)
         return
     if args.out is None:
         parser.error("--out FILE is needed for training")
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(config["train"]["seed"])
+    seed = config["train"]["seed"]
+    torch.manual_seed(seed)
     model = ByteLM(ByteLMConfig(**config["model"])).to(args.device)
-    train(model, texts, dev, config, args.out, args.device)
+    train(model, read_texts(folder, meetings, seed), dev, config, args.out, args.device)
     report(RecurrentProxy.load(args.out, device=args.device), folder, dev)
 
 

@@ -44,7 +44,7 @@ class GateConfig:
     window: int = 64  # N, inputs of one stream and script that mu and sigma look back on
     warmup: int = 8  # inputs that `paper` and its kin write before they judge
     prior: int = 32  # inputs that the prior of `composition` weighs against the stream's own
-    threshold: float = -0.25  # of `composition`, in score units
+    threshold: float = -0.2  # of `composition`, in score units
     salience_threshold: float = 0.5  # of `salience`
     low: float = -1.0  # least standard deviations that a term counts: short is no proof of empty
     high: float = 2.5  # most standard deviations that a term counts: entropy alone does not win

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from sqlalchemy import Connection
 
-from nscma_torch.buffer.gate import GateState, SurpriseGate
-from nscma_torch.buffer.observation import Observation
+from nscma_torch.buffer.gate import SurpriseGate
+from nscma_torch.encode.stages import Stages
+from nscma_torch.encode.weighing import Past, Weighed, weigh
 from nscma_torch.errors import NotFoundError
 from nscma_torch.protocols import Proxy
-from nscma_torch.records import EraseReceipt
+from nscma_torch.records import Episode, EraseReceipt
 from nscma_torch.storage import episodes, erase, streams
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.streams import Stream
+
+_OPTIMISTIC_ATTEMPTS = 3
 
 
 class Eraser:
@@ -31,35 +35,59 @@ class Eraser:
         return self._receipt(user_id, None, rows, (), texts)
 
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
-        """Erase one episode, its units and its history, and recompute the state of its stream without it."""
-        with self._database.write() as connection:
-            seq = episodes.seq_of(connection, user_id, episode_id)
-            episode = None if seq is None else episodes.find(connection, user_id, episode_id)
-            if seq is None or episode is None:
-                raise NotFoundError(f"user {user_id!r} has no memory with id {episode_id!r}; nothing was erased")
-            texts = erase.texts_of_episode(connection, seq)
-            rows = erase.delete_episode(connection, seq)
-            stream = streams.load(connection, episode.scope, episode.source)
-            streams.touch_user(connection, user_id, changed=True)
-            proxy_state, gate_state = self._rebuilt(episodes.observations(connection, stream.id))
-            streams.save(
-                connection,
-                stream,
-                next_position=stream.next_position,
-                proxy_fingerprint=self._proxy.fingerprint,
-                proxy_state=proxy_state,
-                gate_state=gate_state.to_bytes().decode(),
-            )
-        return self._receipt(user_id, episode_id, rows, (stream.id,), texts)
+        """Erase one episode, its units and its history, and recompute the state of its stream without it.
 
-    def _rebuilt(self, kept: list[tuple[int, str, dict[str, Any]]]) -> tuple[bytes | None, GateState]:
-        """The state of the proxy and the gate after the texts and observations that remain."""
-        texts = [text for _, text, _ in kept]
-        proxy_state = self._proxy.score([texts], [None])[0].state if texts else None
-        gate_state = GateState()
-        for _, _, observation in kept:
-            gate_state = self._gate.decide(Observation.from_dict(observation), gate_state)[1]
-        return proxy_state, gate_state
+        The state is computed outside the transaction, as in `Writer`; if the stream moves meanwhile, again.
+        """
+        for _ in range(_OPTIMISTIC_ATTEMPTS):
+            with self._database.read() as connection:
+                stream, texts = self._without(connection, user_id, episode_id)
+            weighed = self._rebuilt(texts)
+            with self._database.write() as connection:
+                if streams.unmoved(connection, stream):
+                    done = self._commit(connection, user_id, episode_id, stream, weighed)
+                    break
+        else:
+            with self._database.write() as connection:
+                stream, texts = self._without(connection, user_id, episode_id)
+                done = self._commit(connection, user_id, episode_id, stream, self._rebuilt(texts))
+        erased, rows = done
+        return self._receipt(user_id, episode_id, rows, (stream.id,), erased)
+
+    def _without(self, connection: Connection, user_id: str, episode_id: str) -> tuple[Stream, list[str]]:
+        """The episode's stream, and the weighed texts of it that will remain."""
+        seq, episode = self._find(connection, user_id, episode_id)
+        stream = streams.load(connection, episode.scope, episode.source)
+        return stream, [text for other, text, _ in episodes.observations(connection, stream.id) if other != seq]
+
+    def _rebuilt(self, texts: list[str]) -> Weighed:
+        return weigh(texts, Past(), self._proxy, self._gate, Stages())
+
+    def _commit(
+        self, connection: Connection, user_id: str, episode_id: str, stream: Stream, weighed: Weighed
+    ) -> tuple[list[str], dict[str, int]]:
+        """Delete the episode's rows and set its stream's state; returns the texts and the counts of what went."""
+        seq, _ = self._find(connection, user_id, episode_id)
+        texts = erase.texts_of_episode(connection, seq)
+        rows = erase.delete_episode(connection, seq)
+        streams.touch_user(connection, user_id, changed=True)
+        streams.save(
+            connection,
+            stream,
+            next_position=stream.next_position,
+            proxy_fingerprint=self._proxy.fingerprint,
+            proxy_state=weighed.proxy_state,
+            gate_state=weighed.gate_state.to_bytes().decode(),
+        )
+        return texts, rows
+
+    @staticmethod
+    def _find(connection: Connection, user_id: str, episode_id: str) -> tuple[int, Episode]:
+        seq = episodes.seq_of(connection, user_id, episode_id)
+        episode = None if seq is None else episodes.find(connection, user_id, episode_id)
+        if seq is None or episode is None:
+            raise NotFoundError(f"user {user_id!r} has no memory with id {episode_id!r}; nothing was erased")
+        return seq, episode
 
     def _receipt(
         self, user_id: str, item_id: str | None, rows: dict[str, int], rebuilt: tuple[str, ...], texts: list[str]

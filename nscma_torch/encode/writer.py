@@ -8,7 +8,7 @@ the write lock, so that it always gets through.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -16,31 +16,18 @@ from typing import Any
 from sqlalchemy import Connection
 
 from nscma_torch.buffer.gate import GateState, SurpriseGate
-from nscma_torch.buffer.observation import Observation, observe
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.stages import Stages
+from nscma_torch.encode.weighing import HISTORY, Past, Weighed, weigh
 from nscma_torch.protocols import Proxy
-from nscma_torch.records import Added, Decision, Message, Scope
+from nscma_torch.records import Added, Message, Scope
 from nscma_torch.storage import episodes, fingerprint, jobs, streams, units
 from nscma_torch.storage.clock import optional_micros, to_micros
 from nscma_torch.storage.database import Database, next_seq
 from nscma_torch.storage.streams import Stream
-from nscma_torch.text.cues import salience
 
 EXTRACT = "extract"  # the job that a written message waits for
 _OPTIMISTIC_ATTEMPTS = 3
-_HISTORY = 32_768  # characters of the stream's past that repetition is looked up in
-
-
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    """A batch as the gate saw it, with the state that the stream has after it."""
-
-    stream: Stream
-    decisions: list[Decision]
-    observations: list[Observation]
-    proxy_state: bytes
-    gate_state: GateState
 
 
 class Writer:
@@ -96,11 +83,11 @@ class Writer:
             if not new:
                 return batch.results(known, {})
             with self._database.read() as connection:
-                weighed = self._weigh(connection, batch, new)
+                stream, weighed = self._weigh(connection, batch, new)
             self._index(batch, new, weighed, indexed)
             with self._stages.stage("sql"), self._database.write() as connection:
                 if batch.known(connection).keys() == known.keys():
-                    stored = self._commit(connection, batch, new, weighed, indexed)
+                    stored = self._commit(connection, batch, new, stream, weighed, indexed)
                     if stored is not None:
                         return batch.results(known, stored)
         with self._database.write() as connection:
@@ -108,39 +95,27 @@ class Writer:
             new = batch.new(known)
             if not new:
                 return batch.results(known, {})
-            weighed = self._weigh(connection, batch, new)
+            stream, weighed = self._weigh(connection, batch, new)
             self._index(batch, new, weighed, indexed)
-            stored = self._commit(connection, batch, new, weighed, indexed)
+            stored = self._commit(connection, batch, new, stream, weighed, indexed)
             assert stored is not None, "nobody else can move a stream while this holds the write lock"
             return batch.results(known, stored)
 
-    def _weigh(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> _Weighed:
-        """Ask the proxy and the gate about the new messages, in order, from the stream's stored state."""
+    def _weigh(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Weighed]:
+        """The stream as it is stored, and what the proxy and the gate make of the new messages after it."""
         texts = [batch.messages[i].content for i in new]
         with self._stages.stage("sql"):
             stream = streams.load(connection, batch.scope, batch.source)
-            history = episodes.recent_text(connection, stream.id, _HISTORY)
-            hashes = [episodes.text_hash(text) for text in texts]
-            said = episodes.known_texts(connection, batch.scope.user_id, hashes)
-        with self._stages.stage("proxy"):
-            state = stream.proxy_state if stream.proxy_fingerprint == self._proxy.fingerprint else None
-            score = self._proxy.score([texts], [state])[0]
-        decisions, observations = [], []
-        with self._stages.stage("gate"):
-            gate_state = GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState()
-            for text, nll, key in zip(texts, score.nll, hashes, strict=True):
-                observation = observe(text, nll, "\n".join(history), salience(text))
-                if key in said:  # this stream or another one of the user's
-                    observation = replace(observation, repeat=True)
-                decision, gate_state = self._gate.decide(observation, gate_state)
-                observations.append(observation)
-                decisions.append(decision)
-                history.append(text)
-                said.add(key)
-        return _Weighed(stream, decisions, observations, score.state, gate_state)
+            past = Past(
+                stream.proxy_state if stream.proxy_fingerprint == self._proxy.fingerprint else None,
+                GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState(),
+                episodes.recent_text(connection, stream.id, HISTORY),
+                episodes.known_texts(connection, batch.scope.user_id, [episodes.text_hash(text) for text in texts]),
+            )
+        return stream, weigh(texts, past, self._proxy, self._gate, self._stages)
 
     def _index(
-        self, batch: _Batch, new: Sequence[int], weighed: _Weighed, indexed: dict[int, list[IndexedChunk]]
+        self, batch: _Batch, new: Sequence[int], weighed: Weighed, indexed: dict[int, list[IndexedChunk]]
     ) -> None:
         """Fill `indexed` for the new messages that it lacks, or whose vector it lacks."""
         embed = {i: self._embed_deferred or decision.write for i, decision in zip(new, weighed.decisions, strict=True)}
@@ -153,11 +128,11 @@ class Writer:
         connection: Connection,
         batch: _Batch,
         new: Sequence[int],
-        weighed: _Weighed,
+        stream: Stream,
+        weighed: Weighed,
         indexed: dict[int, list[IndexedChunk]],
     ) -> dict[int, dict[str, Any]] | None:
         """Write everything of the batch; None, with nothing written, where the stream has moved."""
-        stream = weighed.stream
         user_id = batch.scope.user_id
         if not streams.unmoved(connection, stream):
             return None

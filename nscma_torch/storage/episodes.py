@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -122,7 +122,7 @@ def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dic
     return found
 
 
-def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> set[str]:
+def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> frozenset[str]:
     """Which of these text hashes the user's live memory already holds."""
     known: set[str] = set()
     for some in pages(hashes):
@@ -130,21 +130,25 @@ def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> 
             episodes.c.user_id == user_id, episodes.c.text_hash.in_(some), episodes.c.status == "active"
         )
         known.update(connection.execute(query.distinct()).scalars())
-    return known
+    return frozenset(known)
 
 
 def recent_text(connection: Connection, stream_id: str, limit: int) -> list[str]:
     """Texts of the stream's last messages, oldest first, at most `limit` characters in all."""
     query = select(episodes.c.text).where(episodes.c.stream_id == stream_id, episodes.c.status == "active")
+    query = query.order_by(episodes.c.position.desc()).execution_options(yield_per=32)
+    return newest(connection.execute(query).scalars(), limit)
+
+
+def newest(backwards: Iterable[str], limit: int) -> list[str]:
+    """The first whole texts of `backwards`, newest first, that have at most `limit` characters in all; oldest first."""
     texts: list[str] = []
     size = 0
-    for text in connection.execute(
-        query.order_by(episodes.c.position.desc()).execution_options(yield_per=32)
-    ).scalars():
-        if size + len(text) > limit:
+    for text in backwards:
+        size += len(text)
+        if size > limit:
             break
         texts.append(text)
-        size += len(text)
     return texts[::-1]
 
 
