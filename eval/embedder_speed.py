@@ -228,6 +228,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder that holds locomo/")
     parser.add_argument("--texts", type=int, default=256, help="messages to embed, taken evenly from LoCoMo")
     parser.add_argument("--threads", default="1,2", help="numbers of threads, separated by commas")
+    parser.add_argument("--only", default="", help="measure only backends whose name contains this, and the first row")
     parser.add_argument("--recall", action="store_true", help="also R@10 in float32 and bfloat16")
     parser.add_argument("--measure", nargs=3, metavar=("BACKEND", "FOLDER", "STARTED"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -248,8 +249,9 @@ def main() -> None:
     headers = [f"{batch} {'sorted' if order == 'sorted' else 'padded'}" for batch, order in _BATCHES]
     table = Table("backend", "threads", "start s", "one text ms", *headers, "1-cos", "batch", title="texts/s by batch")
     console = Console(width=170)
-    backends = list(_BACKENDS)
-    if not all(find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime")):
+    first, *others = _BACKENDS
+    backends = [first, *(name for name in others if arguments.only in name)]
+    if "onnxruntime fp32" in backends and not all(find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime")):
         backends.remove("onnxruntime fp32")
         console.print("onnxruntime fp32: left out, pip install onnx onnxscript onnxruntime")
     with tempfile.TemporaryDirectory() as name:
@@ -263,9 +265,13 @@ def main() -> None:
                 command = [sys.executable, "-m", "eval.embedder_speed", "--measure", backend, name, str(time.time())]
                 output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
                 row = json.loads(output.splitlines()[-1])
-                rates = [f"{rate:.0f}" for rate in row["texts_per_s"]]
-                errors = (f"{row['cos']:.0e}", f"{row['batch']:.0e}")
-                table.add_row(backend, threads, f"{row['start_s']:.1f}", f"{row['one_text_ms']:.1f}", *rates, *errors)
+                cells = (
+                    *(backend, threads, f"{row['start_s']:.1f}", f"{row['one_text_ms']:.1f}"),
+                    *(f"{rate:.0f}" for rate in row["texts_per_s"]),
+                    *(f"{row['cos']:.0e}", f"{row['batch']:.0e}"),
+                )
+                print(*cells, sep="\t", file=sys.stderr)
+                table.add_row(*cells)
     console.print(table)
     if arguments.recall:
         for dtype in ("float32", "bfloat16"):

@@ -68,11 +68,11 @@ class Proxy(Section):
 class GateWeights(Section):
     """Weights of the terms of the gate's `composition` rule."""
 
-    surprise: float = Field(0.3, description="Score per standard deviation of S, the mean surprise of the paper.")
+    surprise: float = Field(0.2, description="Score per standard deviation of S, the mean surprise of the paper.")
     information: float = Field(0.2, description="Score per standard deviation of ln of the information in nats.")
     memory: float = Field(0.6, description="Score per standard deviation of ln of the nats that memory lacks.")
     salience: float = Field(1.0, description="Score per unit of log-odds of the cue lexicon.")
-    code: float = Field(2.0, ge=0, description="Taken off, times the share of ids, hashes and base64.")
+    code: float = Field(2.5, ge=0, description="Taken off, times the share of ids, hashes and base64.")
     repeat: float = Field(10.0, ge=0, description="Taken off what was already said.")
 
 
@@ -84,8 +84,9 @@ class Gate(Section):
     )
     lam: float = Field(0.0, description="lambda of 'paper', 'information' and 'memory', in standard deviations.")
     window: int = Field(64, gt=0, description="N: inputs of one stream and script that mu and sigma look back on.")
-    warmup: int = Field(8, gt=0, description="Inputs that the prior weighs, or that are written before judging.")
-    threshold: float = Field(0.0, description="Score above which 'composition' writes.")
+    warmup: int = Field(8, gt=0, description="Inputs that 'paper' and its kin write before they judge.")
+    prior: int = Field(32, ge=0, description="Inputs that the prior of 'composition' weighs.")
+    threshold: float = Field(-0.2, description="Score above which 'composition' writes.")
     salience_threshold: float = Field(0.5, description="Salience above which 'salience' writes, in [0, 1].")
     low: float = Field(-1.0, description="Least standard deviations that a term counts.")
     high: float = Field(2.5, description="Most standard deviations that a term counts.")

@@ -33,7 +33,9 @@ def opened(store: str, config: dict[str, Any] | None = None) -> Memory:
 
 def text_of(number: int) -> str:
     """A message with a word that no other has."""
-    return f"Message number {number}: my codeword for the vault is xylo{number}phone, and I moved to flat {number % 50}."
+    return (
+        f"Message number {number}: my codeword for the vault is xylo{number}phone, and I moved to flat {number % 50}."
+    )
 
 
 def add_one_by_one(say: Say, store: str, user: str, first: int, count: int) -> None:

@@ -19,9 +19,7 @@ WORKERS = 4
 
 
 @pytest.mark.parametrize("count", [6, pytest.param(60, marks=pytest.mark.prove)])
-def test_four_processes_write_and_read_one_store(
-    count: int, processes: Any, open_memory: Open, tmp_path: Path
-) -> None:
+def test_four_processes_write_and_read_one_store(count: int, processes: Any, open_memory: Open, tmp_path: Path) -> None:
     own = [f"user {worker}" for worker in range(WORKERS)]
     pids = [
         processes.start(

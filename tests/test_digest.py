@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -21,9 +22,7 @@ def fill(memory: Memory, messages: list[Message], user: str = "ada") -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(1, 6))])
 def test_cutting_the_input_into_calls_changes_nothing(seed: int, open_memory: Open, conversation: Any) -> None:
-    """Long enough for the gate's window on the stream, 32 KB, to move."""
-    messages = conversation(130, seed=seed)
-    assert sum(len(message.content) for message in messages) > 40_000
+    messages = conversation(70, seed=seed, long=False)
     one, seven, many, listed = (
         open_memory(f"{name}.db", {"limits": {"max_batch": size}})
         for name, size in (("one", 1), ("seven", 7), ("many", 64), ("listed", 64))
@@ -43,6 +42,22 @@ def test_cutting_the_input_into_calls_changes_nothing(seed: int, open_memory: Op
         memory.flush()
     assert len({memory.digest() for memory in (one, seven, many)}) == 1
     print(f"seed {seed}: {len(messages)} messages one by one, by 7, by 64 and at once: one digest")
+
+
+def test_the_window_on_the_stream_is_cut_alike_in_every_batch(open_memory: Open, light_proxy: Any) -> None:
+    """The window holds whole messages: a repetition of what has just left it must be news in every cut."""
+    rng = random.Random(0)
+    words = [f"{rng.choice('bcdfgklm')}{rng.choice('aeiou')}{rng.randrange(10**4)}" for _ in range(4000)]
+    far = " ".join(words[:2600])  # leaves a window of 32 K characters when the next one comes
+    near = " ".join(words[2600:])
+    middle = " ".join(rng.sample(words[2600:], 1400)) + " " + " ".join(rng.sample(words[2600:], 1200))
+    messages = [Message("user", text, NOW) for text in (far, near, middle, far[-2000:], "ok", near[:2000], "ok")]
+    one, all_ = (open_memory(f"{n}.db", {"limits": {"max_batch": n}}, proxy=light_proxy) for n in (1, 64))
+    for memory in (one, all_):
+        fill(memory, messages)
+    seen = [[e.decision for e in memory.log(user_id="ada")] for memory in (one, all_)]
+    assert seen[0] == seen[1]
+    assert one.digest() == all_.digest()
 
 
 def test_when_jobs_run_changes_nothing(open_memory: Open, conversation: Any) -> None:
@@ -88,7 +103,9 @@ def test_what_was_said_does_count(change: str, open_memory: Open) -> None:
         "name": [Message("user", "I sold my car.", NOW, "Sam", "Monday", metadata={"mood": "glad"}), more],
         "session": [Message("user", "I sold my car.", NOW, "Kim", "Friday", metadata={"mood": "glad"}), more],
         "metadata": [Message("user", "I sold my car.", NOW, "Kim", "Monday", metadata={"mood": "sad"}), more],
-        "timestamp": [Message("user", "I sold my car.", NOW.replace(day=2), "Kim", "Monday", metadata={"mood": "glad"})],
+        "timestamp": [
+            Message("user", "I sold my car.", NOW.replace(day=2), "Kim", "Monday", metadata={"mood": "glad"})
+        ],
         "order": [more, said],
         "scope": [said, more],
     }[change]

@@ -29,7 +29,9 @@ def instants() -> Any:
 
 
 def text_of(number: int) -> str:
-    return f"Message number {number}: my codeword for the vault is xylo{number}phone, and I moved to flat {number % 50}."
+    return (
+        f"Message number {number}: my codeword for the vault is xylo{number}phone, and I moved to flat {number % 50}."
+    )
 
 
 def wait_for_a_line(log: Path) -> None:
@@ -51,7 +53,16 @@ def fresh_index(memory: Memory, user: str) -> UserIndex:
 
 def assert_same_index(one: UserIndex, other: UserIndex) -> None:
     assert one.seqs.tolist() == other.seqs.tolist()
-    for name in ("vectors", "contextual", "occurred_at", "expires_at", "importance", "lengths", "previous", "following"):
+    for name in (
+        "vectors",
+        "contextual",
+        "occurred_at",
+        "expires_at",
+        "importance",
+        "lengths",
+        "previous",
+        "following",
+    ):
         assert torch.equal(getattr(one, name), getattr(other, name)), name
     assert one.names == other.names
 

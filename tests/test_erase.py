@@ -22,7 +22,11 @@ SECRET = (
     "Confidential: Theodora Vanterpool transferred the pomegranate inheritance to Liechtenstein yesterday. "
     "She was diagnosed with hyperthyroidism, and her passphrase is quixotically-marmalade. 她的护照号码是绝密的。"
 )
-LABELS = {"name": "Wilhelmina Quarterstaff", "session": "consultation-8842-zugzwang", "metadata": "labyrinthine-dossier"}
+LABELS = {
+    "name": "Wilhelmina Quarterstaff",
+    "session": "consultation-8842-zugzwang",
+    "metadata": "labyrinthine-dossier",
+}
 
 
 def traces(texts: Iterable[str]) -> set[bytes]:
@@ -69,9 +73,7 @@ def test_the_search_for_traces_can_fail(memory: Memory, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flushed", [True, False])
-def test_an_erased_message_leaves_no_byte(
-    flushed: bool, open_memory: Open, tmp_path: Path, conversation: Any
-) -> None:
+def test_an_erased_message_leaves_no_byte(flushed: bool, open_memory: Open, tmp_path: Path, conversation: Any) -> None:
     memory, idle = open_memory(), open_memory()
     list(memory.add_many(conversation(25, seed=1, long=False), user_id="ada", now=NOW))
     target = memory.add(secret_message(), user_id="ada", now=NOW)[0].id
@@ -155,7 +157,9 @@ def test_the_state_of_the_stream_is_that_of_one_which_never_saw_it(
     saw, never = open_memory("saw.db"), open_memory("never.db")
     # said again later: only a stream that saw the secret takes this for a repetition
     echo = [Message("user", SECRET.replace("yesterday", "today"), NOW)] if place == "middle" else []
-    ids = [a.id for a in saw.add_many([*messages[:at], secret_message(), *messages[at:], *echo], user_id="ada", now=NOW)]
+    ids = [
+        a.id for a in saw.add_many([*messages[:at], secret_message(), *messages[at:], *echo], user_id="ada", now=NOW)
+    ]
     list(never.add_many([*messages, *echo], user_id="ada", now=NOW))
     receipt = saw.erase(user_id="ada", memory_id=ids[at])
     assert len(receipt.rebuilt) == 1

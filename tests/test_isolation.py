@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.errors import NotFoundError
@@ -26,12 +26,17 @@ WORDS = ("Kyoto", "lantern", "bicycle", "Ana", "moved", "蓝色", "seventeen", "
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
 scopes = st.tuples(st.sampled_from(USERS), st.sampled_from(IDS), st.sampled_from(IDS))
 entries = st.lists(st.tuples(scopes, texts), min_size=2, max_size=9)
-changes = st.lists(st.tuples(st.sampled_from(["update", "delete", "erase", "erase user"]), st.integers(0, 8)), max_size=3)
+changes = st.lists(
+    st.tuples(st.sampled_from(["update", "delete", "erase", "erase user"]), st.integers(0, 8)), max_size=3
+)
 
 
 def examples(n: int) -> settings:
     checks = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-    return settings(max_examples=n, deadline=None, derandomize=True, suppress_health_check=checks)
+    phases = [Phase.explicit, Phase.generate]  # an example costs a second: no shrinking
+    return settings(
+        max_examples=n, deadline=None, derandomize=True, database=None, suppress_health_check=checks, phases=phases
+    )
 
 
 class Twin:
@@ -146,21 +151,20 @@ def run_score_examples(open_memory: Open, n: int) -> None:
     def scores_stay(mine: list[str], theirs: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "store.db"
-            memory = open_memory(path)
-            with closing(memory.parts.database):
+            reader, writer = open_memory(path), open_memory(path)
+            with closing(reader.parts.database), closing(writer.parts.database):
                 for text in mine:
-                    memory.add(text, user_id="a")
-                before, support = scores(memory, "a"), memory.ask("who moved to Kyoto?", user_id="a").confidence
-                digest = memory.digest(user_id="a")
+                    writer.add(text, user_id="a")
+                writer.flush()
+                before, support = scores(reader, "a"), reader.ask("who moved to Kyoto?", user_id="a").confidence
+                digest = reader.digest(user_id="a")
                 for i, text in enumerate(theirs):
-                    memory.add(text, user_id=USERS[1 + i % 3])
-                memory.flush()
-                assert scores(memory, "a") == before
-                assert memory.ask("who moved to Kyoto?", user_id="a").confidence == support
-                assert memory.digest(user_id="a") == digest
-            other = open_memory(path)
-            with closing(other.parts.database):
-                assert scores(other, "a") == before
+                    writer.add(text, user_id=USERS[1 + i % 3])
+                writer.flush()
+                for memory in (reader, writer):
+                    assert scores(memory, "a") == before
+                    assert memory.ask("who moved to Kyoto?", user_id="a").confidence == support
+                    assert memory.digest(user_id="a") == digest
 
     scores_stay()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import track
 from rich.table import Table
 from rich.text import Text
@@ -114,7 +115,7 @@ def _answer_all(memory: Memory, console: Console) -> dict[str, int]:
         mark = Text("✓ ", "bold green") if correct else Text("✗ ", "bold red")
         console.print(mark + Text(item["question"], "bold"))
         for line in answer.text.split("\n"):
-            console.print(Text(f"    {_short(line, 150)}", "" if correct else "dim"))
+            console.print(Padding(Text(_short(line, 240), "" if correct else "dim"), (0, 0, 0, 4)))
         if not correct:
             wanted = " or ".join(item["expected"][:2]) or "to say that it does not know"
             console.print(Text(f"    expected: {wanted}", "red"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nscma_torch.buffer.gate import GateState, SurpriseGate
 from nscma_torch.buffer.observation import Observation, observe
@@ -25,7 +25,7 @@ class Past:
     """
 
     proxy_state: bytes | None = None
-    gate_state: GateState = GateState()
+    gate_state: GateState = field(default_factory=GateState)
     history: Sequence[str] = ()
     said: frozenset[str] = frozenset()
 

@@ -93,7 +93,7 @@ def _attributed(unit: Unit, sentence: str) -> str:
 def _quoted(item: Evidence, chinese: bool) -> str:
     unit = item.hit.unit
     who = unit.name or unit.role
-    said = resolved(item.text, unit.occurred_at)
+    said = " ".join(resolved(item.text, unit.occurred_at).split())
     if chinese:
         return f"{who}（{unit.occurred_at:%Y-%m-%d}）：{said}"
     return f"{who}, {format_day(unit.occurred_at.date())}: {said}"

@@ -1,0 +1,217 @@
+"""Every command as a user would run it: text for people, JSON for programs, exit codes, pipes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nscma_torch.cli import app, main
+from typer.testing import CliRunner, Result
+
+CHAT = [
+    {"role": "user", "content": "I moved to Porto in March.", "name": "Ana", "timestamp": "2026-03-05T10:00:00Z"},
+    {"role": "assistant", "content": "Lovely! How is it?", "name": "Nova", "timestamp": "2026-03-05T10:01:00Z"},
+    {"role": "user", "content": "haha ok", "name": "Ana", "timestamp": "2026-03-05T10:02:00Z"},
+    {"role": "user", "content": "I'm allergic to peanuts.", "name": "Ana", "timestamp": 1772705000, "session": "s2"},
+]
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `nscma …` in an empty folder with light models."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "light.toml").write_text('device = "cpu"\n[embedder]\nmodel = "hash"\n')
+    (tmp_path / "chat.jsonl").write_text("\n".join(json.dumps(message) for message in CHAT))
+    monkeypatch.setenv("NSCMA_CONFIG", "light.toml")
+    monkeypatch.delenv("NSCMA_STORE", raising=False)
+
+    def invoke(*arguments: str, input: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(app, list(arguments), input=input)
+
+    return invoke
+
+
+def ok(result: Result) -> Any:
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.stdout
+
+
+def add(run: Run) -> list[dict[str, Any]]:
+    ok(run("add", "chat.jsonl"))
+    entries: list[dict[str, Any]] = json.loads(ok(run("log", "--json")))
+    return entries
+
+
+def test_add_and_log(run: Run) -> None:
+    report = json.loads(ok(run("add", "chat.jsonl", "--json")))
+    assert (report["added"], report["known"]) == (4, 0)
+    assert report["written"] + report["deferred"] == 4
+    entries = json.loads(ok(run("log", "--json")))
+    assert [entry["text"] for entry in entries] == [message["content"] for message in CHAT]
+    assert entries[3]["session"] == "s2"
+    assert all(isinstance(entry["write"], bool) and entry["reason"] for entry in entries)
+    deferred = json.loads(ok(run("log", "--deferred", "--json")))
+    assert "haha ok" in [entry["text"] for entry in deferred]
+    assert len(deferred) + len(json.loads(ok(run("log", "--written", "--json")))) == 4
+    assert "haha ok" in ok(run("log"))
+    again = json.loads(ok(run("add", "chat.jsonl", "--json")))
+    assert (again["added"], again["known"]) == (0, 4)
+
+
+def test_json_is_strict(run: Run) -> None:
+    """No NaN or Infinity: other languages refuse them."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    (Path("open.toml")).write_text('[embedder]\nmodel = "hash"\n[gate]\nrule = "everything"\n')
+    ok(run("add", "chat.jsonl", "--config", "open.toml"))
+    for command in (["log"], ["stats"], ["search", "Porto"], ["ask", "Where is Ana?"]):
+        json.loads(ok(run(*command, "--json", "--config", "open.toml")), parse_constant=refuse)
+
+
+def test_add_from_a_pipe(run: Run) -> None:
+    assert "added" in ok(run("add", "-", input="# Notes\n\nThe door code is 4711.\n"))
+    assert "4711" in ok(run("search", "door code"))
+
+
+def test_add_text_with_role_name_and_time(run: Run) -> None:
+    ok(run("add", "--text", "The lift is broken", "--name", "Bo", "--timestamp", "2026-01-02"))
+    (hit,) = json.loads(ok(run("search", "lift", "--json")))
+    assert hit["name"] == "Bo"
+    assert hit["occurred_at"].startswith("2026-01-02")
+
+
+def test_search_scopes_filters_and_explain(run: Run) -> None:
+    add(run)
+    hits = json.loads(ok(run("search", "peanuts", "--json", "--explain", "-k", "2")))
+    assert hits[0]["text"] == "I'm allergic to peanuts."
+    assert {"id", "text", "occurred_at", "score", "parts"} <= set(hits[0])
+    assert "lexical_rank" in hits[0]["parts"]
+    assert json.loads(ok(run("search", "peanuts", "--user", "somebody-else", "--json"))) == []
+    assert json.loads(ok(run("search", "peanuts", "--as-of", "2026-01-01", "--json"))) == []
+    assert "nothing found" in ok(run("search", "peanuts", "--filter", "x=1"))
+    assert run("search", "peanuts", "--filter", "oops").exit_code == 2
+
+
+def test_ask_shows_evidence_or_abstains(run: Run) -> None:
+    entries = add(run)
+    answer = json.loads(ok(run("ask", "What is Ana allergic to?", "--json")))
+    assert {"answer", "abstained", "evidence", "confidence", "trace", "usage"} <= set(answer)
+    assert not answer["abstained"]
+    assert {"id", "text", "occurred_at", "score"} <= set(answer["evidence"][0])
+    assert answer["evidence"][0]["id"] in {entry["id"] for entry in entries}
+    assert "peanuts" in answer["answer"]
+    unknown = json.loads(ok(run("ask", "Which submarine did Zebulon pilot?", "--json")))
+    assert unknown["abstained"]
+    assert unknown["evidence"] == []
+    assert "don't know" in ok(run("ask", "Which submarine did Zebulon pilot?"))
+
+
+def test_get_update_delete_restore_history(run: Run) -> None:
+    (first, *_) = add(run)
+    assert "Porto" in ok(run("get", first["id"]))
+    assert json.loads(ok(run("update", first["id"], "I moved to Lisbon in March.", "--json")))["text"].startswith(
+        "I moved to L"
+    )
+    ok(run("delete", first["id"]))
+    assert "Lisbon" not in ok(run("search", "Lisbon", "--json"))
+    ok(run("restore", first["id"]))
+    assert [e["event"] for e in json.loads(ok(run("history", first["id"], "--json")))] == [
+        "ADD",
+        "UPDATE",
+        "DELETE",
+        "RESTORE",
+    ]
+    assert "Porto" in ok(run("history", first["id"]))
+    assert run("get", "nonsense").exit_code == 1
+
+
+def test_export_import_stats_digest(run: Run) -> None:
+    add(run)
+    ok(run("export", "all.jsonl"))
+    assert ok(run("export")) == Path("all.jsonl").read_text(encoding="utf-8")
+    ok(run("import", "all.jsonl", "--store", "copy.db"))
+    one, other = (json.loads(ok(run("stats", "--json", *store))) for store in ([], ["--store", "copy.db"]))
+    assert one["digest"] == other["digest"]
+    assert one["messages"] == 4
+    assert "4 (" in ok(run("stats"))
+
+
+def test_erase_asks_first(run: Run) -> None:
+    (first, *_) = add(run)
+    assert run("erase", first["id"], input="n\n").exit_code == 1
+    receipt = json.loads(ok(run("erase", first["id"], "--yes", "--json")))
+    assert receipt["found"] == 0
+    assert b"Porto" not in Path("nscma.db").read_bytes()
+    assert "none found" in ok(run("erase", "--yes"))
+
+
+def test_reembed_and_doctor(run: Run) -> None:
+    add(run)
+    assert json.loads(ok(run("reembed", "--json")))["vectors"] >= 4
+    report = json.loads(ok(run("doctor", "--json")))
+    assert report["problems"] == []
+    assert "all is well" in ok(run("doctor", "--store", "nowhere.db"))
+    assert not Path("nowhere.db").exists()
+
+
+def test_replay_under_other_rules(run: Run) -> None:
+    add(run)
+    Path("paper.toml").write_text('[gate]\nrule = "everything"\n')
+    dry = json.loads(ok(run("replay", "--gate", "paper.toml", "--json")))
+    assert dry["decided"] == 4
+    assert all(change["write"] for change in dry["changed"])
+    assert "haha ok" in [change["text"] for change in dry["changed"]]
+    assert json.loads(ok(run("log", "--deferred", "--json")))
+    ok(run("replay", "--gate", "paper.toml", "--apply"))
+    assert json.loads(ok(run("log", "--deferred", "--json"))) == []
+    assert "0 jobs" in ok(run("retry"))
+
+
+def test_missing_store_is_a_usage_error(run: Run) -> None:
+    for command in (["search", "x"], ["ask", "x"], ["log"], ["stats"], ["export"], ["get", "x"]):
+        result = run(*command)
+        assert result.exit_code == 2, command
+        assert not Path("nscma.db").exists()
+
+
+def test_one_clear_error_and_exit_code_one(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("broken.jsonl").write_text('{"role": "user", "content": "fine"}\n{"role": ')
+    monkeypatch.setattr(sys, "argv", ["nscma", "add", "broken.jsonl"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 1
+    assert "line 2" in capsys.readouterr().err
+
+
+def test_stored_text_cannot_steer_the_terminal(run: Run) -> None:
+    ok(run("add", "--text", "evil \x1b[31mred\x1b[0m [bold]markup[/bold] text"))
+    shown = ok(run("search", "evil"))
+    assert "\x1b" not in shown
+    assert "[bold]markup[/bold]" in shown
+
+
+def test_output_can_be_cut_by_its_reader(run: Run) -> None:
+    add(run)
+    line = f"{sys.executable} -m nscma_torch export | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True)
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_demo_runs_on_its_own_conversation(run: Run) -> None:
+    result = json.loads(ok(run("demo", "--json")))
+    assert result["messages"] >= 240
+    assert result["sessions"] >= 12
+    assert result["questions"] == 20
+    assert result["right"] + result["wrong"] == 20
+    assert result["written"] + result["deferred"] == result["messages"]
