@@ -81,9 +81,7 @@ class Parts:
     def tasks(self) -> LanguageTasks:
         """The language tasks."""
         section = self.config.answer
-        return self._tasks or EmbeddedTasks(
-            support_needed=section.support_needed, passages=section.passages, words=section.words
-        )
+        return self._tasks or EmbeddedTasks(**section.model_dump())
 
     @cached_property
     def gate(self) -> SurpriseGate:

@@ -130,7 +130,10 @@ class Answer(Section):
     """The embedded answerer."""
 
     support_needed: float = Field(0.72, description="Support, in [-1, 2], below which it says that it does not know.")
-    passages: int = Field(3, gt=0, description="Passages that an answer shows.")
+    passages: int = Field(3, gt=0, description="Most passages that an answer shows.")
+    cutoff: float = Field(
+        0.6, ge=0, le=1, description="Score, relative to the best passage, below which none is shown."
+    )
     words: int = Field(60, gt=0, description="Longest passage in words; a shorter message is shown whole.")
 
 

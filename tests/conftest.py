@@ -100,7 +100,7 @@ _CHINESE = ("我上个月搬到了成都。", "她最喜欢的颜色从红色变
 
 @pytest.fixture(scope="session")
 def conversation() -> Callable[..., list[Message]]:
-    """`conversation(n, seed)`: n dated messages of two speakers in sittings; facts, small talk, Chinese, pasted logs."""
+    """`conversation(n, seed)`: n dated messages of two speakers in sittings; facts, small talk, Chinese, logs."""
 
     def make(n: int, seed: int = 0, *, dated: bool = True, long: bool = True) -> list[Message]:
         rng = random.Random(seed)
@@ -116,7 +116,8 @@ def conversation() -> Callable[..., list[Message]]:
             elif kind < 0.4 and long:
                 text = "\n".join(f"{at:%H:%M} job {rng.randrange(10**6)} finished with code {j % 3}" for j in range(60))
             else:
-                text = f"{rng.choice(_SUBJECTS)} {rng.choice(_ACTIONS)} {rng.choice(_OBJECTS)} in {rng.randint(1950, 2024)}."
+                subject, action, thing = map(rng.choice, (_SUBJECTS, _ACTIONS, _OBJECTS))
+                text = f"{subject} {action} {thing} in {rng.randint(1950, 2024)}."
             speaker = ("user", "Kim") if i % 2 == 0 else ("assistant", "Robin")
             said = at if dated else None
             messages.append(Message(speaker[0], text, said, name=speaker[1], session=f"sitting {i // 12}"))

@@ -101,7 +101,7 @@ def unprivileged(say: Say, store: str) -> None:
     os.setgid(65534)
     os.setuid(65534)
     for word, action in (
-        ("open", lambda memory: None),
+        ("open", lambda _: None),
         ("add", lambda memory: memory.add("I was not allowed to write this.", user_id="u")),
         ("search", lambda memory: memory.search("allowed", user_id="u")),
     ):

@@ -59,7 +59,7 @@ def untouched(filled: Memory, contents: Contents, tmp_path: Path) -> Any:
     """`with untouched(Error, match=…)`: the block raises this error and leaves every row of the store as it was."""
 
     @contextmanager
-    def check(kind: type[NscmaError], match: str = "") -> Iterator[None]:
+    def check(kind: type[NscmaError], match: str | None = None) -> Iterator[None]:
         before, digest = contents(tmp_path / "store.db"), filled.digest()
         with pytest.raises(kind, match=match) as caught:
             yield
@@ -224,7 +224,7 @@ def test_bad_scopes(bad: dict[str, Any], filled: Memory, untouched: Any) -> None
 
 
 def test_unknown_ids(filled: Memory, untouched: Any) -> None:
-    for unknown in ("0" * 32, "", "no such id", "%", "\ud83d"):
+    for unknown in ("0" * 32, "", "no such id", "%"):
         assert filled.get(unknown, user_id="ada") is None
         for act in (
             lambda i: filled.update(i, "new text", user_id="ada"),
@@ -272,6 +272,8 @@ def test_half_a_surrogate_pair(filled: Memory, untouched: Any) -> None:
             list(filled.add_many([message], user_id="ada"))
     with untouched(EncodingError):
         filled.search(half, user_id="ada")
+    with untouched(EncodingError):
+        filled.get(half, user_id="ada")
     with untouched(EncodingError):
         filled.update(filled.log(user_id="ada")[0].id, half, user_id="ada")
 
@@ -554,7 +556,7 @@ def test_a_folder_that_cannot_be_written(processes: Any, open_memory: Open, tmp_
         (lambda rows: [*rows[:4], "[]", *rows[4:]], "line 5.*not a row"),
         (lambda rows: [*rows[:4], '{"table": ["x"]}', *rows[4:]], "line 5.*not a row"),
         (lambda rows: [*rows[:4], '{"table": "episodes"}', *rows[4:]], "line 5.*not a row"),
-        (lambda rows: [row for row in rows if '"table": "episodes"' not in row], "episodes that is not there"),
+        (lambda rows: [row for row in rows if '"table": "episodes"' not in row], "line .*episodes, which is not there"),
         (
             lambda rows: [row.replace('"status": "active"', '"status": 7') for row in rows],
             "episodes.status holds a int",

@@ -52,7 +52,7 @@ def test_four_processes_write_and_read_one_store(count: int, processes: Any, ope
 
 
 def test_processes_that_create_one_store_together(processes: Any, open_memory: Open, tmp_path: Path) -> None:
-    for attempt in range(5):
+    for attempt in range(4):
         path = tmp_path / f"store-{attempt}.db"
         at = time.time() + 0.1
         logs = [tmp_path / f"said-{attempt}-{worker}" for worker in range(6)]

@@ -132,9 +132,7 @@ def test_export_and_import_give_the_same_store(open_memory: Open, conversation: 
     assert empty.import_(lines) == len(lines) - 1
     assert empty.digest() == full.digest()
     assert empty.verify() == []
-    assert [event for event in empty.history(first[0].id, user_id="ada")] == list(
-        full.history(first[0].id, user_id="ada")
-    )
+    assert empty.history(first[0].id, user_id="ada") == full.history(first[0].id, user_id="ada")
     assert empty.stats(user_id="ada").jobs_queued == full.stats(user_id="ada").jobs_queued > 0
     question = "who moved to Kyoto?"
     assert [(h.id, h.score) for h in empty.search(question, user_id="ada", now=NOW)] == [

@@ -1,4 +1,4 @@
-"""What is documented is true: commands, public names, configuration keys, and the README's examples with their output."""
+"""What is documented is true: commands, names, configuration keys, and the README's examples with their output."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nscma_torch
 import pytest
+from typer.main import get_command
+
+import nscma_torch
 from nscma_torch.cli.options import app
 from nscma_torch.config import Config, Section, default_toml
-from typer.main import get_command
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -68,6 +68,9 @@ def test_editable_install_reads_the_same_configs(tmp_path: Path) -> None:
 
 def test_checkout_shadows_no_package(tmp_path: Path) -> None:
     """With the repository root on sys.path, `kernels` must not pass for Hugging Face's package of that name."""
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import importlib.util as u; s = u.find_spec('kernels'); print(s and s.origin)"
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import importlib.util as u; "
+        "s = u.find_spec('kernels'); print(s and s.origin)"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "None"

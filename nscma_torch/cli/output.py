@@ -152,7 +152,7 @@ class Advance(Protocol):
 def progress(title: str, total: int | None = None) -> Iterator[Advance]:
     """A progress bar on stderr, gone when done; nothing where stderr is no terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, transient=True) as bar:
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task(title, total=total)
 
         def advance(completed: int, total: int | None = None) -> None:

@@ -19,7 +19,6 @@ from nscma_torch.cli.output import (
     print_json,
     progress,
     say,
-    verdict,
 )
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Message
@@ -72,9 +71,10 @@ def add(
     counts = added_counts(results)
     known = f", {counts['known']} known already" if counts["known"] else ""
     decided = f"{counts['written']} written, {counts['deferred']} deferred"
-    say(f"added {counts['added']} messages to {store}: {decided}{known}")
+    noun = "message" if counts["added"] == 1 else "messages"
+    say(f"added {counts['added']} {noun} to {store}: {decided}{known}")
     if len(results) == 1 and results[0].decision is not None:
-        say(f"{results[0].id}  {verdict(results[0].decision)}  {plain(results[0].decision.reason)}")
+        say(f"{results[0].id}  {plain(results[0].decision.reason)}")
 
 
 def _source(name: str) -> Path | BinaryIO:

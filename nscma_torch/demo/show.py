@@ -16,7 +16,6 @@ from typing import Any
 from rich.console import Console
 from rich.padding import Padding
 from rich.progress import track
-from rich.table import Table
 from rich.text import Text
 
 from nscma_torch.errors import InvalidInputError
@@ -93,13 +92,12 @@ def _show_strip(log: list[Episode], console: Console) -> None:
 def _show_reasons(log: list[Episode], console: Console) -> None:
     """The messages with the highest and the lowest scores, and why they were decided so."""
     decided = sorted((e for e in log if e.decision), key=lambda e: e.decision.score if e.decision else 0.0)
-    table = Table("decision", "message", "why", box=None, header_style="bold", padding=(0, 1))
+    console.print("\n[bold]What was written, what was not, and why[/]")
     for episode in [*decided[-4:][::-1], *decided[:4]]:
         assert episode.decision is not None
-        word = Text("write", "green") if episode.decision.write else Text("defer", "yellow")
-        table.add_row(word, Text(_short(episode.text, 70)), Text(episode.decision.reason, "dim"))
-    console.print("\n[bold]What was written, what was not, and why[/]")
-    console.print(table)
+        text = Text("  write  ", "green") if episode.decision.write else Text("  defer  ", "yellow")
+        console.print(text + Text(_short(episode.text, 90), "default"))
+        console.print(Text(f"         {episode.decision.reason}", "dim"))
 
 
 def _answer_all(memory: Memory, console: Console) -> dict[str, int]:
@@ -111,7 +109,7 @@ def _answer_all(memory: Memory, console: Console) -> dict[str, int]:
         answer = memory.ask(item["question"], user_id=_USER, now=_ASKED)
         correct = _is_right(answer, answer.text, item["expected"])
         right += correct
-        first += correct and (answer.abstained or _is_right(answer, answer.text.split("\n")[0], item["expected"]))
+        first += correct and _is_right(answer, answer.text.split("\n")[0], item["expected"])
         mark = Text("✓ ", "bold green") if correct else Text("✗ ", "bold red")
         console.print(mark + Text(item["question"], "bold"))
         for line in answer.text.split("\n"):

@@ -30,6 +30,11 @@ _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|once|twice)\b|[一二两三四五六七八九十百千]",
     re.I,
 )
+_RELATIVE = re.compile(
+    r"\b(?:last|past|previous|this|next|coming|ago|back|earlier|yesterday|today|tonight|tomorrow)\b"
+    r"|[上下前后後昨今明去这這本]",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"(?<=[a-z,;:'’\"] )[\"“']?[A-Z][\w'’]+")
 
 
@@ -38,13 +43,17 @@ class EmbeddedTasks:
 
     Args:
         support_needed: below this support (`retrieval.confidence`) it says that it does not know.
-        passages: how many passages an answer shows.
+        passages: most passages that an answer shows.
+        cutoff: score, relative to the best passage, below which one is not shown.
         words: longest passage; a shorter message is shown whole.
     """
 
-    def __init__(self, *, support_needed: float = 0.72, passages: int = 3, words: int = 60) -> None:
+    def __init__(
+        self, *, support_needed: float = 0.72, passages: int = 3, cutoff: float = 0.6, words: int = 60
+    ) -> None:
         self._support_needed = support_needed
         self._passages = passages
+        self._cutoff = cutoff
         self._words = words
 
     def extract(self, units: Sequence[Unit]) -> list[list[str]]:
@@ -74,7 +83,9 @@ class EmbeddedTasks:
         ]
         order = sorted(range(len(hits)), key=lambda i: -scores[i])[: self._passages]
         evidence = tuple(
-            Evidence(hits[i], passages[i].text, passages[i].start, passages[i].end, scores[i]) for i in order
+            Evidence(hits[i], passages[i].text, passages[i].start, passages[i].end, scores[i])
+            for i in order
+            if scores[i] >= self._cutoff * scores[order[0]]
         )
         text = "\n".join(_quoted(item, chinese) for item in evidence)
         usage = Usage(seconds=time.perf_counter() - begin)
@@ -113,10 +124,13 @@ def _holds(kind: str, text: str, said: datetime) -> bool:
 
 
 def resolved(text: str, said: datetime) -> str:
-    """The text with the days that its relative dates mean: "last Saturday [11 July 2026]"."""
+    """The text with the days that its relative dates mean: "last Saturday [11 July 2026]".
+
+    A bare weekday or month is left as it is: it may as well lie ahead.
+    """
     out, end = [], 0
     for mention in find_dates(text, said):
-        if not any(character.isdigit() for character in text[mention.start : mention.end]):
+        if _RELATIVE.search(text[mention.start : mention.end]):
             out.append(f"{text[end : mention.end]} [{_days(mention)}]")
             end = mention.end
     return "".join(out) + text[end:]

@@ -7,6 +7,7 @@ and two writers never deadlock by upgrading a read. Deleted bytes are zeroed (`s
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, create_engine, event, exc, inspect, select
 
 from nscma_torch.errors import (
+    EncodingError,
+    NscmaError,
     StoreAccessError,
     StoreBusyError,
     StoreError,
@@ -25,6 +28,9 @@ from nscma_torch.errors import (
 from nscma_torch.storage import migrations, schema
 
 T = TypeVar("T")
+_POLL = 0.01  # seconds
+_MAGIC = b"SQLite format 3\0"
+_HEADER, _ID_AT = 100, 68  # bytes: length of the file header, place of the application id
 
 
 class Database:
@@ -43,7 +49,7 @@ class Database:
 
     def __init__(self, path: Path | str, *, busy_timeout: float = 30.0, max_pages: int = 0) -> None:
         self.path = Path(path).expanduser().resolve()
-        self._pragmas = {
+        self._pragmas: dict[str, Any] = {
             "busy_timeout": int(busy_timeout * 1000),
             "synchronous": "FULL",
             "foreign_keys": "ON",
@@ -55,12 +61,34 @@ class Database:
             raise StoreAccessError(f"{self.path} is a folder; name a file, such as {self.path / 'nscma.db'}")
         if not self.path.parent.is_dir():
             raise StoreAccessError(f"the folder {self.path.parent} does not exist; create it, or name another file")
+        self._refuse_foreign()
         self._engine = create_engine(
             URL.create("sqlite", database=str(self.path)), connect_args={"timeout": busy_timeout}
         )
         event.listen(self._engine, "connect", self._configure)
         event.listen(self._engine, "begin", _begin)
-        self._prepare()
+        try:
+            self._prepare()
+        except NscmaError:
+            self.close()
+            raise
+
+    def _refuse_foreign(self) -> None:
+        """Look at the file's header without SQLite, which would recover and checkpoint another program's file.
+
+        A new store is created in one transaction that writes the first page at once, so ours always shows its id.
+        """
+        try:
+            with self.path.open("rb") as file:
+                header = file.read(_HEADER)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreAccessError(f"{self.path} cannot be read ({error.strerror}); check its permissions") from error
+        if header and (len(header) < _HEADER or not header.startswith(_MAGIC)):
+            raise StoreFormatError(f"{self.path} is not a SQLite database; name another file")
+        if header and int.from_bytes(header[_ID_AT : _ID_AT + 4], "big") != schema.APPLICATION_ID:
+            raise StoreFormatError(f"{self.path} is a SQLite file of another program; name another file")
 
     def _configure(self, connection: sqlite3.Connection, _record: Any) -> None:
         connection.isolation_level = None  # SQLAlchemy's "begin" event says BEGIN, not the driver
@@ -68,13 +96,9 @@ class Database:
             connection.execute(f"PRAGMA {name}={value}")
 
     def _prepare(self) -> None:
-        """Create the schema, or check and migrate an existing one. A foreign file is not written to."""
+        """Create the schema, or check and migrate an existing one."""
         with self._translated(), self._engine.connect() as connection:
             application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-            tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
-            connection.rollback()
-            if application != schema.APPLICATION_ID and (application or tables):
-                raise StoreFormatError(f"{self.path} is a SQLite file of another program; name another file")
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
             connection.rollback()
             if application and version > schema.SCHEMA_VERSION:
@@ -84,12 +108,22 @@ class Database:
         if not application or version < schema.SCHEMA_VERSION:
             with self.write() as connection:
                 migrations.migrate(connection)
-        with self._translated(), self._engine.connect() as connection:
-            connection.rollback()
-            driver = connection.connection.driver_connection
-            assert isinstance(driver, sqlite3.Connection)
-            if driver.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                driver.execute("PRAGMA journal_mode=WAL")
+        self._use_wal()
+
+    def _use_wal(self) -> None:
+        """Switch the file to WAL. SQLite needs it alone for a moment and does not wait for that by itself."""
+        give_up = time.monotonic() + self._pragmas["busy_timeout"] / 1000
+        while True:
+            try:
+                with self.driver() as connection:
+                    mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+                break
+            except StoreBusyError:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(_POLL)
+        if mode != "wal":
+            raise StoreAccessError(f"the file system of {self.path} has no shared memory for SQLite; use a local disk")
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -134,6 +168,8 @@ class Database:
             raise self._clear(error.orig) from error
         except sqlite3.Error as error:
             raise self._clear(error) from error
+        except UnicodeEncodeError as error:
+            raise EncodingError(f"{error.object[:40]!r} holds half of a surrogate pair, which is not text") from error
 
     def _clear(self, error: BaseException | None) -> StoreError:
         """The one clear error for what SQLite said."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
-from nscma_kernels import scored_topk
 from torch import Tensor
 
+from nscma_kernels import scored_topk
 from nscma_torch import extras
 from nscma_torch.storage.user_index import UserIndex
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nscma_torch.cli import app, main
 from typer.testing import CliRunner, Result
+
+from nscma_torch.cli import app, main
 
 CHAT = [
     {"role": "user", "content": "I moved to Porto in March.", "name": "Ana", "timestamp": "2026-03-05T10:00:00Z"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 from nscma_kernels import scored_topk
 
 SHAPES = [(1, 1, 1, 1), (1, 41, 7, 5), (3, 401, 384, 64), (7, 1271, 96, 1271), (2, 5, 3, 9)]  # Q, N, D, k
@@ -56,5 +57,5 @@ def test_bias_per_query() -> None:
     ],
 )
 def test_wrong_shapes_are_refused(queries: torch.Tensor, vectors: torch.Tensor, bias: torch.Tensor, k: int) -> None:
-    with pytest.raises(ValueError, match="expected|must be"):
+    with pytest.raises(ValueError, match=r"expected|must be"):
         scored_topk(queries, vectors, bias, k)
