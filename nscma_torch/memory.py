@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from nscma_torch.assembly import Parts, surprise_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
 from nscma_torch.encode.replay import Redecision, replay
-from nscma_torch.errors import NotFoundError, TextTooLargeError, TimestampError
+from nscma_torch.errors import InvalidInputError, NotFoundError, ScopeError, TextTooLargeError, TimestampError
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.records import Added, Answer, Episode, EraseReceipt, HistoryEvent, Hit, Message, Scope, Stats, UnitKind
 from nscma_torch.retrieval.search import Retrieved
@@ -154,7 +154,7 @@ class Memory:
         self,
         query: str,
         *,
-        user_id: str,
+        user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
@@ -168,7 +168,8 @@ class Memory:
         """The stored units that fit the query best, best first.
 
         Args:
-            filters: `agent_id`, `run_id`, or metadata keys with the value they must have.
+            filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
+            kinds: which units are searched: chunk, atomic_fact.
             threshold: lowest score, in [0, 1.5]; scores are relative to the best of each lane.
             as_of: search the memory as it was at that time: what was said later is not found.
             explain: fill `Hit.parts` with each lane's score and rank.
@@ -181,7 +182,7 @@ class Memory:
         self,
         question: str,
         *,
-        user_id: str,
+        user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
@@ -196,7 +197,7 @@ class Memory:
     def _search(
         self,
         query: str,
-        user_id: str,
+        user_id: str | None,
         agent_id: str | None,
         run_id: str | None,
         filters: Mapping[str, Any] | None,
@@ -206,8 +207,11 @@ class Memory:
         kinds: Sequence[UnitKind],
         explain: bool,
     ) -> Retrieved:
-        wanted = dict(filters or {})
-        scope = Scope(user_id, wanted.pop("agent_id", agent_id), wanted.pop("run_id", run_id))
+        scope, wanted = _narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        unknown = sorted(set(kinds) - set(get_args(UnitKind)))
+        if unknown or top_k < 1:
+            what = f"unknown kind {unknown[0]!r}" if unknown else f"top_k is {top_k}, it must be at least 1"
+            raise InvalidInputError(f"{what}; kinds are {', '.join(get_args(UnitKind))}")
         found = self.parts.searcher.search(
             query,
             scope,
@@ -219,7 +223,7 @@ class Memory:
             explain=explain,
         )
         with self._recalls_lock:
-            self._recalls.update((user_id, source) for hit in found.hits for source in hit.unit.episode_ids)
+            self._recalls.update((scope.user_id, source) for hit in found.hits for source in hit.unit.episode_ids)
         return found
 
     def get(self, memory_id: str, *, user_id: str) -> Episode | None:
@@ -231,7 +235,7 @@ class Memory:
     def get_all(
         self,
         *,
-        user_id: str,
+        user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
@@ -239,8 +243,7 @@ class Memory:
         now: datetime | None = None,
     ) -> list[Episode]:
         """Active messages of a scope in the order they came; `limit=None` for all."""
-        wanted = dict(filters or {})
-        scope = Scope(user_id, wanted.pop("agent_id", agent_id), wanted.pop("run_id", run_id))
+        scope, wanted = _narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         with self.parts.database.read() as connection:
             rows = episodes.select_all(connection, scope, episodes.live(to_micros(_clock(now))))
             fitting = (row for row in rows if all(row.metadata.get(key) == value for key, value in wanted.items()))
@@ -364,6 +367,17 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scope, dict[str, Any]]:
+    """The scope of a read, from its own arguments and those inside `filters`, and the metadata that must match."""
+    wanted = dict(filters or {})
+    for name, value in ids.items():
+        inside = wanted.pop(name, value)
+        if value is not None and inside != value:
+            raise ScopeError(f"{name} is {value!r}, and {inside!r} inside filters; give one of them")
+        ids[name] = inside
+    return Scope(ids["user_id"] or "", ids["agent_id"], ids["run_id"]), wanted
 
 
 def _clock(now: datetime | None) -> datetime:

@@ -1,0 +1,227 @@
+"""Background jobs: leased, in stream order, retried, and never lost or silently failed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import JobError, StoreBusyError
+from nscma_torch.llm.embedded import EmbeddedTasks
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message, Unit
+from nscma_torch.storage import jobs
+
+Open = Callable[..., Memory]
+WRITE_ALL = {"gate": {"rule": "everything"}}
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+FACTS = [f"My sister number {i} was born in Kyoto in {1950 + i}." for i in range(9)]
+
+
+@pytest.fixture
+def open_memory(open_memory: Open) -> Open:
+    """Memories whose gate writes everything."""
+    return lambda config=None, **parts: open_memory(config={**WRITE_ALL, **(config or {})}, **parts)
+
+
+class Tasks(EmbeddedTasks):
+    """Records what it is asked, fails on texts that hold `poison`, and calls `meanwhile` in the middle of its work."""
+
+    def __init__(self, poison: str = "", meanwhile: Callable[[], None] | None = None) -> None:
+        super().__init__()
+        self.poison = poison
+        self.meanwhile = meanwhile
+        self.batches: list[list[str]] = []
+
+    def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+        self.batches.append([unit.text for unit in units])
+        if self.meanwhile is not None:
+            happening, self.meanwhile = self.meanwhile, None
+            happening()
+        if self.poison and any(self.poison in unit.text for unit in units):
+            raise JobError(f"the model's reply for {self.poison!r} does not parse")
+        return super().extract(units)
+
+
+def facts(memory: Memory, user: str = "ada") -> list[str]:
+    return [hit.text for hit in memory.search("sister born Kyoto", user_id=user, kinds=("atomic_fact",), top_k=99)]
+
+
+def test_batches_are_cut_by_count_stream_and_order(open_memory: Open) -> None:
+    tasks = Tasks()
+    memory = open_memory(config={"worker": {"batch_size": 4}}, tasks=tasks)
+    for i, text in enumerate(FACTS):
+        memory.add(text, user_id="ada" if i % 2 else "bob")
+    seen: list[int] = []
+    assert memory.flush(progress=seen.append) == len(FACTS)
+    assert tasks.batches == [[FACTS[i] for i in (0, 2, 4, 6)], [FACTS[8]], [FACTS[i] for i in (1, 3, 5, 7)]] or (
+        [text for batch in tasks.batches for text in batch if text in FACTS[1::2]] == FACTS[1::2]
+        and [text for batch in tasks.batches for text in batch if text in FACTS[::2]] == FACTS[::2]
+        and all(len({FACTS.index(text) % 2 for text in batch}) == 1 and len(batch) <= 4 for batch in tasks.batches)
+    )
+    assert seen[-1] == len(FACTS) and seen == sorted(seen)
+    assert memory.flush() == 0
+    assert all(episode.encoded for episode in memory.log(user_id="ada"))
+
+
+def test_a_failure_is_visible_kept_and_retried(open_memory: Open) -> None:
+    tasks = Tasks("number 3")
+    memory = open_memory(tasks=tasks)
+    list(memory.add_many([Message("user", text) for text in FACTS], user_id="ada"))
+    memory.flush()
+    stats = memory.stats()
+    assert (stats.jobs_queued, stats.jobs_failed) == (0, 1), "only the message that cannot be worked on has failed"
+    assert stats.failures == ("JobError: the model's reply for 'number 3' does not parse",)
+    assert memory.stats(user_id="bob").failures == ()
+    assert sum("number 3" in text for batch in tasks.batches for text in batch) == 3, "max_attempts"
+    assert len(facts(memory)) == len(FACTS) - 1
+    assert memory.flush() == 0, "a failed job waits for retry_failed"
+    assert memory.search("sister number 3", user_id="ada", top_k=1)[0].text == FACTS[3], "nothing is lost"
+    tasks.poison = ""
+    assert memory.retry_failed() == 1
+    memory.flush()
+    assert memory.stats().jobs_failed == 0
+    assert len(facts(memory)) == len(FACTS)
+    assert memory.verify() == []
+
+
+def test_a_failed_batch_leaves_nothing_behind(open_memory: Open) -> None:
+    memory = open_memory(config={"worker": {"max_attempts": 1}}, tasks=Tasks("sister"))
+    list(memory.add_many([Message("user", text) for text in FACTS], user_id="ada"))
+    before = memory.digest()
+    memory.flush()
+    assert memory.digest() == before
+    assert memory.stats().jobs_failed == len(FACTS)
+    assert facts(memory) == []
+
+
+def test_an_error_that_is_no_failure_of_a_job_is_not_hidden(open_memory: Open) -> None:
+    class Defect(Tasks):
+        def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+            raise ZeroDivisionError
+
+    memory = open_memory(tasks=Defect())
+    memory.add(FACTS[0], user_id="ada")
+    with pytest.raises(ZeroDivisionError):
+        memory.flush()
+    assert memory.stats().jobs_queued == 1
+    assert open_memory(config={"worker": {"lease": 60}}).flush() == 1, "the lease was given back"
+
+
+def test_a_message_edited_during_its_extraction_is_extracted_anew(open_memory: Open) -> None:
+    memory = open_memory()
+    said = [memory.add(text, user_id="ada", now=NOW)[0] for text in FACTS[:3]]
+
+    def edit() -> None:
+        editing = open_memory()
+        editing.update(said[1].id, "My brother Max was born in Bergen in 1990.", user_id="ada")
+
+    tasks = Tasks(meanwhile=edit)
+    working = open_memory(tasks=tasks)
+    working.flush()
+    texts = [hit.text for hit in working.search("born", user_id="ada", kinds=("atomic_fact",), top_k=99)]
+    assert any("Max" in text for text in texts), "the new text has its facts"
+    assert not any("number 1" in text for text in texts)
+    assert len(texts) == 3
+    assert all(episode.encoded for episode in working.log(user_id="ada"))
+    assert working.stats().jobs_queued == 0
+    assert working.verify() == []
+
+
+@pytest.mark.parametrize("what", ["message", "user"])
+def test_a_message_erased_during_its_extraction_leaves_no_fact(what: str, open_memory: Open) -> None:
+    memory = open_memory()
+    said = [memory.add(text, user_id="ada", now=NOW)[0] for text in FACTS[:3]]
+    tasks = Tasks(
+        meanwhile=lambda: memory.erase(user_id="ada", memory_id=said[1].id if what == "message" else None) and None
+    )
+    working = open_memory(tasks=tasks)
+    working.flush()
+    assert not any("number 1" in text for text in facts(working))
+    assert len(facts(working)) == (2 if what == "message" else 0)
+    assert working.stats().jobs_queued == 0
+    assert working.verify() == []
+
+
+def test_a_message_erased_before_its_batch_is_read(open_memory: Open) -> None:
+    """Between taking the batch and reading its units another process may erase."""
+    memory = open_memory()
+    said = memory.add(FACTS[0], user_id="ada")[0]
+    with memory.parts.database.read() as connection:
+        batch = jobs.next_batch(connection, 10)
+    memory.erase(user_id="ada", memory_id=said.id)
+    memory.parts.worker._handlers["extract"](batch)
+    assert memory.stats().units == {}
+    assert memory.verify() == []
+
+
+def test_work_done_twice_counts_once_and_readers_keep_up(open_memory: Open) -> None:
+    """A lease that ran out lets two workers do one batch: the later result replaces the earlier one."""
+    memory, reading = open_memory(), open_memory()
+    list(memory.add_many([Message("user", text) for text in FACTS[:4]], user_id="ada"))
+    with memory.parts.database.read() as connection:
+        batch = jobs.next_batch(connection, 10)
+    run = memory.parts.worker._handlers["extract"]
+    run(batch)
+    first = sorted(facts(reading))
+    run(batch)
+    assert sorted(facts(reading)) == sorted(facts(memory)) == first
+    assert memory.stats().units["atomic_fact"] == len(first)
+    assert memory.verify() == []
+
+
+def test_one_worker_at_a_time(open_memory: Open) -> None:
+    working, overlapping = threading.Lock(), []
+
+    class Exclusive(Tasks):
+        def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+            if not working.acquire(blocking=False):
+                overlapping.append(len(units))
+                return super().extract(units)
+            time.sleep(0.05)
+            working.release()
+            return super().extract(units)
+
+    memories = [open_memory(config={"worker": {"batch_size": 1}}, tasks=Exclusive()) for _ in range(3)]
+    list(memories[0].add_many([Message("user", text) for text in FACTS], user_id="ada"))
+    threads = [threading.Thread(target=memory.flush) for memory in memories]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert overlapping == []
+    assert len(facts(memories[0])) == len(FACTS)
+    assert memories[0].stats().jobs_queued == 0
+
+
+def test_a_lease_of_the_dead_runs_out(open_memory: Open) -> None:
+    memory = open_memory(config={"worker": {"lease": 5.0}})
+    memory.add(FACTS[0], user_id="ada")
+    soon = time.time_ns() // 1000 + 300_000
+    with memory.parts.database.write() as connection:
+        assert jobs.acquire_lease(connection, "worker", "somebody who died", now=soon - 300_000, until=soon)
+    with pytest.raises(StoreBusyError, match="another worker"):
+        memory.parts.worker.run_pending(timeout=0.1)
+    begin = time.monotonic()
+    assert memory.flush() == 1
+    assert time.monotonic() - begin < 5
+    assert facts(memory) != []
+
+
+def test_adding_does_not_wait_for_the_worker(open_memory: Open) -> None:
+    """Language work runs outside any transaction."""
+    memory = open_memory(config={"store": {"busy_timeout": 0.3}})
+    memory.add(FACTS[0], user_id="ada")
+    other = open_memory(config={"store": {"busy_timeout": 0.3}})
+
+    def add() -> None:
+        time.sleep(0.1)
+        other.add(FACTS[1], user_id="ada")
+
+    working = open_memory(tasks=Tasks(meanwhile=add))
+    working.flush()
+    assert len(facts(working)) == 2
