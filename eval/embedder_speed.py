@@ -123,26 +123,28 @@ def _onnx(folder: Path) -> Encode:
 
 def _export_onnx(folder: Path) -> None:
     import torch
-    from transformers import BertModel
 
-    from nscma_torch.text.minilm import bundled_folder
-
-    model: Any = BertModel.from_pretrained(str(bundled_folder()), local_files_only=True, attn_implementation="eager")
-    model.eval()
+    from nscma_torch.text.minilm import MiniLM, bundled_folder
 
     class LastHidden(torch.nn.Module):
-        def __init__(self) -> None:
+        """The encoder without pooling and without its shortcut for batches that need no mask."""
+
+        def __init__(self, model: MiniLM) -> None:
             super().__init__()
             self.model = model
 
         def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-            hidden: torch.Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-            return hidden
+            x: torch.Tensor = self.model.norm(
+                self.model.word(input_ids) + self.model.position.weight[: input_ids.shape[1]]
+            )
+            for layer in self.model.layers:
+                x = layer(x, attention_mask.bool()[:, None, None, :])
+            return x
 
     sample = torch.ones(2, 16, dtype=torch.long)
     axes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     torch.onnx.export(
-        LastHidden().eval(),
+        LastHidden(MiniLM.from_checkpoint(bundled_folder() / "model.safetensors")).eval(),
         (sample, sample),
         str(folder / "minilm.onnx"),
         input_names=["input_ids", "attention_mask"],

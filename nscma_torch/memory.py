@@ -108,6 +108,7 @@ class Memory:
         scope = Scope(user_id, agent_id, run_id)
         stream = iter(messages)
         while batch := list(islice(stream, self.config.limits.max_batch)):
+            batch = as_messages(batch)
             recorded_at = _clock(now)
             for message in batch:
                 self._check(message, recorded_at)

@@ -129,7 +129,7 @@ def test_extraction_that_was_killed_ends_as_one_that_was_not(
     seed: int, processes: Any, open_memory: Open, tmp_path: Path, conversation: Any
 ) -> None:
     messages = conversation(60, seed=7, long=False)
-    patient = {"worker": {"lease": 0.3, "batch_size": 4}}
+    patient = {"worker": {"lease": 0.3, "batch_size": 4}, "gate": {"rule": "everything"}}
     undisturbed = open_memory("undisturbed.db", patient)
     killed = open_memory("killed.db", patient)
     for memory in (undisturbed, killed):

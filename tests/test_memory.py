@@ -11,9 +11,16 @@ import pytest
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
+from nscma_torch.storage import episodes, jobs, units
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def eager(open_memory: Open) -> Memory:
+    """A memory whose gate writes everything."""
+    return open_memory(config={"gate": {"rule": "everything"}})
 
 
 def found(memory: Memory, query: str, **arguments: Any) -> list[str]:
@@ -105,79 +112,79 @@ def test_an_interrupted_add_many_goes_on_where_it_stopped(open_memory: Open) -> 
     assert [episode.text for episode in memory.log(user_id="ada")] == [m.content for m in messages]
 
 
-def test_update_keeps_the_id_and_the_old_text(memory: Memory) -> None:
-    said = memory.add("My favourite colour is red.", user_id="ada", now=NOW)[0]
-    other = memory.add("The kettle is new.", user_id="ada", now=NOW)[0]
-    episode = memory.update(said.id, "My favourite colour is turquoise.", user_id="ada", now=NOW)
+def test_update_keeps_the_id_and_the_old_text(eager: Memory) -> None:
+    said = eager.add("My favourite colour is red.", user_id="ada", now=NOW)[0]
+    other = eager.add("The kettle is new.", user_id="ada", now=NOW)[0]
+    episode = eager.update(said.id, "My favourite colour is turquoise.", user_id="ada", now=NOW)
     assert episode.id == said.id and episode.text == "My favourite colour is turquoise."
     assert episode.decision == said.decision
-    assert found(memory, "turquoise")[0] == "My favourite colour is turquoise."
-    assert not any("red" in text.split() for text in found(memory, "red colour"))
-    assert [hit.id for hit in memory.search("kettle", user_id="ada", now=NOW, top_k=1)] == [other.id]
-    events = memory.history(said.id, user_id="ada")
+    assert found(eager, "turquoise")[0] == "My favourite colour is turquoise."
+    assert not any("red" in text.split() for text in found(eager, "red colour"))
+    assert [hit.id for hit in eager.search("kettle", user_id="ada", now=NOW, top_k=1)] == [other.id]
+    events = eager.history(said.id, user_id="ada")
     assert [(e.event, e.old_text, e.new_text) for e in events] == [
         ("ADD", None, "My favourite colour is red."),
         ("UPDATE", "My favourite colour is red.", "My favourite colour is turquoise."),
     ]
-    memory.flush()
-    assert memory.verify() == []
-    facts = found(memory, "favourite colour", kinds=("atomic_fact",))
+    eager.flush()
+    assert eager.verify() == []
+    facts = found(eager, "favourite colour", kinds=("atomic_fact",))
     assert any("turquoise" in fact for fact in facts) and not any("red" in fact.split() for fact in facts)
 
 
-def test_update_after_extraction_replaces_the_facts(memory: Memory) -> None:
-    said = memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", now=NOW)[0]
-    memory.flush()
-    assert any("Kyoto" in text for text in found(memory, "Ana", kinds=("atomic_fact",)))
-    memory.update(said.id, "My sister Ana was born in Bergen in 1985.", user_id="ada", now=NOW)
-    assert found(memory, "Kyoto", kinds=("chunk", "atomic_fact")) == [
-        text for text in found(memory, "Kyoto", kinds=("chunk", "atomic_fact")) if "Kyoto" not in text
+def test_update_after_extraction_replaces_the_facts(eager: Memory) -> None:
+    said = eager.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", now=NOW)[0]
+    eager.flush()
+    assert any("Kyoto" in text for text in found(eager, "Ana", kinds=("atomic_fact",)))
+    eager.update(said.id, "My sister Ana was born in Bergen in 1985.", user_id="ada", now=NOW)
+    assert found(eager, "Kyoto", kinds=("chunk", "atomic_fact")) == [
+        text for text in found(eager, "Kyoto", kinds=("chunk", "atomic_fact")) if "Kyoto" not in text
     ]
-    memory.flush()
-    assert any("Bergen" in text for text in found(memory, "Ana", kinds=("atomic_fact",)))
+    eager.flush()
+    assert any("Bergen" in text for text in found(eager, "Ana", kinds=("atomic_fact",)))
 
 
-def test_delete_hides_and_restore_brings_back(memory: Memory) -> None:
-    said = memory.add("My safe code has been in the marmalade jar since May 2023.", user_id="ada", now=NOW)[0]
-    memory.flush()
-    assert found(memory, "marmalade", kinds=("atomic_fact",)) != []
-    before = memory.digest()
-    assert memory.delete(said.id, user_id="ada", now=NOW) is True
-    assert memory.delete(said.id, user_id="ada", now=NOW) is False
-    assert memory.get(said.id, user_id="ada") is None
-    assert memory.get_all(user_id="ada", now=NOW) == []
-    assert found(memory, "marmalade", kinds=("chunk", "atomic_fact")) == []
-    assert memory.ask("where is the safe code?", user_id="ada", now=NOW).abstained
-    assert [(e.id, e.status) for e in memory.log(user_id="ada")] == [(said.id, "deleted")]
-    assert memory.stats(user_id="ada").deleted == 1
-    assert memory.verify() == []
-    assert memory.restore(said.id, user_id="ada", now=NOW) is True
-    assert memory.restore(said.id, user_id="ada", now=NOW) is False
-    assert memory.get(said.id, user_id="ada") is not None
-    assert len(found(memory, "marmalade")) == 1
-    assert found(memory, "marmalade", kinds=("atomic_fact",)) != []
-    assert [event.event for event in memory.history(said.id, user_id="ada")] == ["ADD", "DELETE", "RESTORE"]
-    assert memory.digest() == before
+def test_delete_hides_and_restore_brings_back(eager: Memory) -> None:
+    said = eager.add("My safe code has been in the marmalade jar since May 2023.", user_id="ada", now=NOW)[0]
+    eager.flush()
+    assert found(eager, "marmalade", kinds=("atomic_fact",)) != []
+    before = eager.digest()
+    assert eager.delete(said.id, user_id="ada", now=NOW) is True
+    assert eager.delete(said.id, user_id="ada", now=NOW) is False
+    assert eager.get(said.id, user_id="ada") is None
+    assert eager.get_all(user_id="ada", now=NOW) == []
+    assert found(eager, "marmalade", kinds=("chunk", "atomic_fact")) == []
+    assert eager.ask("where is the safe code?", user_id="ada", now=NOW).abstained
+    assert [(e.id, e.status) for e in eager.log(user_id="ada")] == [(said.id, "deleted")]
+    assert eager.stats(user_id="ada").deleted == 1
+    assert eager.verify() == []
+    assert eager.restore(said.id, user_id="ada", now=NOW) is True
+    assert eager.restore(said.id, user_id="ada", now=NOW) is False
+    assert eager.get(said.id, user_id="ada") is not None
+    assert len(found(eager, "marmalade")) == 1
+    assert found(eager, "marmalade", kinds=("atomic_fact",)) != []
+    assert [event.event for event in eager.history(said.id, user_id="ada")] == ["ADD", "DELETE", "RESTORE"]
+    assert eager.digest() == before
 
 
-def test_what_was_deleted_before_its_extraction_stays_hidden(memory: Memory) -> None:
-    said = memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", now=NOW)[0]
-    assert memory.stats().jobs_queued == 1
-    memory.delete(said.id, user_id="ada", now=NOW)
-    memory.flush()
-    assert found(memory, "Ana Kyoto", kinds=("chunk", "atomic_fact")) == []
-    assert memory.stats().units == {}
-    memory.restore(said.id, user_id="ada", now=NOW)
-    assert len(found(memory, "Ana Kyoto", kinds=("chunk", "atomic_fact"))) >= 1
+def test_what_was_deleted_before_its_extraction_stays_hidden(eager: Memory) -> None:
+    said = eager.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", now=NOW)[0]
+    assert eager.stats().jobs_queued == 1
+    eager.delete(said.id, user_id="ada", now=NOW)
+    eager.flush()
+    assert found(eager, "Ana Kyoto", kinds=("chunk", "atomic_fact")) == []
+    assert eager.stats().units == {}
+    eager.restore(said.id, user_id="ada", now=NOW)
+    assert len(found(eager, "Ana Kyoto", kinds=("chunk", "atomic_fact"))) >= 1
 
 
-def test_an_update_of_what_was_deleted_stays_hidden(memory: Memory) -> None:
-    said = memory.add("My sister Ana was born in Kyoto.", user_id="ada", now=NOW)[0]
-    memory.delete(said.id, user_id="ada", now=NOW)
-    memory.update(said.id, "My sister Ana was born in Bergen.", user_id="ada", now=NOW)
-    assert memory.get(said.id, user_id="ada") is None
-    assert found(memory, "Ana") == []
-    assert memory.verify() == []
+def test_an_update_of_what_was_deleted_stays_hidden(eager: Memory) -> None:
+    said = eager.add("My sister Ana was born in Kyoto.", user_id="ada", now=NOW)[0]
+    eager.delete(said.id, user_id="ada", now=NOW)
+    eager.update(said.id, "My sister Ana was born in Bergen.", user_id="ada", now=NOW)
+    assert eager.get(said.id, user_id="ada") is None
+    assert found(eager, "Ana") == []
+    assert eager.verify() == []
 
 
 def test_delete_all_keeps_to_its_scope(memory: Memory) -> None:
@@ -217,19 +224,19 @@ def test_metadata_filters(memory: Memory) -> None:
     assert all(item.hit.unit.metadata["topic"] == "work" for item in answer.evidence)
 
 
-def test_expired_messages_are_in_no_read(memory: Memory) -> None:
-    said = memory.add("The voucher code is SPRING.", user_id="ada", now=NOW, expiration_date=NOW + timedelta(days=2))[0]
-    memory.add("The voucher shop is in Porto.", user_id="ada", now=NOW)
-    memory.flush()
+def test_expired_messages_are_in_no_read(eager: Memory) -> None:
+    said = eager.add("The voucher code is SPRING.", user_id="ada", now=NOW, expiration_date=NOW + timedelta(days=2))[0]
+    eager.add("The voucher shop is in Porto.", user_id="ada", now=NOW)
+    eager.flush()
     for days, there in ((0, True), (1, True), (2, False), (30, False)):
         at = NOW + timedelta(days=days)
-        texts = found(memory, "voucher", now=at)
+        texts = found(eager, "voucher", now=at)
         assert ("The voucher code is SPRING." in texts) == there, days
         assert len(texts) == 1 + there
-        assert len(memory.get_all(user_id="ada", now=at)) == 1 + there
-        facts = found(memory, "voucher SPRING", now=at, kinds=("atomic_fact",))
+        assert len(eager.get_all(user_id="ada", now=at)) == 1 + there
+        facts = found(eager, "voucher SPRING", now=at, kinds=("atomic_fact",))
         assert any("SPRING" in fact for fact in facts) <= there
-    assert said.id in [episode.id for episode in memory.log(user_id="ada")], "kept, though in no read"
+    assert said.id in [episode.id for episode in eager.log(user_id="ada")], "kept, though in no read"
 
 
 def test_as_of_shows_the_memory_of_that_time(memory: Memory) -> None:
@@ -246,12 +253,12 @@ def test_as_of_shows_the_memory_of_that_time(memory: Memory) -> None:
     assert all(item.hit.occurred_at <= at for item in answer.evidence)
 
 
-def test_infer_false_decides_but_extracts_nothing(memory: Memory) -> None:
-    said = memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", infer=False)[0]
+def test_infer_false_decides_but_extracts_nothing(eager: Memory) -> None:
+    said = eager.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", infer=False)[0]
     assert said.decision is not None and said.decision.write
-    assert memory.flush() == 0
-    assert memory.stats().units == {"chunk": 1}
-    assert memory.search("Ana", user_id="ada")[0].id == said.id
+    assert eager.flush() == 0
+    assert eager.stats().units == {"chunk": 1}
+    assert eager.search("Ana", user_id="ada")[0].id == said.id
 
 
 def test_a_deferred_message_is_found_and_encoded_once_it_is_recalled(memory: Memory) -> None:
@@ -342,8 +349,6 @@ def test_one_add_may_hold_tens_of_thousands_of_messages(open_memory: Open, light
     messages = [Message("user", f"line {i}", idempotency_key=f"k{i}") for i in range(33_000)]
     wanted = [message for i, message in enumerate(messages) if i % 3000 == 0]
     with memory.parts.database.write() as connection:
-        from nscma_torch.storage import episodes, jobs, units
-
         keys = [message.idempotency_key or "" for message in messages]
         assert episodes.known_keys(connection, "ada", keys) == {}
         assert episodes.known_texts(connection, "ada", keys) == frozenset()
