@@ -145,7 +145,7 @@ def _export_onnx(folder: Path) -> None:
     axes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     torch.onnx.export(
         LastHidden(MiniLM.from_checkpoint(bundled_folder() / "model.safetensors")).eval(),
-        (sample, sample),
+        (sample, sample.clone()),  # one tensor given twice is exported as one input
         str(folder / "minilm.onnx"),
         input_names=["input_ids", "attention_mask"],
         output_names=["hidden"],

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -102,7 +101,7 @@ def test_a_failed_batch_leaves_nothing_behind(open_memory: Open) -> None:
 def test_an_error_that_is_no_failure_of_a_job_is_not_hidden(open_memory: Open) -> None:
     class Defect(Tasks):
         def extract(self, units: Sequence[Unit]) -> list[list[str]]:
-            raise ZeroDivisionError
+            raise ZeroDivisionError(len(units))
 
     memory = open_memory(tasks=Defect())
     memory.add(FACTS[0], user_id="ada")

@@ -11,6 +11,7 @@ import math
 import re
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -83,7 +84,7 @@ def measure(
 
 def memory_nats(text: str, history: str) -> float:
     """Nats that DEFLATE needs for `text` once it has read `history` (its last 32 KB): surprise relative to memory."""
-    return _deflated(text, history) * 8 * NAT
+    return _deflated(text, history[-WINDOW:]) * 8 * NAT
 
 
 def repeats(text: str, history: str) -> bool:
@@ -93,7 +94,9 @@ def repeats(text: str, history: str) -> bool:
     least three quarters of the DEFLATE size, for messages of at least 40 bytes.
     """
     plain, history = _plain(text), history[-WINDOW:]
-    if any(_plain(line) == plain for line in history.split("\n")) or ("\n" in text and plain in _plain(history)):
+    start = plain[:1]
+    lines = (line for line in history.casefold().split("\n") if line.lstrip()[:1] == start)
+    if any(_plain(line) == plain for line in lines) or ("\n" in text and plain in _plain(history)):
         return True
     return len(text.encode()) >= 40 and 4 * _deflated(text, history) <= _deflated(text, "")
 
@@ -102,6 +105,7 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+@lru_cache(maxsize=2)  # `memory_nats` and `repeats` ask the same of one message
 def _deflated(text: str, history: str) -> int:
     """Bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
     known = history.encode()[-WINDOW:]

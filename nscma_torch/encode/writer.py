@@ -82,8 +82,9 @@ class Writer:
             new = batch.new(known)
             if not new:
                 return batch.results(known, {})
-            with self._database.read() as connection:
-                stream, weighed = self._weigh(connection, batch, new)
+            with self._stages.stage("sql"), self._database.read() as connection:
+                stream, past = self._past(connection, batch, new)
+            weighed = self._weigh(batch, new, past)
             self._index(batch, new, weighed, indexed)
             with self._stages.stage("sql"), self._database.write() as connection:
                 if batch.known(connection).keys() == known.keys():
@@ -95,24 +96,26 @@ class Writer:
             new = batch.new(known)
             if not new:
                 return batch.results(known, {})
-            stream, weighed = self._weigh(connection, batch, new)
+            stream, past = self._past(connection, batch, new)
+            weighed = self._weigh(batch, new, past)
             self._index(batch, new, weighed, indexed)
             stored = self._commit(connection, batch, new, stream, weighed, indexed)
             assert stored is not None, "nobody else can move a stream while this holds the write lock"
             return batch.results(known, stored)
 
-    def _weigh(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Weighed]:
-        """The stream as it is stored, and what the proxy and the gate make of the new messages after it."""
-        texts = [batch.messages[i].content for i in new]
-        with self._stages.stage("sql"):
-            stream = streams.load(connection, batch.scope, batch.source)
-            past = Past(
-                stream.proxy_state if stream.proxy_fingerprint == self._proxy.fingerprint else None,
-                GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState(),
-                episodes.recent_text(connection, stream.id, HISTORY),
-                episodes.known_texts(connection, batch.scope.user_id, [episodes.text_hash(text) for text in texts]),
-            )
-        return stream, weigh(texts, past, self._proxy, self._gate, self._stages)
+    def _past(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Past]:
+        """The stream as it is stored, and what the proxy and the gate must know of it and of the user's memory."""
+        stream = streams.load(connection, batch.scope, batch.source)
+        hashes = [episodes.text_hash(batch.messages[i].content) for i in new]
+        return stream, Past(
+            stream.proxy_state if stream.proxy_fingerprint == self._proxy.fingerprint else None,
+            GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState(),
+            episodes.recent_text(connection, stream.id, HISTORY),
+            episodes.known_texts(connection, batch.scope.user_id, hashes),
+        )
+
+    def _weigh(self, batch: _Batch, new: Sequence[int], past: Past) -> Weighed:
+        return weigh([batch.messages[i].content for i in new], past, self._proxy, self._gate, self._stages)
 
     def _index(
         self, batch: _Batch, new: Sequence[int], weighed: Weighed, indexed: dict[int, list[IndexedChunk]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, or_, select
 
 from nscma_torch.storage.schema import episodes, postings, streams, unit_sources, units, vectors
 from nscma_torch.text.terms import terms
@@ -44,10 +44,21 @@ def _chunks(connection: Connection) -> list[str]:
             found.append(f"chunk {unit_id} is not its message's text at {start}:{end}")
         if status != of_episode:
             found.append(f"chunk {unit_id} is {status}, its message {of_episode}")
-    sourced = select(unit_sources.c.episode_seq)
-    bare = select(episodes.c.id).where(episodes.c.seq.not_in(sourced))
+    chunked = select(unit_sources.c.episode_seq).join(units, units.c.seq == unit_sources.c.unit_seq)
+    bare = select(episodes.c.id).where(episodes.c.seq.not_in(chunked.where(units.c.kind == "chunk")))
     found += [
         f"message {episode_id} has no chunk: search cannot find it" for episode_id in connection.execute(bare).scalars()
+    ]
+    orphans = select(units.c.id).where(units.c.seq.not_in(select(unit_sources.c.unit_seq)))
+    found += [f"unit {unit_id} comes from no message" for unit_id in connection.execute(orphans).scalars()]
+    strangers = (
+        select(units.c.id)
+        .join(unit_sources, unit_sources.c.unit_seq == units.c.seq)
+        .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
+        .where(or_(units.c.user_id != episodes.c.user_id, unit_sources.c.user_id != episodes.c.user_id))
+    )
+    found += [
+        f"unit {unit_id} is of another user than its message" for unit_id in connection.execute(strangers).scalars()
     ]
     return found
 

@@ -82,7 +82,7 @@ class FaissSearch:
         augmented = torch.cat([w.alpha * query.cpu(), torch.tensor([recency, w.gamma])])[None].float().numpy()
         parameters = self._parameters(self._faiss.IDSelectorBatch(allowed))
         _, labels = self._store.search(augmented, max(1, min(k, len(allowed))), params=parameters)
-        rows = torch.from_numpy(labels[0][labels[0] >= 0]).to(query.device)
+        rows = torch.from_numpy(labels[0][labels[0] >= 0]).to(query.device).sort().values  # equal scores: smaller row
         scores = w.alpha * index.contextual[rows] @ query + episodic_bias(index, w, now)[rows]
         scores, order = scores.sort(descending=True, stable=True)
         return scores, rows[order]

@@ -1,0 +1,58 @@
+"""Changing the embedder is one transaction: all vectors, or none. Mixing is in test_bad_input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import TextTooLongError
+from nscma_torch.memory import Memory
+from nscma_torch.text.hash_embedder import HashEmbedder
+
+Open = Callable[..., Memory]
+
+
+class Short(HashEmbedder):
+    """Reads three tokens."""
+
+    fingerprint = "short"  # type: ignore[assignment]
+    max_tokens = 3  # type: ignore[assignment]
+
+
+class Stops(HashEmbedder):
+    """Fails in the middle, as an interrupted process does."""
+
+    fingerprint = "stops"  # type: ignore[assignment]
+    batches = 0
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        self.batches += 1
+        if self.batches > 1:
+            raise KeyboardInterrupt
+        return super().embed(texts)
+
+
+def test_a_chunk_that_does_not_fit_leaves_the_old_vectors(open_memory: Open) -> None:
+    memory = open_memory()
+    memory.add("This sentence has more than three tokens.", user_id="ada")
+    before = list(memory.export())
+    with pytest.raises(TextTooLongError, match="short reads 3"):
+        open_memory(embedder=Short()).reembed()
+    assert list(memory.export()) == before
+    assert memory.search("sentence", user_id="ada")
+
+
+def test_an_interruption_leaves_the_old_vectors(open_memory: Open, light_proxy: Any) -> None:
+    memory = open_memory(proxy=light_proxy)
+    memory.add([f"line {i}" for i in range(300)], user_id="ada")
+    before = list(memory.export())
+    with pytest.raises(KeyboardInterrupt):
+        open_memory(embedder=Stops()).reembed()
+    assert list(memory.export()) == before
+
+
+def test_an_empty_store_may_change_its_mind(open_memory: Open) -> None:
+    assert open_memory(embedder=Short()).reembed() == 0
+    assert open_memory().stats().embedder == "short"

@@ -1,0 +1,80 @@
+"""Deciding the log again under other rules: a dry run shows, `dry_run=False` replaces and leaves a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import ConfigError
+from nscma_torch.memory import Memory
+
+Open = Callable[..., Memory]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def filled(open_memory: Open, conversation: Any) -> Memory:
+    memory = open_memory()
+    list(memory.add_many(conversation(25, seed=5, long=False), user_id="ada", now=NOW))
+    list(memory.add_many(conversation(5, seed=6, long=False), user_id="ada", run_id="r1", now=NOW))
+    memory.flush()
+    return memory
+
+
+def test_the_same_rules_change_nothing(filled: Memory) -> None:
+    digest = filled.digest()
+    assert filled.replay(user_id="ada") == (30, [])
+    assert filled.replay(user_id="ada", dry_run=False) == (30, [])
+    assert filled.digest() == digest
+
+
+def test_a_dry_run_changes_nothing(filled: Memory) -> None:
+    digest, deferred = filled.digest(), filled.log(user_id="ada", deferred=True)
+    decided, changed = filled.replay(user_id="ada", gate={"rule": "everything"})
+    assert decided == 30
+    assert {item.episode.id for item in changed} == {episode.id for episode in deferred} != set()
+    assert all(item.decision.write and not item.episode.decision.write for item in changed if item.episode.decision)
+    assert filled.digest() == digest
+
+
+def test_applying_replaces_the_decisions_and_queues_what_is_now_written(filled: Memory, open_memory: Open) -> None:
+    deferred = {episode.id for episode in filled.log(user_id="ada", deferred=True)}
+    _, changed = filled.replay(user_id="ada", gate={"rule": "everything"}, dry_run=False, now=NOW)
+    assert {item.episode.id for item in changed} == deferred
+    assert filled.log(user_id="ada", deferred=True) == []
+    assert filled.stats().jobs_queued == len(deferred)
+    filled.flush()
+    assert all(episode.encoded for episode in filled.log(user_id="ada"))
+    some = sorted(deferred)[0]
+    events = filled.history(some, user_id="ada")
+    assert [event.event for event in events] == ["ADD", "REDECIDE"]
+    assert events[1].reason and events[1].at == NOW
+    # the other way: what was extracted stays so
+    filled.replay(user_id="ada", gate={"rule": "salience", "salience_threshold": 2.0}, dry_run=False)
+    assert len(filled.log(user_id="ada", deferred=True)) == 30
+    assert all(episode.encoded for episode in filled.log(user_id="ada"))
+    assert filled.verify() == []
+
+
+def test_a_replayed_store_equals_one_that_had_these_rules(filled: Memory, open_memory: Open, conversation: Any) -> None:
+    other = open_memory("other.db", {"gate": {"rule": "paper", "lam": 0.5}})
+    list(other.add_many(conversation(25, seed=5, long=False), user_id="ada", now=NOW))
+    list(other.add_many(conversation(5, seed=6, long=False), user_id="ada", run_id="r1", now=NOW))
+    filled.replay(user_id="ada", gate={"rule": "paper", "lam": 0.5}, dry_run=False)
+    mine, theirs = ([e.decision for e in memory.log(user_id="ada")] for memory in (filled, other))
+    assert mine == theirs
+
+
+def test_a_scope_narrows_it(filled: Memory) -> None:
+    assert filled.replay(user_id="ada", run_id="r1", gate={"rule": "everything"})[0] == 5
+    assert filled.replay(user_id="bob", gate={"rule": "everything"}) == (0, [])
+
+
+def test_unknown_rules(filled: Memory) -> None:
+    with pytest.raises(ConfigError, match="lamda.*lam"):
+        filled.replay(user_id="ada", gate={"lamda": 1})
+    with pytest.raises(ConfigError):
+        filled.replay(user_id="ada", gate={"rule": "coin"})

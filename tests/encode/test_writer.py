@@ -1,0 +1,129 @@
+"""The write path under competition: a stream that moves meanwhile is weighed again, and nothing is stored twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import VectorError
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+
+Open = Callable[..., Memory]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+
+
+class Interrupted:
+    """A proxy during whose work something else happens: `happenings` are called one per scoring."""
+
+    def __init__(self, proxy: Any, happenings: Sequence[Callable[[], object]]) -> None:
+        self.proxy = proxy
+        self.fingerprint = proxy.fingerprint
+        self.happenings = list(happenings)
+        self.scored = 0
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Any:
+        self.scored += 1
+        if self.happenings:
+            self.happenings.pop(0)()
+        return self.proxy.score(streams, states)
+
+
+@pytest.mark.parametrize("losses", [1, 2, 3])
+def test_a_batch_that_lost_is_weighed_again_on_the_new_stream(losses: int, open_memory: Open, light_proxy: Any) -> None:
+    rival, alone = open_memory(proxy=light_proxy), open_memory("alone.db", proxy=light_proxy)
+    rivals = [Message("user", f"The rival says {i}.") for i in range(losses)]
+    proxy = Interrupted(light_proxy, [lambda m=m: rival.add(m, user_id="ada", now=NOW) for m in rivals])
+    mine = [Message("user", "Mine comes last."), Message("user", "Both of mine.")]
+    added = open_memory(proxy=proxy).add(mine, user_id="ada", now=NOW)
+    assert proxy.scored == losses + 1
+    assert [a.event for a in added] == ["ADD", "ADD"]
+    assert [e.text for e in rival.log(user_id="ada")] == [m.content for m in (*rivals, *mine)]
+    assert [e.position for e in rival.log(user_id="ada")] == list(range(losses + 2))
+    for message in rivals:
+        alone.add(message, user_id="ada", now=NOW)
+    alone.add(mine, user_id="ada", now=NOW)
+    assert rival.digest() == alone.digest(), "as if they had come one after the other"
+    assert rival.verify() == []
+
+
+def test_another_stream_does_not_disturb(open_memory: Open, light_proxy: Any) -> None:
+    rival = open_memory(proxy=light_proxy)
+    proxy = Interrupted(light_proxy, [lambda: rival.add("Another run.", user_id="ada", run_id="r")])
+    open_memory(proxy=proxy).add("Mine.", user_id="ada")
+    assert proxy.scored == 1
+
+
+@pytest.mark.parametrize("losses", [1, 3])
+def test_a_key_that_another_process_stored_meanwhile(losses: int, open_memory: Open, light_proxy: Any) -> None:
+    """Also where it shows only once the write lock is held, and then nothing of the batch is left to store."""
+    rival = open_memory(proxy=light_proxy)
+    other = [lambda i=i: rival.add(f"Other {i}.", user_id="ada") for i in range(losses - 1)]
+    same = [Message("user", "The same.", idempotency_key="k1"), Message("user", "As well.", idempotency_key="k2")]
+    proxy = Interrupted(light_proxy, [*other, lambda: rival.add(same, user_id="ada")])
+    added = open_memory(proxy=proxy).add(same, user_id="ada")
+    assert [a.event for a in added] == ["NOOP", "NOOP"]
+    assert [e.text for e in rival.log(user_id="ada")][-2:] == ["The same.", "As well."]
+    assert len(rival.log(user_id="ada")) == losses + 1
+    assert [a.id for a in added] == [e.id for e in rival.log(user_id="ada")[-2:]]
+
+
+def test_a_decision_that_changes_in_the_second_weighing_still_gets_its_vector(
+    open_memory: Open, light_proxy: Any
+) -> None:
+    """First a repetition, so deferred and not embedded; then the other one is gone, so it is written."""
+    only_written = {"embedder": {"model": "hash", "deferred": False}}
+    fact = "My sister Ana was born in Kyoto in 1984."
+    rival = open_memory(config=only_written, proxy=light_proxy)
+    first = rival.add(fact, user_id="ada", now=NOW)[0]
+    assert first.decision is not None and first.decision.write
+    proxy = Interrupted(light_proxy, [lambda: rival.erase(user_id="ada")])
+    added = open_memory(config=only_written, proxy=proxy).add(fact, user_id="ada", now=NOW)[0]
+    assert added.decision is not None and added.decision.write
+    assert proxy.scored == 2
+    with rival.parts.database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM vectors").scalar_one() == 1
+
+
+def test_a_state_of_another_proxy_is_not_used(open_memory: Open, proxy: Any, light_proxy: Any) -> None:
+    open_memory(proxy=light_proxy).add("Scored by one proxy.", user_id="ada", now=NOW)
+    memory = open_memory(proxy=proxy)
+    said = memory.add("Scored by another one.", user_id="ada", now=NOW)[0]
+    fresh = open_memory("fresh.db", proxy=proxy).add("Scored by another one.", user_id="ada", now=NOW)[0]
+    assert said.decision is not None and fresh.decision is not None
+    assert said.decision.surprise == fresh.decision.surprise
+
+
+def test_each_document_has_a_stream_of_its_own(memory: Memory) -> None:
+    sources = ["a.md", "a.md", None, "b.md", "a.md"]
+    messages = [Message("document" if s else "user", f"Section {i}.", source=s) for i, s in enumerate(sources)]
+    memory.add(messages, user_id="ada")
+    log = memory.log(user_id="ada")
+    assert [e.text for e in log] == [m.content for m in messages], "the log keeps the order in which they came"
+    assert [(e.source, e.position) for e in log] == [("a.md", 0), ("a.md", 1), (None, 0), ("b.md", 0), ("a.md", 2)]
+    assert memory.stats().streams == 3
+
+
+def test_nothing_of_a_batch_is_stored_when_its_last_message_fails(
+    open_memory: Open, embedder: Any, contents: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    class FailsOn(type(embedder)):  # type: ignore[misc]
+        def embed(self, texts: Sequence[str]) -> Any:
+            vectors = super().embed(texts)
+            for i, text in enumerate(texts):
+                if "poison" in text:
+                    vectors[i] = float("nan")
+            return vectors
+
+    memory = open_memory(embedder=FailsOn())
+    memory.add("Before.", user_id="ada")
+    before = contents(tmp_path / "store.db")
+    with pytest.raises(VectorError):
+        memory.add(["Fine.", "Also fine.", "poison"], user_id="ada")
+    assert contents(tmp_path / "store.db") == before
+    memory.add("After.", user_id="ada")
+    assert [e.position for e in memory.log(user_id="ada")] == [0, 1]

@@ -1,0 +1,37 @@
+"""How lanes become one score."""
+
+from __future__ import annotations
+
+import torch
+
+from nscma_torch.retrieval.fusion import FUSIONS, reciprocal_rank, relative
+from nscma_torch.retrieval.search import best
+
+LANES = torch.tensor([[3.0, 0.0, 1.5, 0.0], [0.2, 0.8, 0.0, 0.0]])
+
+
+def test_relative() -> None:
+    assert torch.allclose(relative(LANES), torch.tensor([(1 + 0.25) / 2, 0.5, 0.25, 0.0]))
+    assert relative(torch.zeros(2, 3)).tolist() == [0, 0, 0]
+
+
+def test_reciprocal_rank() -> None:
+    expected = torch.tensor([1 / 61 + 1 / 62, 1 / 61, 1 / 62, 0.0])
+    assert torch.allclose(reciprocal_rank(LANES), expected)
+    assert reciprocal_rank(torch.zeros(2, 3)).tolist() == [0, 0, 0]
+
+
+def test_what_no_lane_found_scores_nothing() -> None:
+    for fusion in FUSIONS.values():
+        scores = fusion(LANES)
+        assert scores[3] == 0 and bool((scores[:3] > 0).all())
+
+
+def test_best_orders_ties_by_row_and_drops_the_rest() -> None:
+    scores = torch.tensor([0.5, 0.0, 1.0, 0.5, -1.0, 0.5])
+    assert best(scores, 10, 0.0).tolist() == [2, 0, 3, 5]
+    assert best(scores, 2, 0.0).tolist() == [2, 0]
+    assert best(scores, 10, 0.6).tolist() == [2]
+    same = torch.full((4001,), 0.5)
+    assert best(same, 7, 0.0).tolist() == list(range(7)), "which of many equal scores are taken is not left open"
+    assert best(torch.empty(0), 3, 0.0).tolist() == []

@@ -1,0 +1,134 @@
+"""Hybrid search through `Memory`: order, thresholds, parts, lanes, time and ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import EmptyTextError
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+
+Open = Callable[..., Memory]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def filled(open_memory: Open, conversation: Any) -> Memory:
+    memory = open_memory()
+    list(memory.add_many(conversation(30, seed=11, long=False), user_id="ada", now=NOW))
+    return memory
+
+
+def test_scores_fall_and_parts_explain_them(filled: Memory) -> None:
+    hits = filled.search("who moved to Kyoto?", user_id="ada", explain=True, now=NOW, top_k=30)
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True) and min(scores) > 0
+    lanes = ("lexical", "vector")
+    top = {lane: max(hit.parts[f"{lane}_score"] for hit in hits) for lane in lanes}
+    for hit in hits:
+        fused = sum(hit.parts[f"{lane}_score"] / top[lane] for lane in lanes) / 2
+        assert hit.score == pytest.approx(fused * hit.parts["speaker_boost"], rel=1e-5)
+        better = sum(other.parts["lexical_score"] > hit.parts["lexical_score"] for other in hits)
+        assert hit.parts["lexical_rank"] == 1 + better
+    assert filled.search("who moved to Kyoto?", user_id="ada", now=NOW)[0].parts == {}
+
+
+def test_fewer_hits_are_the_first_ones(filled: Memory) -> None:
+    everything = filled.search("Kyoto bicycle", user_id="ada", now=NOW, top_k=30)
+    for k in (1, 3, 7):
+        assert filled.search("Kyoto bicycle", user_id="ada", now=NOW, top_k=k) == everything[:k]
+    threshold = everything[4].score
+    above = filled.search("Kyoto bicycle", user_id="ada", now=NOW, top_k=30, threshold=threshold)
+    assert above == [hit for hit in everything if hit.score >= threshold]
+    assert filled.search("Kyoto", user_id="ada", now=NOW, top_k=10**6)
+
+
+def test_a_repeated_search_is_the_same(filled: Memory, open_memory: Open) -> None:
+    queries = ("Kyoto", "what did Kim sign in 1999?", "颜色", "ok")
+    first = [filled.search(query, user_id="ada", now=NOW) for query in queries]
+    assert [filled.search(query, user_id="ada", now=NOW) for query in queries] == first
+    assert [open_memory().search(query, user_id="ada", now=NOW) for query in queries] == first
+
+
+def test_equal_scores_come_in_the_order_of_storing(open_memory: Open, light_proxy: Any) -> None:
+    memory = open_memory(proxy=light_proxy)
+    messages = [Message("user", "the very same words", session=f"s{i}") for i in range(200)]
+    ids = [added.id for added in memory.add_many(messages, user_id="ada")]
+    assert [hit.id for hit in memory.search("same words", user_id="ada", top_k=20)] == ids[:20]
+
+
+@pytest.mark.parametrize(("lane", "other"), [("lexical", "vector"), ("vector", "lexical")])
+def test_one_lane_alone(lane: str, other: str, filled: Memory, open_memory: Open) -> None:
+    memory = open_memory(config={"retrieval": {"lanes": [lane]}})
+    hits = memory.search("bicycle in Kyoto", user_id="ada", explain=True, now=NOW)
+    assert hits and all(f"{lane}_score" in hit.parts and f"{other}_score" not in hit.parts for hit in hits)
+
+
+def test_reciprocal_rank_fusion(filled: Memory, open_memory: Open) -> None:
+    memory = open_memory(config={"retrieval": {"fusion": "rrf"}})
+    hits = memory.search("bicycle in Kyoto", user_id="ada", explain=True, now=NOW)
+    assert hits[0].score == pytest.approx(
+        sum(1 / (60 + hits[0].parts[f"{lane}_rank"]) for lane in ("lexical", "vector")) * hits[0].parts["speaker_boost"]
+    )
+
+
+def test_who_is_asked_about_comes_first(memory: Memory) -> None:
+    for name in ("Kim", "Robin"):
+        memory.add(Message("user", "I bought a bicycle.", NOW, name, name), user_id="ada", now=NOW)
+    for name in ("Kim", "Robin"):
+        hits = memory.search(f"What did {name} buy, a bicycle?", user_id="ada", now=NOW)
+        assert [hit.unit.name for hit in hits][0] == name
+
+
+def test_a_day_in_the_question_finds_what_was_said_then(memory: Memory) -> None:
+    for i in range(6):
+        memory.add(
+            f"Line {i} about the kettle.", user_id="ada", timestamp=NOW + timedelta(days=i), now=NOW + timedelta(9)
+        )
+    hits = memory.search("what about the kettle on 4 September 2024?", user_id="ada", now=NOW + timedelta(days=9))
+    assert hits[0].text == "Line 3 about the kettle."
+
+
+def test_recency_and_importance_count_when_configured(open_memory: Open) -> None:
+    recent = open_memory(config={"score": {"beta": 2.0, "half_life": 5.0}, "retrieval": {"lanes": ["vector"]}})
+    for i, text in enumerate(("I live in Porto.", "I live in Kyoto.", "I live in Faro.")):
+        at = NOW + timedelta(days=30 * i)
+        recent.add(Message("user", text, at, session=f"s{i}"), user_id="ada", now=at)
+    order = [hit.text for hit in recent.search("I live", user_id="ada", now=NOW + timedelta(days=61))]
+    assert order == ["I live in Faro.", "I live in Kyoto.", "I live in Porto."]
+    earlier = recent.search("I live", user_id="ada", now=NOW + timedelta(days=31))
+    assert [hit.text for hit in earlier] == ["I live in Kyoto.", "I live in Porto."]
+
+
+def test_chinese_is_found_by_its_words(memory: Memory) -> None:
+    for text in ("她最喜欢的颜色从红色变成了蓝色。", "我上个月搬到了成都。", "The lantern is red."):
+        memory.add(text, user_id="ada", now=NOW)
+    assert memory.search("蓝色", user_id="ada", now=NOW, top_k=1)[0].text.startswith("她")
+    assert memory.search("成都在哪里？", user_id="ada", now=NOW, top_k=1)[0].text.startswith("我")
+
+
+def test_kinds(open_memory: Open) -> None:
+    memory = open_memory(config={"gate": {"rule": "everything"}})
+    memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", now=NOW)
+    memory.flush()
+    for kinds in (("chunk",), ("atomic_fact",), ("chunk", "atomic_fact"), ("summary",)):
+        hits = memory.search("Ana Kyoto", user_id="ada", now=NOW, kinds=kinds)
+        assert {hit.unit.kind for hit in hits} == {*kinds} - {"summary"}
+        assert len({hit.id for hit in hits}) == (0 if kinds == ("summary",) else 1), "provenance leads to one message"
+
+
+def test_an_empty_question(filled: Memory) -> None:
+    with pytest.raises(EmptyTextError):
+        filled.search(" ", user_id="ada")
+    with pytest.raises(EmptyTextError):
+        filled.search("", user_id="nobody")
+
+
+@pytest.mark.parametrize("query", ["!!!", "the", "?", "'\"; DROP TABLE units", "a" * 3000, "\u200b", "💥" * 50])
+def test_odd_questions_are_no_errors(query: str, filled: Memory) -> None:
+    filled.search(query, user_id="ada", now=NOW)
+    filled.ask(query, user_id="ada", now=NOW)

@@ -1,0 +1,72 @@
+"""The queue: one job per episode and kind, batches of one stream, leases with one holder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection
+
+from nscma_torch.memory import Memory
+from nscma_torch.storage import jobs
+
+
+@pytest.fixture
+def connection(memory: Memory) -> Iterator[Connection]:
+    for i in range(4):
+        memory.add(f"note {i}", user_id="ada", run_id=f"r{i % 2}", infer=False)
+    with memory.parts.database.write() as connection:
+        yield connection
+
+
+def test_a_job_is_queued_once(connection: Connection) -> None:
+    assert jobs.enqueue(connection, "ada", "extract", [1, 2]) == 2
+    assert jobs.enqueue(connection, "ada", "extract", [2, 3]) == 1
+    assert jobs.enqueue(connection, "ada", "other", [2]) == 1
+    assert jobs.states(connection) == {"queued": 4}
+    assert jobs.states(connection, "bob") == {}
+
+
+def test_a_batch_is_of_one_stream_in_its_order(connection: Connection) -> None:
+    jobs.enqueue(connection, "ada", "extract", [4, 2, 3, 1])
+    first = jobs.next_batch(connection, 10)
+    assert [job.episode_seq for job in first] == [2, 4]
+    assert [job.episode_seq for job in jobs.next_batch(connection, 1)] == [2]
+    jobs.finish(connection, first)
+    assert [job.episode_seq for job in jobs.next_batch(connection, 10)] == [1, 3]
+
+
+def test_what_failed_goes_alone_and_then_waits(connection: Connection) -> None:
+    jobs.enqueue(connection, "ada", "extract", [1, 3])
+    jobs.fail(connection, jobs.next_batch(connection, 10), "no", max_attempts=2)
+    alone = jobs.next_batch(connection, 10)
+    assert [(job.episode_seq, job.attempts) for job in alone] == [(1, 1)]
+    jobs.fail(connection, alone, "no again", max_attempts=2)
+    assert jobs.states(connection) == {"failed": 1, "queued": 1}
+    assert jobs.failures(connection) == ["no again"]
+    assert [job.episode_seq for job in jobs.next_batch(connection, 10)] == [3]
+    assert jobs.retry(connection) == 1
+    assert [(job.episode_seq, job.attempts) for job in jobs.next_batch(connection, 10)] == [(1, 0)]
+
+
+def test_a_lease_has_one_holder(connection: Connection) -> None:
+    assert jobs.acquire_lease(connection, "worker", "one", now=0, until=100)
+    assert jobs.acquire_lease(connection, "worker", "one", now=50, until=150), "its holder extends it"
+    assert not jobs.acquire_lease(connection, "worker", "two", now=149, until=250)
+    assert jobs.acquire_lease(connection, "other", "two", now=149, until=250)
+    jobs.release_lease(connection, "worker", "two")
+    assert not jobs.acquire_lease(connection, "worker", "two", now=149, until=250), "only its holder gives it back"
+    assert jobs.acquire_lease(connection, "worker", "two", now=150, until=250), "it has run out"
+
+
+def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, memory: Memory) -> None:
+    ids = [row[0] for row in connection.exec_driver_sql("SELECT id FROM episodes ORDER BY seq")]
+    jobs.note_recalls(connection, "ada", {ids[0]: 2, "gone": 5})
+    jobs.note_recalls(connection, "ada", {ids[0]: 1, ids[1]: 1})
+    jobs.note_recalls(connection, "bob", {ids[2]: 9})
+    connection.exec_driver_sql("UPDATE episodes SET encoded = 1 WHERE seq = 2")
+    assert jobs.waiting(connection)
+    assert jobs.count_recalls(connection, "extract") == 1
+    accesses = [row[0] for row in connection.exec_driver_sql("SELECT accesses FROM episodes ORDER BY seq")]
+    assert accesses == [3, 1, 0, 0]
+    assert [job.episode_seq for job in jobs.next_batch(connection, 9)] == [1]

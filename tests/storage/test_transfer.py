@@ -1,0 +1,62 @@
+"""Several exports go into one store; what does not belong together is refused. See also test_digest, test_bad_input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.memory import Memory
+from nscma_torch.storage import transfer
+
+Open = Callable[..., Memory]
+
+
+def test_users_of_several_stores_come_together(open_memory: Open, conversation: Any) -> None:
+    one, two, both = (open_memory(f"{name}.db") for name in ("one", "two", "both"))
+    list(one.add_many(conversation(10, seed=1, long=False), user_id="ada"))
+    list(two.add_many(conversation(10, seed=2, long=False), user_id="bob"))
+    one.flush()
+    both.import_(one.export())
+    both.import_(two.export())
+    assert both.digest(user_id="ada") == one.digest(user_id="ada")
+    assert both.digest(user_id="bob") == two.digest(user_id="bob")
+    assert both.verify() == []
+    for memory in (both, two):
+        memory.flush()
+    assert both.digest(user_id="bob") == two.digest(user_id="bob")
+    with pytest.raises(InvalidInputError, match="already holds user 'bob'"):
+        both.import_(two.export())
+
+
+def test_a_returning_user_is_read_anew(open_memory: Open) -> None:
+    """Imported counters must not look like those of an index that is still in memory."""
+    memory = open_memory()
+    memory.add("My lucky number is seven.", user_id="ada")
+    lines = list(memory.export())
+    memory.search("lucky number", user_id="ada")
+    memory.erase(user_id="ada")
+    memory.import_(line.replace("seven", "eight") if "postings" not in line else line for line in lines)
+    assert [hit.text for hit in memory.search("lucky number", user_id="ada")] == ["My lucky number is eight."]
+
+
+def test_the_lines_are_json_with_a_header(memory: Memory) -> None:
+    memory.add("蓝色 lantern", user_id="ada")
+    lines = [json.loads(line) for line in memory.export()]
+    assert lines[0]["format"] == "nscma-export"
+    assert [line["table"] for line in lines[1:]][:2] == ["users", "streams"]
+    assert any("蓝色" in line for line in memory.export()), "readable, not escaped"
+    with memory.parts.database.read() as connection:
+        assert transfer.count(connection) == len(lines)
+        assert transfer.count(connection, "nobody") == 1
+
+
+def test_progress_counts_rows(memory: Memory, open_memory: Open) -> None:
+    memory.add("note", user_id="ada")
+    seen: list[int] = []
+    total = open_memory("other.db").import_(memory.export(), progress=seen.append)
+    assert seen == list(range(1, total + 1))
+    assert open_memory("third.db").import_([*memory.export(), "", "  "]) == total, "blank lines are passed over"

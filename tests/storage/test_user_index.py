@@ -1,0 +1,141 @@
+"""The index in memory is derived: catching up step by step gives what reading everything at once gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import torch
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+from nscma_torch.storage import units
+from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.text.terms import terms
+
+Open = Callable[..., Memory]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+TENSORS = ("seqs", "vectors", "contextual", "embedded", "occurred_at", "expires_at", "importance", "lengths")
+
+
+def read(memory: Memory, index: UserIndex | None = None, user: str = "ada") -> UserIndex:
+    if index is None:
+        index = UserIndex(user, memory.parts.embedder.dimension, torch.device("cpu"))
+    with memory.parts.database.read() as connection:
+        index.catch_up(connection)
+    return index
+
+
+def assert_same(one: UserIndex, other: UserIndex) -> None:
+    for name in (*TENSORS, "previous", "following"):
+        assert torch.equal(getattr(one, name), getattr(other, name)), name
+    for kinds in (["chunk"], ["atomic_fact"], ["chunk", "atomic_fact"]):
+        for run in (None, "r1", "nobody"):
+            asked = {"kinds": kinds, "agent_id": None, "run_id": run, "at": 2**62}
+            assert torch.equal(one.where(**asked), other.where(**asked))
+    assert sorted(one.names) == sorted(other.names)
+    assert torch.equal(one.said_by(["Kim"], ["assistant"]), other.said_by(["Kim"], ["assistant"]))
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(2, 20))])
+def test_catching_up_equals_reading_everything(seed: int, open_memory: Open, conversation: Any) -> None:
+    rng = random.Random(seed)
+    memory = open_memory(config={"gate": {"rule": "everything"}})
+    steady = read(memory)
+    assert len(steady) == 0
+    supply = iter(conversation(200, seed=seed, long=False))
+    for _ in range(18):
+        ids = [episode.id for episode in memory.log(user_id="ada")]
+        action = rng.choice(["add", "add", "add many", "flush", "update", "delete", "restore", "erase", "other"])
+        if action == "add" or not ids:
+            memory.add(next(supply), user_id="ada", run_id=rng.choice([None, "r1"]), now=NOW)
+        elif action == "add many":
+            list(memory.add_many([next(supply) for _ in range(5)], user_id="ada", now=NOW))
+        elif action == "flush":
+            memory.flush()
+        elif action == "update":
+            memory.update(rng.choice(ids), f"Edited in round {rng.random()}.", user_id="ada")
+        elif action == "delete":
+            memory.delete(rng.choice(ids), user_id="ada")
+        elif action == "restore":
+            memory.restore(rng.choice(ids), user_id="ada")
+        elif action == "erase":
+            memory.erase(user_id="ada", memory_id=rng.choice(ids))
+        else:
+            memory.add("Somebody else speaks.", user_id="bob")
+        if rng.random() < 0.6:  # sometimes several changes are caught up with at once
+            assert_same(read(memory, steady), read(memory))
+    assert_same(read(memory, steady), read(memory))
+
+
+def test_it_holds_what_the_rows_say(memory: Memory, embedder: Any, conversation: Any) -> None:
+    messages = conversation(20, seed=4, long=False)
+    list(memory.add_many(messages, user_id="ada", now=NOW))
+    index = read(memory)
+    with memory.parts.database.read() as connection:
+        rows = units.load(connection, "ada", index.seqs.tolist())
+        postings = index.postings(connection, ["moved", "kyoto", "move", "nowhere"])
+    texts = [rows[seq].text for seq in index.seqs.tolist()]
+    assert texts == [message.content for message in messages]
+    assert torch.equal(index.vectors, embedder.embed(texts))
+    assert index.lengths.tolist() == [len(terms(text)) for text in texts]
+    assert index.occurred_at.tolist() == [int(m.timestamp.timestamp() * 10**6) for m in messages if m.timestamp]
+    assert set(postings) == {term for term in ("moved", "kyoto", "move") if any(term in terms(t) for t in texts)}
+    for term, posting in postings.items():
+        assert posting.rows.tolist() == [i for i, text in enumerate(texts) if term in terms(text)]
+        assert posting.tf.tolist() == [terms(texts[i]).count(term) for i in posting.rows.tolist()]
+
+
+def test_neighbours_are_of_the_same_stream_session_and_kind(memory: Memory) -> None:
+    said = [("r1", "s1", "a"), ("r1", "s1", "b"), ("r2", "s1", "c"), ("r1", "s2", "d"), ("r1", "s1", "e")]
+    for run, session, text in said:
+        memory.add(Message("user", f"text {text}", session=session), user_id="ada", run_id=run)
+    index = read(memory)
+    assert index.previous.tolist() == [-1, 0, -1, -1, 1]
+    assert index.following.tolist() == [1, 4, -1, -1, -1]
+
+
+def test_a_contextual_vector_takes_in_its_neighbours(memory: Memory) -> None:
+    list(
+        memory.add_many([Message("user", t, session="s") for t in ("the kettle", "is", "blue", "today")], user_id="ada")
+    )
+    index = read(memory)
+    plain, mixed = index.vectors, index.contextual
+    weights = torch.tensor([[1, 0.3, 0.15, 0], [0.3, 1, 0.3, 0.15], [0.15, 0.3, 1, 0.3], [0, 0.15, 0.3, 1]])
+    expected = torch.nn.functional.normalize(weights @ plain, dim=1)
+    torch.testing.assert_close(mixed, expected, atol=1e-6, rtol=0)
+
+
+def test_masks(memory: Memory) -> None:
+    memory.add("early", user_id="ada", timestamp=NOW, now=NOW, agent_id="cook")
+    memory.add("late", user_id="ada", timestamp=NOW + timedelta(days=1), now=NOW + timedelta(days=1))
+    memory.add("gone", user_id="ada", timestamp=NOW, now=NOW, expiration_date=NOW + timedelta(hours=1))
+    index = read(memory)
+
+    def seen(at: datetime, **ids: Any) -> list[bool]:
+        asked = {"kinds": ["chunk"], "agent_id": None, "run_id": None, **ids}
+        return index.where(**asked, at=int(at.timestamp() * 10**6)).tolist()
+
+    assert seen(NOW - timedelta(seconds=1)) == [False, False, False]
+    assert seen(NOW) == [True, False, True]
+    assert seen(NOW + timedelta(hours=1)) == [True, False, False]
+    assert seen(NOW + timedelta(days=1)) == [True, True, False]
+    assert seen(NOW + timedelta(days=1), agent_id="cook") == [True, False, False]
+    assert seen(NOW + timedelta(days=1), agent_id="guide") == [False, False, False]
+    assert seen(NOW, kinds=["summary"]) == [False, False, False]
+
+
+def test_deferred_messages_need_not_be_embedded(open_memory: Open) -> None:
+    memory = open_memory(config={"embedder": {"model": "hash", "deferred": False}})
+    fact = memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", now=NOW)[0]
+    talk = memory.add("haha ok", user_id="ada", now=NOW)[0]
+    assert fact.decision is not None and talk.decision is not None
+    assert (fact.decision.write, talk.decision.write) == (True, False)
+    index = read(memory)
+    assert index.embedded.tolist() == [True, False]
+    assert index.vectors[1].abs().sum() == 0
+    assert talk.id in [hit.id for hit in memory.search("haha", user_id="ada")], "the words still find it"
+    assert memory.verify() == []

@@ -1,0 +1,146 @@
+"""Both backends give the episodic score of NSCMA section 3.4.1; faiss the same hits as tensors, whenever `now` is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import torch
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.storage.vectors import EpisodicWeights, FaissSearch, TensorSearch, VectorSearch, episodic_bias
+
+Open = Callable[..., Memory]
+START = datetime(2023, 1, 1, tzinfo=UTC)
+DAY = 86_400_000_000
+WEIGHTS = {
+    "similarity": EpisodicWeights(),
+    "recency": EpisodicWeights(1.0, 0.7, 0.0, math.log(2) / 30),
+    "importance": EpisodicWeights(1.0, 0.0, 0.5, math.log(2) / 30),
+    "all": EpisodicWeights(0.5, 1.5, 0.25, math.log(2) / 3),
+}
+
+
+def micros(moment: datetime) -> int:
+    return int(moment.timestamp()) * 10**6
+
+
+def lonely(number: int, first: int = 0) -> list[Message]:
+    """Messages a day apart, each in a sitting of its own: contextual vectors are then the plain ones."""
+    words = ("kettle", "harbour", "bicycle", "Kyoto", "lantern", "orchard", "voucher")
+    return [
+        Message("user", f"{words[i % 7]} {words[i // 7 % 7]} note {i}", START + timedelta(days=i), session=f"s{i}")
+        for i in range(first, first + number)
+    ]
+
+
+def caught_up(memory: Memory, index: UserIndex | None = None) -> UserIndex:
+    if index is None:
+        index = UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu"))
+    with memory.parts.database.read() as connection:
+        index.catch_up(connection)
+    return index
+
+
+def by_definition(index: UserIndex, query: torch.Tensor, w: EpisodicWeights, now: int, mask: torch.Tensor) -> Any:
+    """alpha*sim + beta*exp(-lambda*(now - t)) + gamma*importance, row by row in Python floats."""
+    scored = []
+    for row in range(len(index)):
+        if bool(mask[row]):
+            sim = sum(a * b for a, b in zip(query.tolist(), index.contextual[row].tolist(), strict=True))
+            age = (now - int(index.occurred_at[row])) / DAY
+            recency = math.exp(-w.decay * age)
+            scored.append((w.alpha * sim + w.beta * recency + w.gamma * float(index.importance[row]), row))
+    return sorted(scored, key=lambda item: (-item[0], item[1]))
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("backend", ["torch", "faiss"])
+def test_the_score_is_the_papers(name: str, backend: str, memory: Memory, light_proxy: Any, embedder: Any) -> None:
+    weights = WEIGHTS[name]
+    memory.parts._proxy = light_proxy
+    list(memory.add_many(lonely(40), user_id="ada", now=START + timedelta(days=400)))
+    index = caught_up(memory)
+    search: VectorSearch = TensorSearch(index, weights) if backend == "torch" else FaissSearch(index, weights, "Flat")
+    query = embedder.embed_query("kettle harbour")
+    for days in (39, 45, 200, 10):
+        now = micros(START + timedelta(days=days))
+        mask = index.occurred_at <= now
+        scores, rows = search.search(query, now=now, mask=mask, k=7)
+        expected = by_definition(index, query, weights, now, mask)[:7]
+        assert rows.tolist() == [row for _, row in expected], days
+        torch.testing.assert_close(scores, torch.tensor([score for score, _ in expected]), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_faiss_follows_writes_and_rebases(name: str, memory: Memory, light_proxy: Any, embedder: Any) -> None:
+    """New rows years later than the rebase, edits, deletions; asked at several times."""
+    weights = WEIGHTS[name]
+    memory.parts._proxy = light_proxy
+    index = caught_up(memory)
+    tensors, faiss = TensorSearch(index, weights), FaissSearch(index, weights, "Flat")
+    query = embedder.embed_query("Kyoto lantern")
+    far = START + timedelta(days=3000)
+    for step, first in enumerate((0, 10, 15, 900, 905, 2500)):
+        list(memory.add_many(lonely(6, first), user_id="ada", now=far))
+        if step == 3:
+            ids = [episode.id for episode in memory.log(user_id="ada")]
+            memory.delete(ids[4], user_id="ada")
+            memory.update(ids[5], "Kyoto lantern, edited.", user_id="ada")
+        caught_up(memory, index)
+        for now in (START + timedelta(days=first + 6), START + timedelta(days=first + 60), far):
+            at = micros(now)
+            mask = (index.occurred_at <= at) & (torch.arange(len(index)) % 3 != 1)
+            one = tensors.search(query, now=at, mask=mask, k=5)
+            other = faiss.search(query, now=at, mask=mask, k=5)
+            assert one[1].tolist() == other[1].tolist(), (step, now)
+            torch.testing.assert_close(one[0], other[0], atol=1e-5, rtol=1e-5)
+            assert bool(mask[one[1]].all())
+    if name in ("recency", "all"):
+        age = (index.occurred_at.max() - faiss._t0) / DAY * weights.decay
+        assert float(age) <= 1, "an index with an old t0 loses its recall"
+
+
+@pytest.mark.parametrize("backend", ["torch", "faiss"])
+def test_nothing_to_find(backend: str, memory: Memory, embedder: Any) -> None:
+    memory.add("The only one.", user_id="ada", timestamp=START)
+    index = caught_up(memory)
+    weights = WEIGHTS["all"]
+    search: VectorSearch = TensorSearch(index, weights) if backend == "torch" else FaissSearch(index, weights, "Flat")
+    query, at = embedder.embed_query("one"), micros(START)
+    scores, rows = search.search(query, now=at, mask=torch.zeros(1, dtype=torch.bool), k=5)
+    assert (scores.tolist(), rows.tolist()) == ([], [])
+    _, rows = search.search(query, now=at, mask=torch.ones(1, dtype=torch.bool), k=5)
+    assert rows.tolist() == [0]
+
+
+@pytest.mark.parametrize("factory", ["Flat", "HNSW16", "IVF4,Flat"])
+def test_search_is_the_same_through_either_backend(factory: str, open_memory: Open, light_proxy: Any) -> None:
+    score = {"beta": 0.5, "gamma": 0.2, "half_life": 10.0}
+    plain = open_memory(config={"score": score}, proxy=light_proxy)
+    list(plain.add_many(lonely(200), user_id="ada", now=START + timedelta(days=400)))
+    other = open_memory(
+        config={"score": score, "index": {"backend": "faiss", "faiss_factory": factory}}, proxy=light_proxy
+    )
+    for days in (199, 230):
+        now = START + timedelta(days=days)
+        for query in ("kettle", "Kyoto bicycle", "voucher orchard note 150"):
+            one = plain.search(query, user_id="ada", now=now, top_k=5)
+            two = other.search(query, user_id="ada", now=now, top_k=5)
+            if factory == "Flat":
+                assert [hit.id for hit in one] == [hit.id for hit in two]
+                assert [hit.score for hit in one] == pytest.approx([hit.score for hit in two], abs=1e-5)
+            else:  # an approximate index proposes candidates; what it proposes is scored exactly
+                assert len({hit.id for hit in one} & {hit.id for hit in two}) >= 3
+
+
+def test_the_bias_does_not_overflow(memory: Memory) -> None:
+    memory.add("An old one.", user_id="ada", timestamp=datetime(1000, 1, 1, tzinfo=UTC))
+    index = caught_up(memory)
+    bias = episodic_bias(index, WEIGHTS["all"], micros(datetime(2100, 1, 1, tzinfo=UTC)))
+    assert bool(torch.isfinite(bias).all())
