@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
@@ -101,7 +102,7 @@ class RecurrentProxy:
         """Nats of each byte of `text`, fp32 [len(text)], and the state after it; memory does not grow with the text."""
         hidden, history = self._unpack(state)
         parts = []
-        with torch.inference_mode():
+        with torch.inference_mode(), _one_thread(self._device):
             for at in range(0, len(text), BLOCK):
                 block = text[at : at + BLOCK]
                 seen = torch.frombuffer(bytearray(history + block), dtype=torch.uint8).to(self._device).long()
@@ -177,3 +178,17 @@ def _fingerprint(config: ByteLMConfig, weights: dict[str, Tensor]) -> str:
         digest.update(name.encode())
         digest.update(weights[name].view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+@contextmanager
+def _one_thread(device: torch.device) -> Iterator[None]:
+    """A message is too small to share among CPU threads: two are slower than one, many times so on busy cores."""
+    threads = torch.get_num_threads()
+    if device.type != "cpu" or threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

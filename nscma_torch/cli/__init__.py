@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+import torch
 import typer
 
 from nscma_torch.cli import keeping, reading, showing, writing
@@ -16,6 +18,8 @@ __all__ = ["app", "keeping", "main", "reading", "showing", "writing"]
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 the one clear error on stderr, 2 wrong usage, 130 interrupted."""
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(1)  # small models on short texts: more threads cost more than they give
     try:
         app()
     except NscmaError as error:

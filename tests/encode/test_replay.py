@@ -74,7 +74,7 @@ def test_a_scope_narrows_it(filled: Memory) -> None:
 
 
 def test_unknown_rules(filled: Memory) -> None:
-    with pytest.raises(ConfigError, match="lamda.*lam"):
+    with pytest.raises(ConfigError, match=r"lamda.*lam"):
         filled.replay(user_id="ada", gate={"lamda": 1})
     with pytest.raises(ConfigError):
         filled.replay(user_id="ada", gate={"rule": "coin"})

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message
 from nscma_torch.retrieval.lexical import BM25Settings, bm25, idf
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.text.terms import terms

@@ -81,7 +81,7 @@ def test_who_is_asked_about_comes_first(memory: Memory) -> None:
         memory.add(Message("user", "I bought a bicycle.", NOW, name, name), user_id="ada", now=NOW)
     for name in ("Kim", "Robin"):
         hits = memory.search(f"What did {name} buy, a bicycle?", user_id="ada", now=NOW)
-        assert [hit.unit.name for hit in hits][0] == name
+        assert hits[0].unit.name == name
 
 
 def test_a_day_in_the_question_finds_what_was_said_then(memory: Memory) -> None:
