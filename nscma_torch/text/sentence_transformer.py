@@ -80,7 +80,7 @@ class SentenceTransformerEmbedder:
         name: str,  # a folder, or a name in the local Hugging Face cache
         *,
         device: str | torch.device = "cpu",
-        batch_size: int = 32,
+        batch_size: int = 16,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         folder = local_folder(name)
@@ -96,7 +96,6 @@ class SentenceTransformerEmbedder:
             "modules": [str(module) for module in model.children()],
             "prompts": model.prompts,
             "max_tokens": max_tokens,
-            "dtype": str(dtype),
         }
         identity = hashlib.sha256(json.dumps(numerics, sort_keys=True).encode()).hexdigest()
         self._fingerprint = f"sentence-transformers {type(model[0]).__name__}-{dimension} sha256={identity[:16]}"
