@@ -23,6 +23,8 @@ from nscma_torch.buffer.byte_context import HASHED_CONTEXTS, MATCH_LEVELS, MATCH
 
 VOCABULARY = 256
 
+_ROWS = 32  # of a bfloat16 matrix product on a CPU
+
 
 @dataclass(frozen=True)
 class ByteLMConfig:
@@ -108,9 +110,16 @@ def linear_scan(decay: Tensor, value: Tensor, start: Tensor) -> Tensor:
 
 
 def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
-    """The layer in the dtype of its weights, whatever x has."""
-    out: Tensor = layer(x.to(layer.weight.dtype))
-    return out
+    """The layer in the dtype of its weights, whatever x has.
+
+    On a CPU in bfloat16 rows are padded to a multiple of 32: oneDNN compiles a kernel for each new number of rows, which
+    takes longer than a message.
+    """
+    x = x.to(layer.weight.dtype)
+    rows = x.shape[-2]
+    pad = -rows % _ROWS if x.dtype == torch.bfloat16 and x.device.type == "cpu" else 0
+    out: Tensor = layer(functional.pad(x, (0, 0, 0, pad)) if pad else x)
+    return out[..., :rows, :]
 
 
 def _norm(x: Tensor) -> Tensor:

@@ -161,6 +161,8 @@ class MiniLMEmbedder:
         self._device = torch.device(device)
         self._model = MiniLM.from_checkpoint(folder / "model.safetensors").to(self._device, dtype)
         self._batch_size = batch_size
+        # oneDNN compiles a bfloat16 kernel for each new shape, which takes longer than a text
+        self._multiple = 16 if dtype == torch.bfloat16 and self._device.type == "cpu" else 1
 
     @property
     def fingerprint(self) -> str:
@@ -188,7 +190,8 @@ class MiniLMEmbedder:
         order = sorted(range(len(texts)), key=lengths.__getitem__)
         for start in range(0, len(order), self._batch_size):
             batch = order[start : start + self._batch_size]
-            ids = torch.zeros(len(batch), lengths[batch[-1]], dtype=torch.long)
+            longest = lengths[batch[-1]]
+            ids = torch.zeros(len(batch), min(longest + -longest % self._multiple, MAX_TOKENS), dtype=torch.long)
             for row, i in enumerate(batch):
                 ids[row, : lengths[i]] = torch.tensor(tokens[i])
             size = torch.tensor([lengths[i] for i in batch])
