@@ -87,7 +87,7 @@ class Gate(Section):
     lam: float = Field(0.0, description="lambda of 'paper', 'information' and 'memory', in standard deviations.")
     window: int = Field(64, gt=0, description="N: inputs of one stream and script that mu and sigma look back on.")
     warmup: int = Field(8, gt=0, description="Inputs that 'paper' and its kin write before they judge.")
-    prior: int = Field(32, ge=0, description="Inputs that the prior of 'composition' weighs.")
+    prior: int = Field(32, gt=0, description="Inputs that the prior of 'composition' weighs.")
     threshold: float = Field(-0.2, description="Score above which 'composition' writes.")
     salience_threshold: float = Field(0.5, description="Salience above which 'salience' writes, in [0, 1].")
     low: float = Field(-1.0, description="Least standard deviations that a term counts.")
@@ -178,11 +178,9 @@ def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
         return _validated(Config, source, "the configuration")
     path = Path(source)
     try:
-        text = path.read_text(encoding="utf-8")
+        return _validated(Config, tomllib.loads(path.read_text(encoding="utf-8")), str(path))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    try:
-        return _validated(Config, tomllib.loads(text), str(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
 

@@ -176,7 +176,7 @@ class Memory:
             explain: fill `Hit.parts` with each lane's score and rank.
         """
         return self._search(
-            query, user_id, agent_id, run_id, filters, as_of or now, top_k, threshold, kinds, explain
+            query, user_id, agent_id, run_id, filters, self._until(as_of, now), top_k, threshold, kinds, explain
         ).hits
 
     def ask(
@@ -192,8 +192,16 @@ class Memory:
         now: datetime | None = None,
     ) -> Answer:
         """One retrieval and one answer with evidence, or that the memory does not know. Arguments as in `search`."""
-        found = self._search(question, user_id, agent_id, run_id, filters, as_of or now, top_k, 0.0, ("chunk",), False)
+        found = self._search(
+            question, user_id, agent_id, run_id, filters, self._until(as_of, now), top_k, 0.0, ("chunk",), False
+        )
         return self.parts.tasks.answer(question, found.hits, support=found.support)
+
+    def _until(self, as_of: datetime | None, now: datetime | None) -> datetime:
+        """Up to when a read sees: exactly `as_of`, else now and the skew by which a timestamp may be ahead."""
+        if as_of is not None:
+            return _clock(as_of)
+        return _clock(now) + timedelta(seconds=self.config.limits.max_clock_skew)
 
     def _search(
         self,
@@ -202,7 +210,7 @@ class Memory:
         agent_id: str | None,
         run_id: str | None,
         filters: Mapping[str, Any] | None,
-        at: datetime | None,
+        at: datetime,
         top_k: int,
         threshold: float,
         kinds: Sequence[UnitKind],
@@ -216,7 +224,7 @@ class Memory:
         found = self.parts.searcher.search(
             query,
             scope,
-            now=_clock(at),
+            now=at,
             top_k=top_k,
             threshold=threshold,
             kinds=kinds,
@@ -358,8 +366,10 @@ class Memory:
 
     def close(self) -> None:
         """Queue the recalls and close the file. Background work stays queued; `flush()` first to have it done."""
-        self._note_recalls()
-        self.parts.database.close()
+        try:
+            self._note_recalls()
+        finally:
+            self.parts.database.close()
 
     def __enter__(self) -> Self:
         return self

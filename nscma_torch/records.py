@@ -194,7 +194,7 @@ class HistoryEvent:
     """One change of one memory, oldest first in `Memory.history`."""
 
     item_id: str
-    event: Literal["ADD", "UPDATE", "DELETE", "RESTORE", "ENCODE", "REDECIDE"]
+    event: Literal["ADD", "UPDATE", "DELETE", "RESTORE", "REDECIDE"]
     at: datetime
     old_text: str | None = None
     new_text: str | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +46,7 @@ class Worker:
         self._batch_size = batch_size
         self._max_attempts = max_attempts
         self._lease_seconds = lease_seconds
-        self._owner = uuid.uuid4().hex
+        self._owner = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex}"
 
     def run_pending(self, *, timeout: float = 600.0, progress: Callable[[int], None] | None = None) -> int:
         """Count the recalls, then run jobs until none is queued; returns how many were run.
@@ -75,6 +77,9 @@ class Worker:
         now = time.time_ns() // 1000
         until = now + int(self._lease_seconds * 1e6)
         with self._database.write() as connection:
+            holder = jobs.lease_holder(connection, _LEASE)
+            if holder is not None and _is_dead(holder):
+                jobs.release_lease(connection, _LEASE, holder)
             return jobs.acquire_lease(connection, _LEASE, self._owner, now=now, until=until)
 
     def _work_off(self, done: int, progress: Callable[[int], None] | None) -> int:
@@ -95,3 +100,17 @@ class Worker:
             if progress is not None:
                 progress(done)
         return done
+
+
+def _is_dead(owner: str) -> bool:
+    """Whether the process that holds the lease ran on this machine and has ended: nobody needs to wait for it."""
+    host, pid, _ = owner.split()
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # it lives, under another account
+        return False
+    return False

@@ -77,7 +77,7 @@ def test_shipped_configurations_load(path: Path) -> None:
 def test_readme_python_runs(code: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    shown = re.findall(r"#> (.*)", code)
+    shown = re.findall(r"# → (.*)", code)
     assert without_numbers(done.stdout) == without_numbers("\n".join(shown))
 
 

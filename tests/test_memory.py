@@ -253,12 +253,14 @@ def test_as_of_shows_the_memory_of_that_time(memory: Memory) -> None:
     assert all(item.hit.occurred_at <= at for item in answer.evidence)
 
 
-def test_infer_false_decides_but_extracts_nothing(eager: Memory) -> None:
+def test_infer_false_extracts_nothing_even_when_recalled(eager: Memory) -> None:
     said = eager.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", infer=False)[0]
-    assert said.decision is not None and said.decision.write
+    assert said.decision is None
+    assert eager.search("Ana", user_id="ada")[0].id == said.id
     assert eager.flush() == 0
     assert eager.stats().units == {"chunk": 1}
-    assert eager.search("Ana", user_id="ada")[0].id == said.id
+    assert eager.replay(user_id="ada") == (0, [])
+    assert eager.get(said.id, user_id="ada").accesses == 1  # type: ignore[union-attr]
 
 
 def test_a_deferred_message_is_found_and_encoded_once_it_is_recalled(memory: Memory) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -224,3 +226,19 @@ def test_adding_does_not_wait_for_the_worker(open_memory: Open) -> None:
     working = open_memory(tasks=Tasks(meanwhile=add))
     working.flush()
     assert len(facts(working)) == 2
+
+
+def test_a_lease_of_a_dead_process_is_taken_over(memory: Memory) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
+    for host, waits in (("another-machine", True), (socket.gethostname(), False)):
+        with memory.parts.database.write() as connection:
+            later = time.time_ns() // 1000 + 60_000_000
+            jobs.release_lease(connection, "worker", jobs.lease_holder(connection, "worker") or "")
+            assert jobs.acquire_lease(connection, "worker", f"{host} {ended.pid} x", now=0, until=later)
+        if waits:
+            with pytest.raises(StoreBusyError):
+                memory.parts.worker.run_pending(timeout=0.1)
+        else:
+            assert memory.flush() == 1

@@ -19,6 +19,8 @@ def scored_topk(
 ) -> tuple[Tensor, Tensor]:
     """The k largest of `queries @ vectors.T + bias` under `mask`, best first; equal scores by the smaller index.
 
+    Where more vectors share the last place than fit, which of them are among the k is left open.
+
     Returns scores [Q, m] in the vectors' dtype and indices [Q, m] int64 with m = min(k, N); places that the mask leaves
     empty have score -inf. Raises ValueError where shapes do not fit or k < 1.
     """

@@ -112,8 +112,8 @@ def linear_scan(decay: Tensor, value: Tensor, start: Tensor) -> Tensor:
 def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
     """The layer in the dtype of its weights, whatever x has.
 
-    On a CPU in bfloat16 rows are padded to a multiple of 32: oneDNN compiles a kernel for each new number of rows, which
-    takes longer than a message.
+    On a CPU in bfloat16 rows are padded to a multiple of 32: oneDNN compiles a kernel for each new number of rows,
+    which takes longer than a message.
     """
     x = x.to(layer.weight.dtype)
     rows = x.shape[-2]

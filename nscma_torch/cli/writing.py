@@ -160,5 +160,7 @@ def erase(
     say(f"erased {what}: {receipt.rows.get('episodes', 0)} messages, {sum(receipt.rows.values())} rows")
     if receipt.rebuilt:
         say(f"recomputed without it: state of {len(receipt.rebuilt)} stream")
-    verdict = "none found" if receipt.found == 0 else f"[bold red]{receipt.found} fragments still found[/]"
-    say(f"searched for its bytes: {verdict} in {', '.join(receipt.checked)}")
+    found = "none found" if receipt.found == 0 else f"[bold red]{receipt.found} fragments still found[/]"
+    say(f"searched for its bytes: {found} in {', '.join(receipt.checked)}")
+    if receipt.found:
+        say("another process has the store open: they go when it closes it")

@@ -41,8 +41,10 @@ def replay(
             state = GateState()
             for seq, _, observation in episodes.observations(connection, stream.id):
                 decision, state = gate.decide(Observation.from_dict(observation), state)
-                decided += 1
                 row = episodes.row_of(connection, seq)
+                if row["decision"] is None:  # added with infer=False
+                    continue
+                decided += 1
                 if row["write"] != decision.write:
                     episode = episodes.by_seqs(connection, scope.user_id, [seq])[seq]
                     changed.append(Redecision(episode, decision))

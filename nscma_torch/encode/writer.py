@@ -66,8 +66,8 @@ class Writer:
     ) -> list[Added]:
         """Store messages of one scope in order; when this returns they are on disk and can be found.
 
-        Each run of messages of one document or conversation is one transaction. With `infer=False` the gate's decision
-        is recorded, but nothing is queued for extraction.
+        Each run of messages of one document or conversation is one transaction. With `infer=False` no decision is
+        recorded and nothing is ever extracted; the message still counts in the gate's statistics.
         """
         added: list[Added] = []
         for source, group in groupby(messages, key=lambda message: message.source):
@@ -167,7 +167,7 @@ class Writer:
                 position=stream.next_position + n,
                 recorded_at=batch.recorded_at,
                 expires_at=batch.expires_at,
-                decision=weighed.decisions[n],
+                decision=weighed.decisions[n] if batch.infer else None,
                 observation=weighed.observations[n].to_dict(),
                 importance=weighed.observations[n].salience,
             )

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, create_engine, event, exc, inspect, select
+from sqlalchemy import URL, Connection, create_engine, event, exc, select
 
 from nscma_torch.errors import (
     EncodingError,
@@ -227,8 +227,3 @@ def set_meta(connection: Connection, key: str, value: str) -> None:
     """Set a store-wide setting."""
     connection.execute(schema.meta.delete().where(schema.meta.c.key == key))
     connection.execute(schema.meta.insert().values(key=key, value=value))
-
-
-def has_table(connection: Connection, name: str) -> bool:
-    """Whether the store has this table."""
-    return inspect(connection).has_table(name)

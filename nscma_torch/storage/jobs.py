@@ -118,6 +118,11 @@ def failures(connection: Connection, user_id: str | None = None) -> list[str]:
     return [error for error in connection.execute(query).scalars() if error]
 
 
+def lease_holder(connection: Connection, name: str) -> str | None:
+    """Who holds a lease, in time or not."""
+    return connection.execute(select(leases.c.owner).where(leases.c.name == name)).scalar()
+
+
 def acquire_lease(connection: Connection, name: str, owner: str, *, now: int, until: int) -> bool:
     """Take or extend a lease until the time `until`; False while another owner holds it."""
     held = connection.execute(select(leases.c.owner, leases.c.until).where(leases.c.name == name)).first()
@@ -154,7 +159,7 @@ def note_recalls(connection: Connection, user_id: str, counts: Mapping[str, int]
 def count_recalls(connection: Connection, kind: str) -> int:
     """Add queued recalls to the episodes' accesses, and queue those the gate had deferred for encoding.
 
-    Returns how many episodes were queued.
+    Messages that were added with `infer=False` have no decision, and are never queued. Returns how many were queued.
     """
     rows = connection.execute(
         select(
@@ -162,7 +167,7 @@ def count_recalls(connection: Connection, kind: str) -> int:
             recalls.c.user_id,
             recalls.c.count.label("times"),
             episodes.c.accesses,
-            episodes.c.encoded,
+            (episodes.c.decision.is_not(None) & ~episodes.c.encoded).label("waiting"),
         )
         .join(episodes, episodes.c.seq == recalls.c.episode_seq)
         .order_by(recalls.c.episode_seq)
@@ -171,7 +176,7 @@ def count_recalls(connection: Connection, kind: str) -> int:
     for row in rows:
         values = {"accesses": row.accesses + row.times}
         connection.execute(episodes.update().where(episodes.c.seq == row.episode_seq).values(**values))
-        if not row.encoded:
+        if row.waiting:
             queued += enqueue(connection, row.user_id, kind, [row.episode_seq])
     connection.execute(recalls.delete())
     return queued

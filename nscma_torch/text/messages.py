@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -29,6 +29,10 @@ def as_messages(
     Raises `InvalidInputError` for anything else, for an empty list, and for an unknown role.
     """
     single = isinstance(messages, str | Message | Mapping)
+    if not single and not isinstance(messages, Iterable):
+        raise InvalidInputError(
+            f"messages must be a string, a message or a list of them, got {type(messages).__name__}"
+        )
     items = [messages] if single else list(messages)  # type: ignore[arg-type]
     if not items:
         raise EmptyTextError("the list of messages is empty; there is nothing to add")

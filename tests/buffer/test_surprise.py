@@ -84,6 +84,12 @@ def test_memory_looks_back_32_kilobytes() -> None:
     assert memory_nats(fact, fact + filler) > 2 * memory_nats(fact, filler + fact)
 
 
+def test_a_known_sentence_with_another_value_is_no_repeat() -> None:
+    history = "\n".join(f"My sister number {i} was born in Kyoto in the year 195{i}." for i in range(6))
+    assert not repeats("My sister number 7 was born in Kyoto in the year 1957.", history)
+    assert repeats("So, my sister number 4 was born in Kyoto in the year 1954.", history + "\nSo, here we are")
+
+
 def test_repeats() -> None:
     history = "Hi!\nMy  locker code is 4711.\nok\n" + "please find the weekly report below, it has all figures " * 2
     assert repeats("my locker code is 4711.", history)

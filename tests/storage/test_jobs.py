@@ -64,7 +64,8 @@ def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, m
     jobs.note_recalls(connection, "ada", {ids[0]: 2, "gone": 5})
     jobs.note_recalls(connection, "ada", {ids[0]: 1, ids[1]: 1})
     jobs.note_recalls(connection, "bob", {ids[2]: 9})
-    connection.exec_driver_sql("UPDATE episodes SET encoded = 1 WHERE seq = 2")
+    connection.exec_driver_sql("UPDATE episodes SET decision = '{}', encoded = (seq = 2) WHERE seq < 4")
+    jobs.note_recalls(connection, "ada", {ids[3]: 0})  # added with infer=False: never queued
     assert jobs.waiting(connection)
     assert jobs.count_recalls(connection, "extract") == 1
     accesses = [row[0] for row in connection.exec_driver_sql("SELECT accesses FROM episodes ORDER BY seq")]
