@@ -32,7 +32,7 @@ prove: $(READY) $(PEER)/.ready
 	$(RUN) -m eval.recall --data $(DATA) --fusion rrf --gates on
 	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
 	$(RUN) train/proxy_lm.py --evaluate --data $(DATA)
-	time $(RUN) -m nscma_torch demo
+	bash -c 'time $(RUN) -m nscma_torch demo'
 
 $(PEER)/.ready:
 	$(PYTHON) -m venv $(PEER)

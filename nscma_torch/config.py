@@ -19,9 +19,9 @@ from nscma_torch.errors import ConfigError
 
 
 class Section(BaseModel):
-    """Base of all sections: frozen, and closed against unknown keys."""
+    """Base of all sections: frozen, closed against unknown keys, and without NaN or infinity."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Store(Section):
@@ -186,8 +186,12 @@ def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
 
 
 def override(section: SectionT, values: Mapping[str, Any]) -> SectionT:
-    """The section with some keys changed, checked as if it had been read from a file."""
-    return _validated(type(section), {**section.model_dump(), **values}, "the override")
+    """The section with some keys changed, those of sections inside it too, checked as if read from a file."""
+    merged = section.model_dump()
+    for key, value in values.items():
+        inner = isinstance(merged.get(key), dict) and isinstance(value, Mapping)
+        merged[key] = {**merged[key], **value} if inner else value
+    return _validated(type(section), merged, "the override")
 
 
 def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> SectionT:

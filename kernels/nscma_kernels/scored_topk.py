@@ -28,7 +28,7 @@ def scored_topk(
         raise ValueError(f"queries [Q, D] and vectors [N, D] expected, got {[*queries.shape]} and {[*vectors.shape]}")
     if k < 1 or bias.shape[-1] != len(vectors):
         raise ValueError(f"k must be at least 1 and bias [..., {len(vectors)}], got k={k} and bias {[*bias.shape]}")
-    scores = torch.addmm(bias.expand(len(queries), -1), queries, vectors.T)
+    scores = torch.addmm(bias, queries, vectors.T)
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     m = min(k, len(vectors))

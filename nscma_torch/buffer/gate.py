@@ -23,7 +23,7 @@ _CLAUSES = {  # term of the score: what it says when it raises the score, and wh
     "memory": ("new to memory", "little that memory lacks"),
     "salience": ("cues of a fact", "small talk or a question"),
     "code": ("", "mostly ids or codes"),
-    "repeat": ("", "already said in this stream"),
+    "repeat": ("", "already said"),
 }
 
 

@@ -38,7 +38,7 @@ class Observation:
     memory_nats: float  # what a compressor needs that has read the recent stream
     code_share: float  # share of bytes in ids, hashes, base64 and the like, 0 to 1
     salience: float  # cue lexicon, 0 to 1, 0.5 neutral
-    repeat: bool  # the stream already said this
+    repeat: bool  # the stream, or another one of the user, already said this
     script: str  # most frequent writing system
 
     def to_dict(self) -> dict[str, Any]:

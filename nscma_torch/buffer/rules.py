@@ -32,7 +32,7 @@ class GateWeights:
     memory: float = 0.6  # ln of the information that memory does not hold
     salience: float = 1.0  # per unit of log-odds of the cue lexicon
     code: float = 2.5  # subtracted, times the share of ids, hashes, base64
-    repeat: float = 10.0  # subtracted from what the stream already said
+    repeat: float = 10.0  # subtracted from what was already said
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import os
 import sys
 
 import torch
-import typer
 
 from nscma_torch.cli import keeping, reading, showing, writing
 from nscma_torch.cli.options import app
@@ -25,8 +24,3 @@ def main() -> None:
     except NscmaError as error:
         fail(error)
         sys.exit(1)
-    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
-        sys.stderr.close()
-        sys.exit(0)
-    except typer.Abort:
-        sys.exit(130)

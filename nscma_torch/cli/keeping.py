@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from nscma_torch.cli.output import at, opened, plain, print_json, progress, say,
 from nscma_torch.cli.writing import flush
 from nscma_torch.config import load_config
 from nscma_torch.demo.show import run_demo
-from nscma_torch.errors import StoreAccessError
+from nscma_torch.errors import EncodingError, StoreAccessError
 
 
 @o.app.command()
@@ -57,18 +58,19 @@ def import_(
 ) -> None:
     """Read an export into this store: all of it, or nothing."""
     with opened(store, config, must_exist=False) as memory, progress("importing") as advance:
-        if file == "-":
-            rows = memory.import_(sys.stdin, progress=advance)
-        else:
-            try:
-                with Path(file).open(encoding="utf-8") as lines:
-                    rows = memory.import_(lines, progress=advance)
-            except OSError as error:
-                raise StoreAccessError(f"cannot read {file}: {error.strerror}") from error
+        try:
+            with nullcontext(sys.stdin) if file == "-" else Path(file).open(encoding="utf-8") as lines:
+                rows = memory.import_(lines, progress=advance)
+        except OSError as error:
+            raise StoreAccessError(f"cannot read {file}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise EncodingError(
+                f"{file} is not UTF-8 ({error.reason}), so it is no export; nothing was stored"
+            ) from error
     if json:
         print_json({"file": file, "rows": rows})
     else:
-        say(f"imported {rows} rows into {store}")
+        say(f"imported {rows} rows into {plain(str(store))}")
 
 
 @o.app.command()
@@ -87,7 +89,13 @@ def reembed(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = Fa
 @o.app.command()
 def replay(
     *,
-    gate: Annotated[Path, typer.Option("--gate", help="TOML file whose [gate] section holds the rules to try.")],
+    gate: Annotated[
+        Path,
+        typer.Option(
+            "--gate",
+            help="TOML file whose [gate] section holds the rules to try; keys that it leaves out have their defaults.",
+        ),
+    ],
     apply: Annotated[
         bool, typer.Option("--apply", help="Replace the decisions; without it nothing is changed.")
     ] = False,

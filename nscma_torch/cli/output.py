@@ -126,13 +126,13 @@ def added_object(results: list[Added]) -> dict[str, Any]:
 
 
 def added_counts(results: list[Added]) -> dict[str, int]:
-    """How many were added, written, deferred, and known already."""
+    """How many were added, written, deferred (neither without the gate), and known already."""
     new = [item for item in results if item.event == "ADD"]
     written = sum(item.decision is not None and item.decision.write for item in new)
     return {
         "added": len(new),
         "written": written,
-        "deferred": len(new) - written,
+        "deferred": sum(item.decision is not None and not item.decision.write for item in new),
         "known": len(results) - len(new),
     }
 
@@ -149,11 +149,11 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress(title: str, total: int | None = None) -> Iterator[Advance]:
+def progress(title: str) -> Iterator[Advance]:
     """A progress bar on stderr, gone when done; nothing where stderr is no terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
-        task = bar.add_task(title, total=total)
+        task = bar.add_task(title, total=None)
 
         def advance(completed: int, total: int | None = None) -> None:
             bar.update(task, completed=completed, total=total)

@@ -109,7 +109,9 @@ def get(
     with opened(store, config) as memory:
         episode = memory.get(memory_id, user_id=user)
     if episode is None:
-        raise NotFoundError(f"user {user!r} has no memory with id {memory_id!r}; `nscma log` lists the ids")
+        raise NotFoundError(
+            f"user {user!r} has no active memory with id {memory_id!r}; `nscma log` lists the ids, deleted ones too"
+        )
     if json:
         print_json(episode)
         return

@@ -20,6 +20,7 @@ from nscma_torch.cli.output import (
     progress,
     say,
 )
+from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Message
 from nscma_torch.text.readers import read_messages
@@ -49,6 +50,9 @@ def add(
     json: o.Json = False,
 ) -> None:
     """Remember messages or documents. The same file twice is a no-op, so an interrupted add can simply be run again."""
+    if not text and (name or timestamp or role != "user"):
+        raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
+    sources = [] if text else [_source(file) for file in files]
     with opened(store, config, must_exist=False) as memory:
         if text:
             said = at(timestamp)
@@ -57,7 +61,9 @@ def add(
         stream = (
             iter(messages)
             if text
-            else chain.from_iterable(read_messages(_source(f), format=format, max_message_bytes=limit) for f in files)
+            else chain.from_iterable(
+                read_messages(source, format=format, max_message_bytes=limit) for source in sources
+            )
         )
         results: list[Added] = []
         with progress("remembering") as advance:
@@ -72,13 +78,17 @@ def add(
     known = f", {counts['known']} known already" if counts["known"] else ""
     decided = f"{counts['written']} written, {counts['deferred']} deferred"
     noun = "message" if counts["added"] == 1 else "messages"
-    say(f"added {counts['added']} {noun} to {store}: {decided}{known}")
+    say(f"added {counts['added']} {noun} to {plain(str(store))}: {decided}{known}")
     if len(results) == 1 and results[0].decision is not None:
         say(f"{results[0].id}  {plain(results[0].decision.reason)}")
 
 
 def _source(name: str) -> Path | BinaryIO:
-    return sys.stdin.buffer if name == "-" else Path(name)
+    if name == "-":
+        return sys.stdin.buffer
+    if not Path(name).exists():
+        raise InvalidInputError(f"there is no file {name}; to add it as a message write: nscma add --text …")
+    return Path(name)
 
 
 def flush(memory: Memory) -> None:
@@ -157,10 +167,10 @@ def erase(
     if json:
         print_json(receipt)
         return
-    say(f"erased {what}: {receipt.rows.get('episodes', 0)} messages, {sum(receipt.rows.values())} rows")
+    say(f"erased {plain(what)}: {receipt.rows.get('episodes', 0)} messages, {sum(receipt.rows.values())} rows")
     if receipt.rebuilt:
         say(f"recomputed without it: state of {len(receipt.rebuilt)} stream")
     found = "none found" if receipt.found == 0 else f"[bold red]{receipt.found} fragments still found[/]"
-    say(f"searched for its bytes: {found} in {', '.join(receipt.checked)}")
+    say(f"searched for its bytes: {found} in {plain(', '.join(receipt.checked))}")
     if receipt.found:
         say("another process has the store open: they go when it closes it")

@@ -22,6 +22,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Episode
 from nscma_torch.text.readers import read_messages
+from nscma_torch.text.timestamps import format_day
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ASKED = datetime(2026, 9, 5, 12, tzinfo=UTC)  # the day after the conversation ends
@@ -103,7 +104,7 @@ def _show_reasons(log: list[Episode], console: Console) -> None:
 def _answer_all(memory: Memory, console: Console) -> dict[str, int]:
     lines = (resources.files("nscma_torch.demo") / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [json.loads(line) for line in lines]
-    console.print(f"\n[bold]Asking[/] {len(questions)} questions, on {_ASKED:%d %B %Y}")
+    console.print(f"\n[bold]Asking[/] {len(questions)} questions, on {format_day(_ASKED.date())}")
     right = first = 0
     for item in questions:
         answer = memory.ask(item["question"], user_id=_USER, now=_ASKED)

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from nscma_torch.encode.stages import Stages
+from nscma_torch.errors import VectorError
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.chunker import Chunk, Chunker
@@ -40,13 +41,19 @@ class Indexer:
     def index(self, texts: Sequence[str], embed: Sequence[bool]) -> list[list[IndexedChunk]]:
         """Chunks of each text, in order; only those of texts marked in `embed` get a vector.
 
-        Raises `VectorError` for NaN or infinity.
+        Raises `VectorError` where the embedder's vectors are not of the dimension that it names.
         """
         with self._stages.stage("chunking"):
             chunks = [self._chunker.chunk(text) for text in texts]
         with self._stages.stage("embedding"):
             wanted = [c.text for of_text, on in zip(chunks, embed, strict=True) if on for c in of_text]
-            vectors = iter(self._embedder.embed(wanted).cpu())
+            embedded = self._embedder.embed(wanted).cpu()
+            if wanted and embedded.shape != (len(wanted), self._embedder.dimension):
+                raise VectorError(
+                    f"the embedder names dimension {self._embedder.dimension} and gave vectors {[*embedded.shape]} for "
+                    f"{len(wanted)} texts; nothing was stored. Correct its `dimension`"
+                )
+            vectors = iter(embedded)
         with self._stages.stage("lexical"):
             return [
                 [IndexedChunk(c, tuple(terms(c.text)), next(vectors) if on else None) for c in of_text]

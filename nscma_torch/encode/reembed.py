@@ -23,7 +23,7 @@ def check_fingerprint(database: Database, embedder: Embedder) -> None:
 
 
 def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
-    """Embed all units anew and bind the store to this embedder; returns their number.
+    """Embed anew every unit that has a vector, and bind the store to this embedder; returns their number.
 
     One transaction: an interruption leaves the old vectors. Raises `TextTooLongError` where a unit does not fit the
     new embedder.

@@ -17,15 +17,16 @@ from nscma_torch.text.cues import salience
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import script
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.timestamps import MONTHS, format_day
 
 _PLAIN = 0.5  # salience of a sentence without any cue
 _KIND_BONUS = 0.2  # for a passage that holds an expression of the kind asked for; best of .1-.4 on LoCoMo
 _TIME_ASKED = re.compile(
-    r"\W*(?:when|(?:in|on )?\s*(?:what|which) (?:date|day|month|year|time))\b|什么时候|何时|哪[天年月]|几[号月]", re.I
+    r"\W*(?:when|(?:in|on )?\s*(?:what|which) (?:date|day|month|year|time))\b|.*(?:什么时候|何时|哪[天年月]|几[号月])",
+    re.I,
 )
 _NUMBER_ASKED = re.compile(r"\bhow (?:many|much|long|often|old|far|tall)\b|\bwhat number\b|多少|多久|几[个次岁]", re.I)
-_NAME_ASKED = re.compile(r"\W*(?:who|whose|whom|where)\b|谁|哪里|哪儿|在哪", re.I)
+_NAME_ASKED = re.compile(r"\W*(?:who|whose|whom|where)\b|.*(?:谁|哪里|哪儿|在哪)", re.I)
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|once|twice)\b|[一二两三四五六七八九十百千]",
     re.I,
@@ -143,7 +144,7 @@ def _days(mention: DateMention) -> str:
     if (last - first).days > 300:
         return str(first.year)
     if first.day == 1 and _next_month(first) > last:
-        return f"{first:%B %Y}"
+        return f"{MONTHS[first.month - 1]} {first.year}"
     return f"{format_day(first)} to {format_day(last)}"
 
 

@@ -39,7 +39,7 @@ def support(
     for term in set(query.terms):
         posting = postings.get(term)
         held = posting.rows[mask[posting.rows]] if posting is not None else None
-        weight = idf(units, len(held)) if held is not None and len(held) else idf(units, 0)
+        weight = idf(units, 0 if held is None else len(held))
         mass += weight
         if held is not None:
             covered[held] += weight

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
-from nscma_torch.errors import EmptyTextError
+from nscma_torch.errors import EmptyTextError, InvalidInputError
 from nscma_torch.text.dates import find_dates
 from nscma_torch.text.terms import query_terms, terms
 
@@ -34,8 +34,10 @@ class Query:
 def parse(text: str, *, names: Sequence[str], now: datetime) -> Query:
     """Take a question apart, given the names of those who spoke and the time it is asked.
 
-    Raises `EmptyTextError` where there is no text.
+    Raises `EmptyTextError` where there is no text, `InvalidInputError` for anything but a string.
     """
+    if not isinstance(text, str):
+        raise InvalidInputError(f"the question must be a string, got {type(text).__name__}")
     if not text.strip():
         raise EmptyTextError("the question is empty; ask something")
     asked = set(query_terms(text))

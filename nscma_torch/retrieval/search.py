@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import torch
@@ -69,13 +69,14 @@ class Searcher:
         scope: Scope,
         *,
         now: datetime,
+        skew: timedelta = timedelta(0),
         top_k: int = 10,
         threshold: float = 0.0,
         kinds: Sequence[UnitKind] = ("chunk",),
         metadata: Mapping[str, Any] | None = None,
         explain: bool = False,
     ) -> Retrieved:
-        """The `top_k` best units that had been said at `now`, best first.
+        """The `top_k` best units that had been said at `now`, best first; their clock may be `skew` ahead.
 
         Scores are relative to the best unit of each lane, at most 1 + `speaker_boost`; they do not compare between
         questions. `threshold` drops hits with a lower score. Equal scores are in the order in which they were stored.
@@ -85,7 +86,8 @@ class Searcher:
             index, vectors = self._index(connection, scope.user_id)
             query = parse(text, names=index.names, now=now)
             at = to_micros(now)
-            mask = index.where(kinds=kinds, agent_id=scope.agent_id, run_id=scope.run_id, at=at)
+            until = to_micros(now + skew)
+            mask = index.where(kinds=kinds, agent_id=scope.agent_id, run_id=scope.run_id, at=at, until=until)
             if metadata:
                 wanted = torch.zeros_like(mask)
                 wanted[index.rows_of(episodes.units_with_metadata(connection, scope.user_id, metadata))] = True

@@ -10,15 +10,12 @@ from nscma_torch.storage.schema import episodes, postings, streams, unit_sources
 from nscma_torch.text.terms import terms
 
 
-def problems(connection: Connection, dimension: int | None = None) -> list[str]:
-    """What is wrong with the store, a sentence each; empty when all is well. Reads every row.
-
-    With `dimension`, vectors must have this many components.
-    """
+def problems(connection: Connection) -> list[str]:
+    """What is wrong with the store, a sentence each; empty when all is well. Reads every row."""
     found = [f"SQLite: {row[0]}" for row in connection.exec_driver_sql("PRAGMA integrity_check") if row[0] != "ok"]
     broken = connection.exec_driver_sql("PRAGMA foreign_key_check")
     found += [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
-    found += _streams(connection) + _chunks(connection) + _vectors(connection, dimension) + _postings(connection)
+    found += _streams(connection) + _chunks(connection) + _vectors(connection) + _postings(connection)
     return found
 
 
@@ -63,11 +60,11 @@ def _chunks(connection: Connection) -> list[str]:
     return found
 
 
-def _vectors(connection: Connection, dimension: int | None) -> list[str]:
-    sizes = connection.execute(
-        select(func.length(vectors.c.vector), func.count()).group_by(func.length(vectors.c.vector))
-    )
-    wrong = [(size, n) for size, n in sizes if size % 4 or (dimension is not None and size != 4 * dimension)]
+def _vectors(connection: Connection) -> list[str]:
+    """All vectors come from one embedder: they are float32 and equally long."""
+    size = func.length(vectors.c.vector)
+    sizes = connection.execute(select(size, func.count()).group_by(size).order_by(func.count().desc(), size)).all()
+    wrong = [(size, n) for size, n in sizes if size % 4 or size != sizes[0][0]]
     return [f"{n} vectors have {size} bytes" for size, n in wrong]
 
 

@@ -210,12 +210,12 @@ def pages(values: Sequence[T]) -> Iterator[Sequence[T]]:
 def next_seq(connection: Connection, name: str, n: int = 1) -> int:
     """Take `n` consecutive numbers of counter `name` and return the first; they are never given out again."""
     table = schema.counters
-    value = connection.execute(select(table.c.value).where(table.c.name == name)).scalar()
-    if value is None:
+    moved = table.update().where(table.c.name == name).values(value=table.c.value + n).returning(table.c.value)
+    after = connection.execute(moved).scalar()
+    if after is None:
         connection.execute(table.insert().values(name=name, value=1 + n))
         return 1
-    connection.execute(table.update().where(table.c.name == name).values(value=value + n))
-    return int(value)
+    return int(after) - n
 
 
 def get_meta(connection: Connection, key: str) -> str | None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
 
-from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Decision, Episode, Message, Scope
 from nscma_torch.storage.clock import from_micros, optional_micros
 from nscma_torch.storage.database import PAGE, pages
 from nscma_torch.storage.schema import episodes, streams, unit_sources
 from nscma_torch.storage.streams import derive_id
+from nscma_torch.text.json_messages import metadata_json
 
 
 def text_hash(text: str) -> str:
@@ -49,7 +49,7 @@ def new_row(
         "session": message.session,
         "text": message.content,
         "text_hash": text_hash(message.content),
-        "metadata": _metadata(message.metadata),
+        "metadata": metadata_json(message.metadata),
         "idempotency_key": message.idempotency_key,
         "occurred_at": optional_micros(message.timestamp),
         "recorded_at": recorded_at,
@@ -61,15 +61,6 @@ def new_row(
         "strength": 1.0,
         "accesses": 0,
     }
-
-
-def _metadata(metadata: Mapping[str, Any]) -> str:
-    try:
-        text = json.dumps(dict(metadata), sort_keys=True, ensure_ascii=False, allow_nan=False)
-        text.encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"metadata must be what JSON can say, with strings as keys: {error}") from error
-    return text
 
 
 def decision_columns(decision: Decision | None, observation: Mapping[str, Any] | None) -> dict[str, Any]:

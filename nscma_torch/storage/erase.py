@@ -40,12 +40,12 @@ def delete_episode(connection: Connection, episode_seq: int) -> dict[str, int]:
 
 
 def texts_of_user(connection: Connection, user_id: str) -> list[str]:
-    """Every text kept of a user: log, metadata, units and history."""
+    """Every text kept of a user: log, metadata and history; units quote the log."""
     return list(_texts(connection, episodes.c.user_id == user_id, history.c.user_id == user_id))
 
 
 def texts_of_episode(connection: Connection, episode_seq: int) -> list[str]:
-    """Every text kept of an episode: log, metadata and history."""
+    """Every text kept of an episode: log, metadata and history; units quote the log."""
     return list(_texts(connection, episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq))
 
 

@@ -28,8 +28,9 @@ def collect(connection: Connection, database: Database, user_id: str | None, sec
         of_recalls = of_recalls.where(recalls.c.user_id == user_id)
     tally = {(status, write): n for status, write, n in connection.execute(query)}
     states = jobs.states(connection, user_id)
+    everyone = users_of(connection)
     return Stats(
-        users=1 if user_id is not None else len(users_of(connection)),
+        users=len(everyone) if user_id is None else int(user_id in everyone),
         streams=connection.execute(of_streams).scalar_one(),
         messages=sum(tally.values()),
         written=sum(n for (_, write), n in tally.items() if write),

@@ -86,14 +86,10 @@ def save(
 
 def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -> None:
     """Note that a user's rows were added to, or (`changed`) that existing units changed, so that indexes reload."""
-    row = connection.execute(select(users.c.generation).where(users.c.user_id == user_id)).first()
-    if row is None:
+    epoch = new_epoch(connection) if changed else users.c.epoch
+    values = {"generation": users.c.generation + 1, "epoch": epoch}
+    if not connection.execute(users.update().where(users.c.user_id == user_id).values(**values)).rowcount:
         connection.execute(users.insert().values(user_id=user_id, generation=1, epoch=new_epoch(connection)))
-        return
-    values = {"generation": row.generation + 1}
-    if changed:
-        values["epoch"] = new_epoch(connection)
-    connection.execute(users.update().where(users.c.user_id == user_id).values(**values))
 
 
 def new_epoch(connection: Connection) -> int:

@@ -87,7 +87,7 @@ def _row(unit: NewUnit, seq: int) -> dict[str, Any]:
 
 
 def pack_vector(vector: torch.Tensor) -> bytes:
-    """Bytes of a vector [d]: little-endian float32."""
+    """Bytes of a vector [d]: little-endian float32. Raises `VectorError` for NaN or infinity."""
     if not bool(torch.isfinite(vector).all()):
         raise VectorError(
             "the embedder returned NaN or infinity; nothing was stored. Check the model's weights and dtype"

@@ -131,7 +131,10 @@ class UserIndex:
                 earlier[before] = base + i
             self._last[place] = base + i
         codes = [
-            [book.setdefault(row[column], len(book)) for book, column in zip(self._codebook, _COLUMNS, strict=True)]
+            [
+                book.setdefault(_speaker(row) if column == "name" else row[column], len(book))
+                for book, column in zip(self._codebook, _COLUMNS, strict=True)
+            ]
             for row in rows
         ]
         self._grow(base + n)
@@ -186,9 +189,12 @@ class UserIndex:
         agent_id: str | None,
         run_id: str | None,
         at: int,
+        until: int | None = None,
     ) -> torch.Tensor:
-        """Mask [n] of the units of these kinds and ids that were said by `at` (microseconds) and not expired then."""
-        mask = (self.occurred_at <= at) & (self.expires_at > at)
+        """Mask [n] of the units of these kinds and ids that are not expired at `at` (microseconds) and were said by
+        `until`, by default `at`.
+        """
+        mask = (self.occurred_at <= (at if until is None else until)) & (self.expires_at > at)
         mask &= torch.isin(self.codes[:, 0], self._coded(0, kinds))
         for column, wanted in ((1, agent_id), (2, run_id)):
             if wanted is not None:
@@ -201,7 +207,7 @@ class UserIndex:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of those who spoke."""
+        """Names of those who spoke; documents have none."""
         return tuple(name for name in self._codebook[3] if name)
 
     def said_by(self, names: Sequence[str], roles: Sequence[str] = ()) -> torch.Tensor:
@@ -238,3 +244,8 @@ class UserIndex:
             held = self.seqs[rows] == wanted  # units no longer active keep their postings until they are erased
             found[term] = Posting(rows[held], torch.tensor(counts, dtype=torch.float32, device=self.device)[held])
         return found
+
+
+def _speaker(row: Any) -> str | None:
+    """Who said a unit: the name of a document's section is its headings, and those are words to be found by."""
+    return None if row["role"] == "document" else row["name"]

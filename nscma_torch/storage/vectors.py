@@ -16,6 +16,7 @@ from torch import Tensor
 
 from nscma_kernels import scored_topk
 from nscma_torch import extras
+from nscma_torch.errors import ConfigError
 from nscma_torch.storage.user_index import UserIndex
 
 _DAY = 86_400_000_000  # microseconds
@@ -100,8 +101,7 @@ class FaissSearch:
         stale = self._store is None or self._version[1] != index.version[1] or len(index) < self._size
         if stale or w.decay * (newest - self._t0) / _DAY > 1:
             self._t0, self._size = newest, 0
-            dimension = index.vectors.shape[1] + 2
-            self._store = self._faiss.index_factory(dimension, self._factory, self._faiss.METRIC_INNER_PRODUCT)
+            self._store = self._empty(index.vectors.shape[1] + 2)
         rows = slice(self._size, len(index))
         age = (index.occurred_at[rows] - self._t0).double() / _DAY
         extra = torch.stack([torch.exp(w.decay * age).float(), index.importance[rows]], dim=1)
@@ -111,6 +111,14 @@ class FaissSearch:
                 self._store.train(block)
             self._store.add(block)
         self._size, self._version = len(index), index.version
+
+    def _empty(self, dimension: int) -> Any:
+        try:
+            return self._faiss.index_factory(dimension, self._factory, self._faiss.METRIC_INNER_PRODUCT)
+        except RuntimeError as error:
+            raise ConfigError(
+                f"index.faiss_factory = {self._factory!r} is not an index that faiss can make; try 'Flat' or 'HNSW32'"
+            ) from error
 
 
 def episodic_bias(index: UserIndex, weights: EpisodicWeights, now: int) -> Tensor:

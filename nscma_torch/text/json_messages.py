@@ -117,7 +117,9 @@ def parse_message(value: object) -> Message:
 
 
 def check_message(message: Message) -> None:
-    """Raise `InvalidInputError` for an unknown role, `EmptyTextError`, `EncodingError` for half a surrogate pair."""
+    """Raise `InvalidInputError` for an unknown role, a field that is no text or metadata that JSON cannot say,
+    `EmptyTextError`, `EncodingError` for half a surrogate pair.
+    """
     if message.role not in ROLES:
         raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, got {str(message.role)[:40]!r}")
     if not isinstance(message.content, str):
@@ -125,11 +127,25 @@ def check_message(message: Message) -> None:
     if not message.content.strip():
         raise EmptyTextError("content is empty or only white space; leave the message out")
     for key in ("content", "name", "session", "source", "idempotency_key"):
+        value = getattr(message, key)
+        if value is not None and not isinstance(value, str):
+            raise InvalidInputError(f"{key} must be a string, got {_kind(value)}")
         try:
-            (getattr(message, key) or "").encode()
+            (value or "").encode()
         except UnicodeEncodeError as error:
             half = error.object[error.start]
             raise EncodingError(f"{key} holds half of a surrogate pair ({half!r}), which is not text") from error
+    metadata_json(message.metadata)
+
+
+def metadata_json(metadata: Mapping[str, Any]) -> str:
+    """Metadata as JSON, keys in order; `InvalidInputError` where JSON cannot say it."""
+    try:
+        text = json.dumps(dict(metadata), sort_keys=True, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"metadata must be what JSON can say, with strings as keys: {error}") from error
+    return text
 
 
 def _text(content: Any, tool_calls: Any) -> str:

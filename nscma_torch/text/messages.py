@@ -33,6 +33,8 @@ def as_messages(
         raise InvalidInputError(
             f"messages must be a string, a message or a list of them, got {type(messages).__name__}"
         )
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InvalidInputError(f"metadata must map names to values, got {type(metadata).__name__}")
     items = [messages] if single else list(messages)  # type: ignore[arg-type]
     if not items:
         raise EmptyTextError("the list of messages is empty; there is nothing to add")
@@ -55,6 +57,8 @@ def _as_message(item: object) -> Message:
         return parse_message(dict(item))
     if not isinstance(item, Message):
         raise InvalidInputError(f"a message must be a string, a Message or a mapping, got {type(item).__name__}")
+    if not isinstance(item.metadata, Mapping):
+        raise InvalidInputError(f"metadata must map names to values, got {type(item.metadata).__name__}")
     return item
 
 
