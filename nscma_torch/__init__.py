@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nscma_torch.aio import AsyncMemory
     from nscma_torch.config import Config, load_config
+    from nscma_torch.encode.replay import Redecision
     from nscma_torch.errors import NscmaError
     from nscma_torch.memory import Memory
     from nscma_torch.records import (
@@ -32,6 +33,7 @@ _HOME = {
     "Config": "config",
     "load_config": "config",
     "NscmaError": "errors",
+    "Redecision": "encode.replay",
     "Memory": "memory",
     **dict.fromkeys(
         (
@@ -56,6 +58,7 @@ __all__ = [
     "Memory",
     "Message",
     "NscmaError",
+    "Redecision",
     "Scope",
     "Stats",
     "Unit",

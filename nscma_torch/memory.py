@@ -5,17 +5,18 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
+from nscma_torch.arguments import checked_limit, clock, narrowed
 from nscma_torch.assembly import Parts, surprise_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
 from nscma_torch.encode.replay import Redecision, replay
-from nscma_torch.errors import InvalidInputError, NotFoundError, ScopeError, TextTooLargeError, TimestampError
+from nscma_torch.errors import InvalidInputError, NotFoundError, TextTooLargeError, TimestampError
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.records import Added, Answer, Episode, EraseReceipt, HistoryEvent, Hit, Message, Scope, Stats, UnitKind
 from nscma_torch.retrieval.search import Retrieved
@@ -81,7 +82,7 @@ class Memory:
             InvalidInputError: empty or too large text, a timestamp in the future or unparseable, metadata that JSON
                 cannot say; nothing is stored.
         """
-        recorded_at = _clock(now)
+        recorded_at = clock(now)
         expires_at = None if expiration_date is None else parse_timestamp(expiration_date)
         said = None if timestamp is None else parse_timestamp(timestamp)
         batch = as_messages(messages, metadata=metadata, timestamp=said, idempotency_key=idempotency_key)
@@ -110,7 +111,7 @@ class Memory:
         stream = iter(messages)
         while batch := list(islice(stream, self.config.limits.max_batch)):
             batch = as_messages(batch)
-            recorded_at = _clock(now)
+            recorded_at = clock(now)
             for message in batch:
                 self._check(message, recorded_at)
             yield from self.parts.writer.add(batch, scope, recorded_at=recorded_at, infer=infer)
@@ -131,17 +132,17 @@ class Memory:
 
     def update(self, memory_id: str, text: str, *, user_id: str, now: datetime | None = None) -> Episode:
         """Replace a message's text; the old one stays in `history`. Raises `NotFoundError` for an unknown id."""
-        at = _clock(now)
+        at = clock(now)
         self._check(Message("user", text), at)
         return self.parts.editor.update(Scope(user_id).user_id, memory_id, text, at=at)
 
     def delete(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
         """Hide a message from every read but `history`; `restore` undoes it. For real deletion see `erase`."""
-        return bool(self.parts.editor.delete(Scope(user_id).user_id, [memory_id], at=_clock(now)))
+        return bool(self.parts.editor.delete(Scope(user_id).user_id, [memory_id], at=clock(now)))
 
     def restore(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
         """Bring a deleted message back; whether it was deleted."""
-        return bool(self.parts.editor.restore(Scope(user_id).user_id, [memory_id], at=_clock(now)))
+        return bool(self.parts.editor.restore(Scope(user_id).user_id, [memory_id], at=clock(now)))
 
     def delete_all(
         self, *, user_id: str, agent_id: str | None = None, run_id: str | None = None, now: datetime | None = None
@@ -150,7 +151,7 @@ class Memory:
         with self.parts.database.read() as connection:
             rows = episodes.select_all(connection, Scope(user_id, agent_id, run_id), episodes.live())
             ids = [episode.id for episode in rows]
-        return self.parts.editor.delete(user_id, ids, at=_clock(now))
+        return self.parts.editor.delete(user_id, ids, at=clock(now))
 
     def search(
         self,
@@ -210,7 +211,7 @@ class Memory:
         kinds: Sequence[UnitKind],
         explain: bool,
     ) -> Retrieved:
-        scope, wanted = _narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         unknown = [kind for kind in kinds if kind not in get_args(UnitKind)]
         if unknown:
             raise InvalidInputError(f"unknown kind {unknown[0]!r}; kinds are {', '.join(get_args(UnitKind))}")
@@ -220,7 +221,7 @@ class Memory:
         found = self.parts.searcher.search(
             query,
             scope,
-            now=_clock(now if as_of is None else as_of),
+            now=clock(now if as_of is None else as_of),
             skew=timedelta(seconds=ahead),
             top_k=top_k,
             threshold=threshold,
@@ -234,7 +235,7 @@ class Memory:
 
     def get(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> Episode | None:
         """A message by its id, or None where the user has no such one that is active and not expired."""
-        at = _clock(now)
+        at = clock(now)
         with self.parts.database.read() as connection:
             episode = episodes.find(connection, Scope(user_id).user_id, memory_id)
         if episode is None or episode.status != "active":
@@ -252,11 +253,11 @@ class Memory:
         now: datetime | None = None,
     ) -> list[Episode]:
         """Active messages of a scope in the order they came; `limit=None` for all."""
-        scope, wanted = _narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         with self.parts.database.read() as connection:
-            rows = episodes.select_all(connection, scope, episodes.live(to_micros(_clock(now))))
+            rows = episodes.select_all(connection, scope, episodes.live(to_micros(clock(now))))
             fitting = (row for row in rows if all(row.metadata.get(key) == value for key, value in wanted.items()))
-            return list(islice(fitting, limit))
+            return list(islice(fitting, checked_limit(limit)))
 
     def log(
         self,
@@ -271,7 +272,7 @@ class Memory:
         scope = Scope(user_id, agent_id, run_id)
         conditions = () if deferred is None else (episodes.decided(not deferred),)
         with self.parts.database.read() as connection:
-            return list(episodes.select_all(connection, scope, *conditions, limit=limit))
+            return list(episodes.select_all(connection, scope, *conditions, limit=checked_limit(limit)))
 
     def history(self, memory_id: str, *, user_id: str) -> list[HistoryEvent]:
         """What happened to a message, oldest first. Raises `NotFoundError` for an unknown id."""
@@ -298,7 +299,7 @@ class Memory:
         """
         other = surprise_gate(override(self.config.gate, gate or {}))
         scope = Scope(user_id, agent_id, run_id)
-        return replay(self.parts.database, other, scope, at=_clock(now), dry_run=dry_run)
+        return replay(self.parts.database, other, scope, at=clock(now), dry_run=dry_run)
 
     def flush(self, *, progress: Callable[[int], None] | None = None) -> int:
         """Have all background work of the store done; returns how many jobs this call ran. `stats` shows failures."""
@@ -379,20 +380,3 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scope, dict[str, Any]]:
-    """The scope of a read, from its own arguments and those inside `filters`, and the metadata that must match."""
-    if filters is not None and not isinstance(filters, Mapping):
-        raise InvalidInputError(f"filters must map names to values, got {type(filters).__name__}")
-    wanted = dict(filters or {})
-    for name, value in ids.items():
-        inside = wanted.pop(name, value)
-        if value is not None and inside != value:
-            raise ScopeError(f"{name} is {value!r}, and {inside!r} inside filters; give one of them")
-        ids[name] = inside
-    return Scope(ids["user_id"] or "", ids["agent_id"], ids["run_id"]), wanted
-
-
-def _clock(now: datetime | None) -> datetime:
-    return datetime.now(UTC) if now is None else parse_timestamp(now)

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
+from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
-from nscma_torch.storage import episodes, jobs, units
+from nscma_torch.storage import episodes, jobs, streams, units
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, 12, tzinfo=UTC)
@@ -366,3 +368,51 @@ def test_a_closed_memory_has_queued_its_recalls(open_memory: Open) -> None:
         memory.add("The kettle is blue.", user_id="ada")
         memory.search("kettle", user_id="ada")
     assert open_memory().stats().recalls_queued == 1
+
+
+def test_headings_of_a_document_are_not_speakers(memory: Memory) -> None:
+    section = Message("document", "Rain is likely in the north.", name="Guide > The weather", source="guide.md")
+    list(memory.add_many([section], user_id="ada"))
+    assert memory.search("what is the weather like", user_id="ada")
+
+
+def test_an_expired_message_is_in_no_read(memory: Memory) -> None:
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    said = memory.add("The door code is 4711.", user_id="ada", expiration_date=soon)[0]
+    later = soon + timedelta(seconds=1)
+    assert memory.get(said.id, user_id="ada") is not None
+    assert memory.get(said.id, user_id="ada", now=later) is None
+    assert memory.get_all(user_id="ada", now=later) == memory.search("code", user_id="ada", now=later) == []
+
+
+def test_an_erasure_keeps_the_recalls_of_others(memory: Memory) -> None:
+    for user in ("ada", "bob"):
+        memory.add("My codeword is xylophone.", user_id=user)
+        memory.search("xylophone", user_id=user)
+    memory.erase(user_id="ada")
+    memory.flush()
+    assert [episode.accesses for episode in memory.log(user_id="bob")] == [1]
+
+
+def test_a_bad_later_message_leaves_nothing(memory: Memory) -> None:
+    fine = Message("user", "I am fine.", source="one.md")
+    bad = Message("user", "I am not.", source="two.md", metadata={"x": object()})
+    with pytest.raises(InvalidInputError):
+        memory.add([fine, bad], user_id="ada")
+    assert memory.stats().messages == 0
+
+
+def test_state_of_another_proxy_is_made_anew(open_memory: Open, light_proxy: Proxy) -> None:
+    with open_memory() as memory:
+        memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
+    with open_memory(proxy=light_proxy) as memory:
+        memory.add("She moved to Bergen.", user_id="ada")
+    with open_memory("light.db", proxy=light_proxy) as fresh:
+        fresh.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
+        fresh.add("She moved to Bergen.", user_id="ada")
+        states = []
+        for store in (memory, fresh):
+            with store.parts.database.read() as connection:
+                (stream,) = streams.of_user(connection, "ada")
+                states.append((stream.proxy_fingerprint, stream.proxy_state))
+    assert states[0] == states[1]

@@ -15,7 +15,7 @@ FLOORS = (  # top to bottom
     ("demo", "controller"),
     ("aio",),
     ("memory",),
-    ("assembly",),
+    ("assembly", "arguments"),
     ("worker",),
     ("retrieval", "curator"),
     ("hierarchy", "encode"),

@@ -14,7 +14,7 @@ from nscma_torch.cli.output import at, opened, plain, print_json, progress, say,
 from nscma_torch.cli.writing import flush
 from nscma_torch.config import load_config
 from nscma_torch.demo.show import run_demo
-from nscma_torch.errors import EncodingError, StoreAccessError
+from nscma_torch.errors import EncodingError, NotFoundError, StoreAccessError
 
 
 @o.app.command()
@@ -29,6 +29,8 @@ def export(
     """Write the store, or one user, as JSON lines."""
     lines = 0
     with opened(store, config) as memory, progress("exporting") as advance:
+        if user is not None and not memory.stats(user_id=user).streams:
+            raise NotFoundError(f"user {user!r} has no memory in {store}; there is nothing to export")
         if target == "-":
             for line in memory.export(user_id=user):
                 sys.stdout.write(line + "\n")
@@ -42,6 +44,8 @@ def export(
             part.replace(target)
         except OSError as error:
             raise StoreAccessError(f"cannot write {target}: {error.strerror}") from error
+        finally:
+            part.unlink(missing_ok=True)
     if json:
         print_json({"file": target, "lines": lines})
     else:

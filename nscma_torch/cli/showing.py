@@ -111,7 +111,10 @@ def doctor(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = Fal
             wrong = memory.verify()
             report["store"] = str(store) if store.exists() else f"none at {store}"
             report["device"] = str(memory.parts.device)
-            report["embedder"] = memory.parts.embedder.fingerprint
+            report["embedder"] = memory.parts.new_embedder.fingerprint
+            bound = memory.stats().embedder
+            if bound not in (None, report["embedder"]):
+                wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
             report["proxy"] = memory.parts.proxy.fingerprint
     report["problems"] = wrong
     if json:
@@ -122,7 +125,7 @@ def doctor(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = Fal
         say(
             "[green]all is well[/]"
             if not wrong
-            else "[red]restore a copy of the store, or export and import it anew[/]"
+            else "[red]a damaged store is restored from a copy, or exported and imported anew[/]"
         )
     if wrong:
         raise typer.Exit(1)

@@ -59,7 +59,8 @@ class Extractor:
                 for item in own
             ]
             units.insert(connection, _distinct(new))
-            jobs.finish(connection, [job for job in batch if job.episode_seq in rows])
+            done = [job for job in batch if job.episode_seq in rows or not current[job.episode_seq]]
+            jobs.finish(connection, done)
             if rows:
                 streams.touch_user(connection, user_id, changed=earlier)
 

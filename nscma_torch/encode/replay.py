@@ -28,8 +28,8 @@ def replay(
     """Run `gate` over the logged observations of each stream of the scope, in order.
 
     Returns how many messages were decided and those whose decision changed. With `dry_run=False` the decisions are
-    replaced, newly written messages are queued for extraction, each change has a line in the history, and streams go
-    on from the new statistics. A message that was extracted already stays so.
+    replaced, newly written messages are queued for extraction and newly deferred ones taken off the queue, each change
+    has a line in the history, and streams go on from the new statistics. A message that was extracted already stays so.
     """
     decided = 0
     changed: list[Redecision] = []
@@ -53,7 +53,9 @@ def replay(
                 episodes.set_columns(connection, seq, **episodes.decision_columns(decision, observation))
                 if row["write"] == decision.write:
                     continue
-                if decision.write and not row["encoded"]:
+                if not decision.write:
+                    jobs.withdraw(connection, EXTRACT, seq)
+                elif not row["encoded"]:
                     jobs.enqueue(connection, scope.user_id, EXTRACT, [seq])
                 history.note(
                     connection,

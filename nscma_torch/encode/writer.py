@@ -106,12 +106,19 @@ class Writer:
         """The stream as it is stored, and what the proxy and the gate must know of it and of the user's memory."""
         stream = streams.load(connection, batch.scope, batch.source)
         hashes = [episodes.text_hash(batch.messages[i].content) for i in new]
+        history = episodes.recent_text(connection, stream.id, HISTORY)
         return stream, Past(
-            stream.proxy_state if stream.proxy_fingerprint == self._proxy.fingerprint else None,
+            self._proxy_state(stream, history),
             GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState(),
-            episodes.recent_text(connection, stream.id, HISTORY),
+            history,
             episodes.known_texts(connection, batch.scope.user_id, hashes),
         )
+
+    def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
+        """The stream's state; that of another proxy is not used, but made anew by reading the stream's recent text."""
+        if stream.proxy_fingerprint == self._proxy.fingerprint:
+            return stream.proxy_state
+        return self._proxy.score([history], [None])[0].state if history else None
 
     def _prepare(
         self, batch: _Batch, new: Sequence[int], past: Past, indexed: dict[int, list[IndexedChunk]]

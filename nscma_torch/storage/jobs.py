@@ -89,6 +89,11 @@ def finish(connection: Connection, done: Sequence[Job]) -> None:
     connection.execute(jobs.delete().where(jobs.c.seq.in_([job.seq for job in done])))
 
 
+def withdraw(connection: Connection, kind: str, episode_seq: int) -> None:
+    """Take an episode's job off the queue, where there is one."""
+    connection.execute(jobs.delete().where(jobs.c.kind == kind, jobs.c.episode_seq == episode_seq))
+
+
 def fail(connection: Connection, failed: Sequence[Job], error: str, *, max_attempts: int) -> None:
     """Count a failure; after `max_attempts` the job waits as failed until `retry`."""
     for job in failed:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Column, Connection, Table, exc, func, select
+from sqlalchemy import Column, Connection, Table, exc, select
 
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError
 from nscma_torch.storage import fingerprint
@@ -52,15 +52,6 @@ def export(connection: Connection, user_id: str | None = None) -> Iterator[str]:
         for row in connection.execute(query.execution_options(yield_per=_BATCH)).mappings():
             fields = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
             yield json.dumps({"table": table.name, **fields}, ensure_ascii=False)
-
-
-def count(connection: Connection, user_id: str | None = None) -> int:
-    """How many lines `export` gives."""
-    total = 1
-    for table in _ORDER:
-        query = select(func.count()).select_from(table)
-        total += connection.execute(query if user_id is None else query.where(table.c.user_id == user_id)).scalar_one()
-    return total
 
 
 def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:

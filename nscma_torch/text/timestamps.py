@@ -6,7 +6,6 @@ import math
 from datetime import UTC, date, datetime
 
 from nscma_torch.errors import TimestampError
-from nscma_torch.text.terms import terms
 
 # Own tables: `calendar` and `strftime` follow the locale, and the same input must give the same store everywhere.
 MONTHS = (
@@ -50,12 +49,6 @@ def format_time(when: datetime) -> str:
     utc = when.astimezone(UTC)
     clock = "" if (utc.hour, utc.minute, utc.second) == (0, 0, 0) else f", {utc.hour:02}:{utc.minute:02} UTC"
     return format_day(utc.date()) + clock
-
-
-def date_terms(when: datetime) -> list[str]:
-    """Index terms of a moment in UTC: year, month, weekday, in the form that `terms` gives for the same words."""
-    utc = when.astimezone(UTC)
-    return terms(f"{utc.year} {MONTHS[utc.month - 1]} {WEEKDAYS[utc.weekday()]}")
 
 
 def _from_epoch(value: float) -> datetime:

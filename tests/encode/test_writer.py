@@ -89,15 +89,6 @@ def test_a_decision_that_changes_in_the_second_weighing_still_gets_its_vector(
         assert connection.exec_driver_sql("SELECT count(*) FROM vectors").scalar_one() == 1
 
 
-def test_a_state_of_another_proxy_is_not_used(open_memory: Open, proxy: Any, light_proxy: Any) -> None:
-    open_memory(proxy=light_proxy).add("Scored by one proxy.", user_id="ada", now=NOW)
-    memory = open_memory(proxy=proxy)
-    said = memory.add("Scored by another one.", user_id="ada", now=NOW)[0]
-    fresh = open_memory("fresh.db", proxy=proxy).add("Scored by another one.", user_id="ada", now=NOW)[0]
-    assert said.decision is not None and fresh.decision is not None
-    assert said.decision.surprise == fresh.decision.surprise
-
-
 def test_each_document_has_a_stream_of_its_own(memory: Memory) -> None:
     sources = ["a.md", "a.md", None, "b.md", "a.md"]
     messages = [Message("document" if s else "user", f"Section {i}.", source=s) for i, s in enumerate(sources)]

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from nscma_torch.errors import TimestampError
 from nscma_torch.text.dates import find_dates
-from nscma_torch.text.terms import terms
-from nscma_torch.text.timestamps import date_terms, format_day, format_time, parse_timestamp
+from nscma_torch.text.timestamps import format_day, format_time, parse_timestamp
 
 WEDNESDAY = datetime(2023, 5, 17, 12, tzinfo=UTC)
 
@@ -235,9 +234,3 @@ def test_formats():
     assert format_day(date(2023, 5, 2)) == "2 May 2023"
     assert format_time(WEDNESDAY) == "17 May 2023, 12:00 UTC"
     assert format_time(datetime(2023, 5, 17, tzinfo=UTC)) == "17 May 2023"
-
-
-def test_date_terms_meet_query_terms():
-    assert date_terms(WEDNESDAY) == ["2023", "may", "wednesday"]
-    january = date_terms(datetime(2026, 1, 3, tzinfo=UTC))
-    assert january == terms("2026 January Saturday")
