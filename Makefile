@@ -30,6 +30,7 @@ prove: $(READY) $(PEER)/.ready
 	$(RUN) -m pytest -m prove -s
 	$(RUN) -m eval.recall --data $(DATA)
 	$(RUN) -m eval.recall --data $(DATA) --fusion rrf --gates on
+	$(RUN) -m eval.support --data $(DATA)
 	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
 	$(RUN) train/proxy_lm.py --evaluate --data $(DATA)
 	bash -c 'time $(RUN) -m nscma_torch demo'
