@@ -16,7 +16,7 @@ from nscma_torch.assembly import Parts, surprise_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
 from nscma_torch.encode.replay import Redecision, replay
-from nscma_torch.errors import InvalidInputError, NotFoundError, TextTooLargeError, TimestampError
+from nscma_torch.errors import InvalidInputError, NotFoundError, StoreError, TextTooLargeError, TimestampError
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.records import Added, Answer, Episode, EraseReceipt, HistoryEvent, Hit, Message, Scope, Stats, UnitKind
 from nscma_torch.retrieval.search import Retrieved
@@ -361,10 +361,15 @@ class Memory:
             pending, self._recalls = self._recalls, Counter()
         if not pending:
             return
-        with self.parts.database.write() as connection:
-            for user_id in sorted({user for user, _ in pending}):
-                counts = {source: n for (user, source), n in pending.items() if user == user_id}
-                jobs.note_recalls(connection, user_id, counts)
+        try:
+            with self.parts.database.write() as connection:
+                for user_id in sorted({user for user, _ in pending}):
+                    counts = {source: n for (user, source), n in pending.items() if user == user_id}
+                    jobs.note_recalls(connection, user_id, counts)
+        except StoreError:
+            with self._recalls_lock:
+                self._recalls.update(pending)
+            raise
 
     def close(self) -> None:
         """Queue the recalls and close the file. Background work stays queued; `flush()` first to have it done."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection
-
 from nscma_torch.encode.indexer import Indexer, chunk_units
 from nscma_torch.encode.writer import EXTRACT
-from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Episode
 from nscma_torch.storage import episodes, fingerprint, history, jobs, streams, units
 from nscma_torch.storage.clock import to_micros
@@ -29,7 +26,7 @@ class Editor:
         """
         indexed = self._indexer.index([text], [True])[0]
         with self._database.write() as connection:
-            seq, old = self._find(connection, user_id, episode_id)
+            seq, old = episodes.require(connection, user_id, episode_id)
             fingerprint.bind(connection, self._indexer.fingerprint)
             units.remove(connection, units.seqs_of_episode(connection, seq))
             episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
@@ -47,7 +44,7 @@ class Editor:
                 old_text=old.text,
                 new_text=text,
             )
-            return self._find(connection, user_id, episode_id)[1]
+            return episodes.require(connection, user_id, episode_id)[1]
 
     def delete(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
         """Hide episodes from every read but the history; `restore` brings them back. Returns how many were active.
@@ -64,7 +61,7 @@ class Editor:
         changed = 0
         with self._database.write() as connection:
             for episode_id in episode_ids:
-                seq, episode = self._find(connection, user_id, episode_id)
+                seq, episode = episodes.require(connection, user_id, episode_id)
                 if episode.status == status:
                     continue
                 episodes.set_columns(connection, seq, status=status)
@@ -74,11 +71,3 @@ class Editor:
             if changed:
                 streams.touch_user(connection, user_id, changed=True)
         return changed
-
-    @staticmethod
-    def _find(connection: Connection, user_id: str, episode_id: str) -> tuple[int, Episode]:
-        seq = episodes.seq_of(connection, user_id, episode_id)
-        episode = None if seq is None else episodes.find(connection, user_id, episode_id)
-        if seq is None or episode is None:
-            raise NotFoundError(f"user {user_id!r} has no memory with id {episode_id!r}; `nscma log` lists the ids")
-        return seq, episode

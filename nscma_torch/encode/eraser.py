@@ -9,7 +9,7 @@ from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import Past, Weighed, weigh
 from nscma_torch.errors import NotFoundError
 from nscma_torch.protocols import Proxy
-from nscma_torch.records import Episode, EraseReceipt
+from nscma_torch.records import EraseReceipt
 from nscma_torch.storage import episodes, erase, streams
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.streams import Stream
@@ -56,7 +56,7 @@ class Eraser:
 
     def _without(self, connection: Connection, user_id: str, episode_id: str) -> tuple[Stream, list[str]]:
         """The episode's stream, and the weighed texts of it that will remain."""
-        seq, episode = self._find(connection, user_id, episode_id)
+        seq, episode = episodes.require(connection, user_id, episode_id)
         stream = streams.load(connection, episode.scope, episode.source)
         return stream, [text for other, text, _ in episodes.observations(connection, stream.id) if other != seq]
 
@@ -67,7 +67,7 @@ class Eraser:
         self, connection: Connection, user_id: str, episode_id: str, stream: Stream, weighed: Weighed
     ) -> tuple[list[str], dict[str, int]]:
         """Delete the episode's rows and set its stream's state; returns the texts and the counts of what went."""
-        seq, _ = self._find(connection, user_id, episode_id)
+        seq, _ = episodes.require(connection, user_id, episode_id)
         texts = erase.texts_of_episode(connection, seq)
         rows = erase.delete_episode(connection, seq)
         streams.touch_user(connection, user_id, changed=True)
@@ -80,14 +80,6 @@ class Eraser:
             gate_state=weighed.gate_state.to_bytes().decode(),
         )
         return texts, rows
-
-    @staticmethod
-    def _find(connection: Connection, user_id: str, episode_id: str) -> tuple[int, Episode]:
-        seq = episodes.seq_of(connection, user_id, episode_id)
-        episode = None if seq is None else episodes.find(connection, user_id, episode_id)
-        if seq is None or episode is None:
-            raise NotFoundError(f"user {user_id!r} has no memory with id {episode_id!r}; nothing was erased")
-        return seq, episode
 
     def _receipt(
         self, user_id: str, item_id: str | None, rows: dict[str, int], rebuilt: tuple[str, ...], texts: list[str]

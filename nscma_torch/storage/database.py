@@ -165,13 +165,13 @@ class Database:
         try:
             yield
         except exc.DBAPIError as error:
-            raise self._clear(error.orig) from error
+            raise self._explained(error.orig) from error
         except sqlite3.Error as error:
-            raise self._clear(error) from error
+            raise self._explained(error) from error
         except UnicodeEncodeError as error:
             raise EncodingError(f"{error.object[:40]!r} holds half of a surrogate pair, which is not text") from error
 
-    def _clear(self, error: BaseException | None) -> StoreError:
+    def _explained(self, error: BaseException | None) -> StoreError:
         """The one clear error for what SQLite said."""
         code = (getattr(error, "sqlite_errorname", None) or "").removeprefix("SQLITE_").split("_")[0]
         path = self.path

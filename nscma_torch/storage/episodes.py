@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
 
+from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Decision, Episode, Message, Scope
 from nscma_torch.storage.clock import from_micros, optional_micros
 from nscma_torch.storage.database import PAGE, pages
@@ -199,10 +200,13 @@ def row_of(connection: Connection, seq: int) -> Mapping[Any, Any]:
     return connection.execute(select(episodes).where(episodes.c.seq == seq)).mappings().one()
 
 
-def seq_of(connection: Connection, user_id: str, episode_id: str) -> int | None:
-    """Row number of the user's episode with this id."""
-    query = select(episodes.c.seq).where(episodes.c.user_id == user_id, episodes.c.id == episode_id)
-    return connection.execute(query).scalar()
+def require(connection: Connection, user_id: str, episode_id: str) -> tuple[int, Episode]:
+    """Row number and record of the user's episode with this id; `NotFoundError` where there is none."""
+    query = _with_source().where(episodes.c.user_id == user_id, episodes.c.id == episode_id)
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        raise NotFoundError(f"user {user_id!r} has no memory with id {episode_id!r}; `nscma log` lists the ids")
+    return row["seq"], from_row(row)
 
 
 def _with_source() -> Select[Any]:

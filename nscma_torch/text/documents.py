@@ -90,20 +90,18 @@ def _sections(text: str, *, markup: bool) -> list[_Section]:
         elif line.isspace():
             close()
             continue
-        elif not markup:
-            pass
-        elif heading := _HEADING.match(line):
+        elif markup and (heading := _HEADING.match(line)):
             close()
             title = line[heading.end() :].strip()
             open_section(len(heading[1]), re.sub(r"(?:^|(?<=\s))#+$", "", title), start, match.end())
             continue
-        elif block == previous and block is not None and (underline := _UNDERLINE.match(line)):
+        elif markup and block == previous and block is not None and (underline := _UNDERLINE.match(line)):
             title = text[previous:start]
             if not _NOT_A_TITLE.match(title):
                 block = None
                 open_section(1 if underline[1][0] == "=" else 2, title, previous, match.end())
                 continue
-        elif opening := _FENCE.match(line):
+        elif markup and (opening := _FENCE.match(line)):
             fence = opening[1]
         block = start if block is None else block
         previous, end = start, match.end()
