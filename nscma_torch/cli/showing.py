@@ -10,7 +10,7 @@ from typing import Annotated
 
 import torch
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import console, opened, plain, print_json, say, verdict
@@ -75,7 +75,7 @@ def stats(
     if json:
         print_json({**{name: getattr(counts, name) for name in counts.__slots__}, "digest": digest})
         return
-    table = Table(show_header=False, box=None)
+    table = Table("", Column(overflow="fold"), show_header=False, box=None)
     decided = f"{counts.written} written, {counts.deferred} deferred, {counts.deleted} deleted"
     rows = {
         "users": counts.users,
