@@ -136,6 +136,7 @@ def test_nothing_crosses_a_user(open_memory: Open) -> None:
 @pytest.mark.prove
 def test_nothing_crosses_a_user_in_many_examples(open_memory: Open) -> None:
     run_examples(open_memory, 150)
+    print("150 random programs over random scopes: no crossing")
 
 
 def scores(memory: Memory, user: str) -> list[Any]:
@@ -176,6 +177,7 @@ def test_no_score_is_changed_by_another_user(open_memory: Open) -> None:
 @pytest.mark.prove
 def test_no_score_is_changed_by_another_user_in_many_examples(open_memory: Open) -> None:
     run_score_examples(open_memory, 200)
+    print("200 random pairs of writers: no score changed")
 
 
 def test_gate_decisions_are_not_changed_by_another_user(open_memory: Open, conversation: Any) -> None:

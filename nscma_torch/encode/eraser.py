@@ -6,15 +6,13 @@ from sqlalchemy import Connection
 
 from nscma_torch.buffer.gate import SurpriseGate
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import Past, Weighed, weigh
+from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, Past, Weighed, weigh
 from nscma_torch.errors import NotFoundError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import EraseReceipt
 from nscma_torch.storage import episodes, erase, streams
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.streams import Stream
-
-_OPTIMISTIC_ATTEMPTS = 3
 
 
 class Eraser:
@@ -39,7 +37,7 @@ class Eraser:
 
         The state is computed outside the transaction, as in `Writer`; if the stream moves meanwhile, again.
         """
-        for _ in range(_OPTIMISTIC_ATTEMPTS):
+        for _ in range(OPTIMISTIC_ATTEMPTS):
             with self._database.read() as connection:
                 stream, texts = self._without(connection, user_id, episode_id)
             weighed = self._rebuilt(texts)

@@ -13,6 +13,7 @@ from nscma_torch.records import Decision
 from nscma_torch.storage import episodes
 from nscma_torch.text.cues import salience
 
+OPTIMISTIC_ATTEMPTS = 3  # to weigh without the write lock, before weighing while holding it
 HISTORY = 32_768  # characters of the stream's past that repetition is looked up in
 
 

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from nscma_torch.buffer.gate import GateState, SurpriseGate
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import HISTORY, Past, Weighed, weigh
+from nscma_torch.encode.weighing import HISTORY, OPTIMISTIC_ATTEMPTS, Past, Weighed, weigh
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope
 from nscma_torch.storage import episodes, fingerprint, jobs, streams, units
@@ -28,7 +28,6 @@ from nscma_torch.storage.database import Database, next_seq
 from nscma_torch.storage.streams import Stream
 
 EXTRACT = "extract"  # the job that a written message waits for
-_OPTIMISTIC_ATTEMPTS = 3
 
 
 class Writer:
@@ -77,7 +76,7 @@ class Writer:
 
     def _add_batch(self, batch: _Batch) -> list[Added]:
         indexed: dict[int, list[IndexedChunk]] = {}
-        for _ in range(_OPTIMISTIC_ATTEMPTS):
+        for _ in range(OPTIMISTIC_ATTEMPTS):
             with self._stages.stage("sql"), self._database.read() as connection:
                 known = batch.known(connection)
             new = batch.new(known)

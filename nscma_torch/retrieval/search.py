@@ -155,6 +155,10 @@ class Searcher:
 
 def best(scores: Tensor, k: int, threshold: float) -> Tensor:
     """Rows of the k largest scores [n] that are positive and not below the threshold; ties by the smaller row."""
-    values, rows = scores.sort(descending=True, stable=True)  # topk leaves open which of several equal scores it takes
-    values, rows = values[:k], rows[:k]
-    return rows[(values > 0) & (values >= threshold)]
+    k = min(k, len(scores))
+    if not k:
+        return torch.empty(0, dtype=torch.int64, device=scores.device)
+    least = scores.topk(k).values[-1]
+    # topk leaves open which of several equal scores it takes: all that tie for the last place are ordered
+    rows = torch.nonzero((scores >= least) & (scores > 0) & (scores >= threshold))[:, 0]
+    return rows[scores[rows].sort(descending=True, stable=True).indices[:k]]
