@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         HistoryEvent,
         Hit,
         Message,
+        Node,
         Scope,
         Stats,
         Unit,
@@ -38,7 +39,7 @@ _HOME = {
     **dict.fromkeys(
         (
             *("Added", "Answer", "Decision", "Episode", "EraseReceipt", "Evidence"),
-            *("Hit", "HistoryEvent", "Message", "Scope", "Stats", "Unit"),
+            *("Hit", "HistoryEvent", "Message", "Node", "Scope", "Stats", "Unit"),
         ),
         "records",
     ),
@@ -57,6 +58,7 @@ __all__ = [
     "Hit",
     "Memory",
     "Message",
+    "Node",
     "NscmaError",
     "Redecision",
     "Scope",

@@ -20,15 +20,18 @@ from nscma_torch.encode.reembed import check_fingerprint
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.writer import EXTRACT, Writer
 from nscma_torch.errors import ConfigError
+from nscma_torch.hierarchy.integrator import Integrator
+from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.retrieval.lexical import BM25Settings
 from nscma_torch.retrieval.search import Searcher, SearchSettings
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.hierarchies import INTEGRATE
 from nscma_torch.storage.vectors import EpisodicWeights
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.embedder import load_embedder
-from nscma_torch.worker import Worker
+from nscma_torch.worker import Handler, Worker
 
 
 class Parts:
@@ -80,8 +83,8 @@ class Parts:
     @cached_property
     def tasks(self) -> LanguageTasks:
         """The language tasks."""
-        section = self.config.answer
-        return self._tasks or EmbeddedTasks(**section.model_dump())
+        words = self.config.hierarchy.summary_words
+        return self._tasks or EmbeddedTasks(**self.config.answer.model_dump(), summary_words=words)
 
     @cached_property
     def gate(self) -> SurpriseGate:
@@ -131,15 +134,25 @@ class Parts:
     @cached_property
     def worker(self) -> Worker:
         """Runs background jobs."""
-        section = self.config.worker
+        section, hierarchy = self.config.worker, self.config.hierarchy
+        extractor = Extractor(self.database, self.indexer, self.tasks, integrate=hierarchy.enabled)
         return Worker(
             self.database,
-            {EXTRACT: Extractor(self.database, self.indexer, self.tasks).run},
+            {
+                EXTRACT: Handler(extractor.run, section.batch_size),
+                INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size),
+            },
             recall_kind=EXTRACT,
-            batch_size=section.batch_size,
             max_attempts=section.max_attempts,
             lease_seconds=section.lease,
         )
+
+    @cached_property
+    def integrator(self) -> Integrator:
+        """Brings what was extracted into the hierarchy."""
+        section = self.config.hierarchy
+        settings = CamSettings(**section.model_dump(exclude={"enabled", "batch_size", "summary_words"}))
+        return Integrator(self.database, self.indexer, self.tasks, settings, self.device)
 
 
 def surprise_gate(section: Gate) -> SurpriseGate:

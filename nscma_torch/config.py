@@ -139,12 +139,31 @@ class Answer(Section):
     words: int = Field(60, gt=0, description="Longest passage in words; a shorter message is shown whole.")
 
 
+class Hierarchy(Section):
+    """CAM, the hierarchy of overlapping clusters and their summaries."""
+
+    enabled: bool = Field(True, description="Whether messages that pass the gate go into the hierarchy.")
+    batch_size: int = Field(1024, gt=0, description="Most messages that are integrated at once.")
+    neighbours: int = Field(8, gt=0, description="k: edges that a new chunk draws (CAM equation 2).")
+    alpha: float = Field(
+        0.8, ge=0, le=1, description="Weight of the cosine; 1 - alpha weighs the distance in a stream."
+    )
+    sigma: float = Field(2.0, gt=0, description="Width of the positional term, in chunks.")
+    gamma: float = Field(0.4, ge=-1, le=1, description="Score above which two chunks are joined.")
+    links: int = Field(12, gt=0, description="Edges that a cluster draws on the levels above.")
+    overlapping: bool = Field(True, description="Ego-splitting: a chunk may belong to several clusters.")
+    max_levels: int = Field(8, ge=0, description="Levels of clusters; 0 keeps the network of chunks alone.")
+    min_members: int = Field(3, gt=1, description="Members below which a cluster gets no summary.")
+    max_members: int = Field(24, gt=2, description="Members above which a cluster is split.")
+    summary_words: int = Field(100, gt=0, description="Longest extractive summary in words.")
+
+
 class Worker(Section):
     """Background jobs."""
 
     batch_size: int = Field(32, gt=0, description="Jobs worked on at once.")
     max_attempts: int = Field(3, gt=0, description="Failures after which a job is left as failed.")
-    lease: float = Field(120.0, gt=0, description="Seconds a batch may take before another worker may step in.")
+    lease: float = Field(120.0, gt=0, description="Seconds without a sign of life before another worker may step in.")
 
 
 class Config(Section):
@@ -161,6 +180,7 @@ class Config(Section):
     score: Score = Score()
     retrieval: Retrieval = Retrieval()
     answer: Answer = Answer()
+    hierarchy: Hierarchy = Hierarchy()
     worker: Worker = Worker()
 
 

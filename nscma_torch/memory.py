@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
@@ -16,11 +14,24 @@ from nscma_torch.assembly import Parts, surprise_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
 from nscma_torch.encode.replay import Redecision, replay
-from nscma_torch.errors import InvalidInputError, NotFoundError, StoreError, TextTooLargeError, TimestampError
+from nscma_torch.errors import InvalidInputError, NotFoundError, TextTooLargeError, TimestampError
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
-from nscma_torch.records import Added, Answer, Episode, EraseReceipt, HistoryEvent, Hit, Message, Scope, Stats, UnitKind
+from nscma_torch.recalls import Recalls
+from nscma_torch.records import (
+    Added,
+    Answer,
+    Episode,
+    EraseReceipt,
+    HistoryEvent,
+    Hit,
+    Message,
+    Node,
+    Scope,
+    Stats,
+    UnitKind,
+)
 from nscma_torch.retrieval.search import Retrieved
-from nscma_torch.storage import check, digest, episodes, history, jobs, statistics, transfer
+from nscma_torch.storage import check, digest, episodes, hierarchies, history, jobs, statistics, streams, transfer, tree
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.json_messages import check_message
 from nscma_torch.text.messages import MessagesLike, as_messages
@@ -51,8 +62,7 @@ class Memory:
     ) -> None:
         self.config = config if isinstance(config, Config) else load_config(config)
         self.parts = Parts(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
-        self._recalls: Counter[tuple[str, str]] = Counter()
-        self._recalls_lock = threading.Lock()
+        self._recalls = Recalls(self.parts.database)
 
     def add(
         self,
@@ -89,7 +99,7 @@ class Memory:
         scope = Scope(user_id, agent_id, run_id)
         for message in batch:
             self._check(message, recorded_at)
-        self._note_recalls()
+        self._recalls.queue()
         return self.parts.writer.add(batch, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
 
     def add_many(
@@ -172,7 +182,7 @@ class Memory:
 
         Args:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
-            kinds: which units are searched: chunk, atomic_fact.
+            kinds: which units are searched: chunk, atomic_fact, summary.
             threshold: lowest score, in [0, 1.5]; scores are relative to the best of each lane.
             as_of: search the memory as it was at that time: what was said later is not found.
             explain: fill `Hit.parts` with each lane's score and rank.
@@ -229,8 +239,7 @@ class Memory:
             metadata=wanted,
             explain=explain,
         )
-        with self._recalls_lock:
-            self._recalls.update((scope.user_id, source) for hit in found.hits for source in hit.unit.episode_ids)
+        self._recalls.note(scope.user_id, found.hits)
         return found
 
     def get(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> Episode | None:
@@ -303,8 +312,23 @@ class Memory:
 
     def flush(self, *, progress: Callable[[int], None] | None = None) -> int:
         """Have all background work of the store done; returns how many jobs this call ran. `stats` shows failures."""
-        self._note_recalls()
+        self._recalls.queue()
         return self.parts.worker.run_pending(progress=progress)
+
+    def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
+        """The hierarchy of a user, or of what one agent heard: chunks, then the clusters of each level (CAM).
+
+        What `flush` has not integrated yet is not in it.
+        """
+        with self.parts.database.read() as connection:
+            return tree.tree(connection, Scope(user_id).user_id, agent_id)
+
+    def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
+        """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""
+        with self.parts.database.write() as connection:
+            queued = hierarchies.rebuild(connection, Scope(user_id).user_id, agent_id)
+            streams.touch_user(connection, user_id, changed=True)
+        return queued
 
     def stats(self, *, user_id: str | None = None) -> Stats:
         """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""
@@ -339,9 +363,7 @@ class Memory:
     def erase(self, *, user_id: str, memory_id: str | None = None) -> EraseReceipt:
         """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
         user = Scope(user_id).user_id
-        with self._recalls_lock:
-            for recall in [recall for recall in self._recalls if recall[0] == user and memory_id in (None, recall[1])]:
-                del self._recalls[recall]
+        self._recalls.forget(user, memory_id)
         return self.parts.eraser.user(user) if memory_id is None else self.parts.eraser.episode(user, memory_id)
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
@@ -355,26 +377,10 @@ class Memory:
         for user_id in everyone:
             self.erase(user_id=user_id)
 
-    def _note_recalls(self) -> None:
-        """Queue what searches have found since the last call: search itself writes nothing."""
-        with self._recalls_lock:
-            pending, self._recalls = self._recalls, Counter()
-        if not pending:
-            return
-        try:
-            with self.parts.database.write() as connection:
-                for user_id in sorted({user for user, _ in pending}):
-                    counts = {source: n for (user, source), n in pending.items() if user == user_id}
-                    jobs.note_recalls(connection, user_id, counts)
-        except StoreError:
-            with self._recalls_lock:
-                self._recalls.update(pending)
-            raise
-
     def close(self) -> None:
         """Queue the recalls and close the file. Background work stays queued; `flush()` first to have it done."""
         try:
-            self._note_recalls()
+            self._recalls.queue()
         finally:
             self.parts.database.close()
 

@@ -71,5 +71,8 @@ class LanguageTasks(Protocol):
     def extract(self, units: Sequence[Unit]) -> list[list[str]]:
         """Atomic facts of each unit: sentences that stand alone (Structural Memory section 3.1)."""
 
+    def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+        """A summary of what the units of each group say (CAM, abstraction nodes); the whole batch at once."""
+
     def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
         """Answer from the hits alone, or abstain; `support` in [-1, 2] says how far the memory covers the question."""

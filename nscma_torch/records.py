@@ -121,6 +121,22 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
+class Node:
+    """A node of the hierarchy. On level 0 it is a chunk, above a cluster with its summary.
+
+    `members` are the ids of nodes one level below; a node may be a member of several. `text` is empty while the node
+    waits for its summary (`stale`): `flush` writes it.
+    """
+
+    id: str
+    level: int
+    text: str
+    members: tuple[str, ...]
+    episode_ids: tuple[str, ...]
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A unit found by a search. `parts` (with `explain=True`) holds each lane's score and rank."""
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from nscma_torch.errors import NscmaError, StoreBusyError
 from nscma_torch.storage import jobs
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 
-Handler = Callable[[Sequence[Job]], None]
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """What works on one kind of job: `run` commits its results and finishes the jobs in one transaction."""
+
+    run: Callable[[Sequence[Job]], None]
+    batch_size: int
+
+
 _LEASE = "worker"
 _POLL = 0.05  # seconds
 
@@ -22,12 +33,10 @@ class Worker:
     """Works off the queue.
 
     Args:
-        handlers: what runs a batch of each kind of job; it commits its results and finishes the jobs in one
-            transaction.
+        handlers: what works on each kind of job.
         recall_kind: the kind of job by which a recalled, not yet encoded episode is queued.
-        batch_size: jobs in one batch.
         max_attempts: failures after which a job is left as failed.
-        lease_seconds: how long a batch may take before another worker may step in.
+        lease_seconds: how long after its last sign of life another worker may step in.
     """
 
     def __init__(
@@ -36,14 +45,13 @@ class Worker:
         handlers: Mapping[str, Handler],
         *,
         recall_kind: str,
-        batch_size: int,
         max_attempts: int,
         lease_seconds: float,
     ) -> None:
         self._database = database
         self._handlers = handlers
+        self._sizes = {kind: handler.batch_size for kind, handler in handlers.items()}
         self._recall_kind = recall_kind
-        self._batch_size = batch_size
         self._max_attempts = max_attempts
         self._lease_seconds = lease_seconds
         self._owner = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex}"
@@ -87,11 +95,12 @@ class Worker:
             jobs.count_recalls(connection, self._recall_kind)
         while self._hold():
             with self._database.read() as connection:
-                batch = jobs.next_batch(connection, self._batch_size)
+                batch = jobs.next_batch(connection, self._sizes)
             if not batch:
                 break
             try:
-                self._handlers[batch[0].kind](batch)
+                with self._renewing():
+                    self._handlers[batch[0].kind].run(batch)
             except NscmaError as error:
                 with self._database.write() as connection:
                     text = f"{type(error).__name__}: {error}"
@@ -100,6 +109,26 @@ class Worker:
             if progress is not None:
                 progress(done)
         return done
+
+    @contextmanager
+    def _renewing(self) -> Iterator[None]:
+        """Push the lease ahead while a batch runs, however long its language work takes."""
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not ended.wait(self._lease_seconds / 3):
+                try:
+                    self._hold()
+                except StoreBusyError:  # the batch itself is writing: there is time for another try
+                    continue
+
+        renewer = threading.Thread(target=renew, daemon=True)
+        renewer.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            renewer.join()
 
 
 def _is_dead(owner: str) -> bool:

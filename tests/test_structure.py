@@ -15,7 +15,7 @@ FLOORS = (  # top to bottom
     ("demo", "controller"),
     ("aio",),
     ("memory",),
-    ("assembly", "arguments"),
+    ("assembly", "arguments", "recalls"),
     ("worker",),
     ("retrieval", "curator"),
     ("hierarchy", "encode"),

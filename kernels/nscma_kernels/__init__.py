@@ -1,6 +1,9 @@
 """Numerical operations of NSCMA, usable alone, in plain torch first. Never imports `nscma_torch`."""
 
+from nscma_kernels.ego_split import EgoSplit, ego_split, update_split
+from nscma_kernels.knn_graph import knn_graph
+from nscma_kernels.label_propagation import label_propagation
 from nscma_kernels.precision import native_dtype
 from nscma_kernels.scored_topk import scored_topk
 
-__all__ = ["native_dtype", "scored_topk"]
+__all__ = ["EgoSplit", "ego_split", "knn_graph", "label_propagation", "native_dtype", "scored_topk", "update_split"]

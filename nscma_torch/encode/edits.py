@@ -7,7 +7,7 @@ from datetime import datetime
 from nscma_torch.encode.indexer import Indexer, chunk_units
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.records import Episode
-from nscma_torch.storage import episodes, fingerprint, history, jobs, streams, units
+from nscma_torch.storage import episodes, fingerprint, hierarchies, history, jobs, streams, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 
@@ -28,12 +28,14 @@ class Editor:
         with self._database.write() as connection:
             seq, old = episodes.require(connection, user_id, episode_id)
             fingerprint.bind(connection, self._indexer.fingerprint)
-            units.remove(connection, units.seqs_of_episode(connection, seq))
+            earlier = units.seqs_of_episode(connection, seq)
+            hierarchies.retire(connection, earlier)
+            units.remove(connection, earlier)
             episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
             row = episodes.row_of(connection, seq)
             units.insert(connection, chunk_units(row, indexed))
             if old.encoded:
-                jobs.enqueue(connection, user_id, EXTRACT, [seq])
+                jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])
             streams.touch_user(connection, user_id, changed=True)
             history.note(
                 connection,
@@ -64,8 +66,13 @@ class Editor:
                 seq, episode = episodes.require(connection, user_id, episode_id)
                 if episode.status == status:
                     continue
+                own = units.seqs_of_episode(connection, seq)
+                if status == "active" and episode.encoded:
+                    hierarchies.enqueue(connection, [episodes.row_of(connection, seq)])
+                else:
+                    hierarchies.retire(connection, own)
                 episodes.set_columns(connection, seq, status=status)
-                units.set_status(connection, units.seqs_of_episode(connection, seq), status)
+                units.set_status(connection, own, status)
                 history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at))
                 changed += 1
             if changed:

@@ -2,70 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from torch import Tensor
 
 from nscma_torch.encode.indexer import Indexer
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Unit
-from nscma_torch.storage import episodes, fingerprint, jobs, streams, units
+from nscma_torch.storage import episodes, fingerprint, hierarchies, jobs, streams, units
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.units import NewUnit
 
 
 class Extractor:
-    """Turns chunk units into atomic-fact units (Structural Memory section 3.1). Runs the same twice without harm."""
+    """Turns chunk units into atomic-fact units (Structural Memory section 3.1). Runs the same twice without harm.
 
-    def __init__(self, database: Database, indexer: Indexer, tasks: LanguageTasks) -> None:
+    Args:
+        integrate: whether what was extracted is queued for its hierarchy.
+    """
+
+    def __init__(self, database: Database, indexer: Indexer, tasks: LanguageTasks, *, integrate: bool) -> None:
         self._database = database
         self._indexer = indexer
         self._tasks = tasks
+        self._integrate = integrate
 
     def run(self, batch: Sequence[Job]) -> None:
         """Work on one batch of jobs of one user and stream: language first, then one transaction for its results."""
         user_id = batch[0].user_id
+        wanted = {job.episode_seq: job for job in batch if job.episode_seq is not None}
         with self._database.read() as connection:
-            of_job = {job.seq: units.seqs_of_episode(connection, job.episode_seq, "chunk") for job in batch}
-            found = units.load(connection, user_id, [seq for seqs in of_job.values() for seq in seqs])
-        chunks: list[tuple[Job, Unit]] = [(job, found[seq]) for job in batch for seq in of_job[job.seq]]
+            chunks_of = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
+            found = units.load(connection, user_id, [chunk for chunks in chunks_of.values() for chunk in chunks])
+            embedded = units.vectors_of(connection, list(found))
+        chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
         facts = self._tasks.extract([unit for _, unit in chunks])
-        pairs = [(job, fact) for (job, _), own in zip(chunks, facts, strict=True) for fact in own]
+        pairs = [(seq, fact) for (seq, _), own in zip(chunks, facts, strict=True) for fact in own]
         indexed = self._indexer.index([fact for _, fact in pairs], [True] * len(pairs))
+        vectors = self._vectors({chunk: unit.text for chunk, unit in found.items() if chunk not in embedded})
         with self._database.write() as connection:
             fingerprint.bind(connection, self._indexer.fingerprint)
-            current = {job.episode_seq: units.seqs_of_episode(connection, job.episode_seq, "chunk") for job in batch}
-            rows = {}
-            earlier = False
-            for job in batch:
-                if not of_job[job.seq] or current[job.episode_seq] != of_job[job.seq]:
-                    continue  # erased meanwhile, or edited: then the job stays, for the new text
-                rows[job.episode_seq] = episodes.row_of(connection, job.episode_seq)
-                facts_before = units.seqs_of_episode(connection, job.episode_seq, "atomic_fact")
-                earlier = earlier or bool(facts_before)
-                units.remove(connection, facts_before)
-                episodes.set_columns(connection, job.episode_seq, encoded=True)
+            current = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
+            # an episode that was edited meanwhile keeps its job, for the new text; that of an erased one is done
+            rows = {
+                seq: episodes.row_of(connection, seq)
+                for seq in wanted
+                if chunks_of[seq] and current[seq] == chunks_of[seq]
+            }
+            earlier = [fact for seq in rows for fact in units.seqs_of_episode(connection, seq, "atomic_fact")]
+            units.remove(connection, earlier)
+            new_vectors = {chunk: vectors[chunk] for seq in rows for chunk in chunks_of[seq] if chunk in vectors}
+            units.add_vectors(connection, user_id, new_vectors)
             new = [
-                NewUnit(
-                    "atomic_fact",
-                    item.chunk.text,
-                    rows[job.episode_seq],
-                    0,
-                    len(item.chunk.text),
-                    item.terms,
-                    item.vector,
-                )
-                for (job, _), own in zip(pairs, indexed, strict=True)
-                if job.episode_seq in rows
+                NewUnit("atomic_fact", item.chunk.text, rows[seq], 0, len(item.chunk.text), item.terms, item.vector)
+                for (seq, _), own in zip(pairs, indexed, strict=True)
+                if seq in rows
                 for item in own
             ]
             units.insert(connection, _distinct(new))
-            done = [job for job in batch if job.episode_seq in rows or not current[job.episode_seq]]
-            jobs.finish(connection, done)
+            for seq in rows:
+                episodes.set_columns(connection, seq, encoded=True)
+            if self._integrate:
+                hierarchies.enqueue(connection, rows.values())
+            jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
             if rows:
-                streams.touch_user(connection, user_id, changed=earlier)
+                streams.touch_user(connection, user_id, changed=bool(earlier or new_vectors))
+
+    def _vectors(self, texts: Mapping[int, str]) -> dict[int, Tensor]:
+        """Vectors of chunks that were stored without one."""
+        indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
+        return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}
 
 
 def _distinct(new: Sequence[NewUnit]) -> list[NewUnit]:
     """Without facts that one message states twice in the same words."""
-    seen = {(unit.episode["seq"], unit.text): unit for unit in reversed(new)}
+    seen = {(unit.origin["seq"], unit.text): unit for unit in reversed(new)}
     return list(reversed(seen.values()))

@@ -60,10 +60,19 @@ class Indexer:
                 for of_text, on in zip(chunks, embed, strict=True)
             ]
 
+    def units(self, kind: str, texts: Sequence[str], origins: Sequence[Mapping[str, Any]]) -> list[list[NewUnit]]:
+        """The embedded units of each text: one, or several where it is too long for the embedder."""
+        indexed = self.index(texts, [True] * len(texts))
+        return [_units(kind, origin, own) for origin, own in zip(origins, indexed, strict=True)]
+
 
 def chunk_units(episode: Mapping[str, Any], indexed: Sequence[IndexedChunk]) -> list[NewUnit]:
     """The chunk units of an episode's row."""
+    return _units("chunk", episode, indexed)
+
+
+def _units(kind: str, origin: Mapping[str, Any], indexed: Sequence[IndexedChunk]) -> list[NewUnit]:
     return [
-        NewUnit("chunk", item.chunk.text, episode, item.chunk.start, item.chunk.end, item.terms, item.vector)
+        NewUnit(kind, item.chunk.text, origin, item.chunk.start, item.chunk.end, item.terms, item.vector)
         for item in indexed
     ]

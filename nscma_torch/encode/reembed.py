@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.protocols import Embedder
-from nscma_torch.storage import fingerprint, streams
+from nscma_torch.storage import fingerprint, hierarchies, statistics, streams
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.schema import units, users, vectors
 from nscma_torch.storage.units import pack_vector
@@ -25,10 +25,14 @@ def check_fingerprint(database: Database, embedder: Embedder) -> None:
 def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
     """Embed anew every unit that has a vector, and bind the store to this embedder; returns their number.
 
-    One transaction: an interruption leaves the old vectors. Raises `TextTooLongError` where a unit does not fit the
+    One transaction: an interruption leaves the old vectors. Hierarchies follow the vectors: they are forgotten, and
+    their episodes queued for new ones. Raises `TextTooLongError` where a unit does not fit the
     new embedder.
     """
     with database.write() as connection:
+        for user_id in statistics.users_of(connection):
+            for _, agent_id in hierarchies.all_of(connection, user_id):
+                hierarchies.rebuild(connection, user_id, agent_id)
         query = select(vectors.c.unit_seq, units.c.text).join(units, units.c.seq == vectors.c.unit_seq)
         rows = connection.execute(query.order_by(vectors.c.unit_seq)).all()
         for start in range(0, len(rows), _BATCH):

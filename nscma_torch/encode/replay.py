@@ -56,7 +56,7 @@ def replay(
                 if not decision.write:
                     jobs.withdraw(connection, EXTRACT, seq)
                 elif not row["encoded"]:
-                    jobs.enqueue(connection, scope.user_id, EXTRACT, [seq])
+                    jobs.enqueue(connection, scope.user_id, EXTRACT, [(stream.id, seq)])
                 history.note(
                     connection,
                     user_id=scope.user_id,

@@ -182,7 +182,7 @@ class Writer:
         episodes.insert(connection, rows)
         units.insert(connection, [u for row, i in zip(rows, new, strict=True) for u in chunk_units(row, indexed[i])])
         if batch.infer:
-            jobs.enqueue(connection, user_id, EXTRACT, [row["seq"] for row in rows if row["write"]])
+            jobs.enqueue(connection, user_id, EXTRACT, [(stream.id, row["seq"]) for row in rows if row["write"]])
         return dict(zip(new, rows, strict=True))
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from datetime import date, datetime
 
+from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import best_passage
 from nscma_torch.records import Answer, Evidence, Hit, Unit, Usage
 from nscma_torch.text.cues import salience
@@ -47,19 +48,31 @@ class EmbeddedTasks:
         passages: most passages that an answer shows.
         cutoff: score, relative to the best passage, below which one is not shown.
         words: longest passage; a shorter message is shown whole.
+        summary_words: longest summary.
     """
 
     def __init__(
-        self, *, support_needed: float = 0.72, passages: int = 3, cutoff: float = 0.6, words: int = 60
+        self,
+        *,
+        support_needed: float = 0.72,
+        passages: int = 3,
+        cutoff: float = 0.6,
+        words: int = 60,
+        summary_words: int = 100,
     ) -> None:
         self._support_needed = support_needed
         self._passages = passages
         self._cutoff = cutoff
         self._words = words
+        self._summary_words = summary_words
 
     def extract(self, units: Sequence[Unit]) -> list[list[str]]:
         """Sentences of each unit that state a fact, with their speaker and their relative dates resolved."""
         return [[_attributed(unit, sentence) for sentence in _factual(unit.text)] for unit in units]
+
+    def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+        """The units' own sentences that cover most of what they share."""
+        return [extract_summary([unit.text for unit in group], self._summary_words) for group in groups]
 
     def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
         """The passages that answer best, each with its speaker and day; or that it does not know."""

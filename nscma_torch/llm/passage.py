@@ -51,7 +51,10 @@ def _weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
 
 
 def _size(text: str, first: Span, last: Span) -> int:
-    """Words of the text between two sentences, counting two characters without spaces between them as one word."""
-    passage = text[first.start : last.end]
-    unspaced = sum(ord(character) >= 0x2E80 for character in passage)
-    return len(passage.split()) + unspaced // 2
+    return word_count(text[first.start : last.end])
+
+
+def word_count(text: str) -> int:
+    """Words of a text, counting two characters without spaces between them as one word."""
+    unspaced = sum(ord(character) >= 0x2E80 for character in text)
+    return len(text.split()) + unspaced // 2

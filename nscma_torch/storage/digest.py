@@ -1,7 +1,7 @@
 """The fingerprint of what the memory knows: equal for two stores that were given the same input.
 
-It covers streams, episodes with their decisions, and units with their provenance; not system times, job rows, access
-counts or row numbers. Floats count to six decimals.
+It covers streams, episodes with their decisions, units with their provenance, and hierarchies; not system times, job
+rows, access counts or row numbers. Floats count to six decimals.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
-from nscma_torch.storage.schema import episodes, streams, unit_sources, units
+from nscma_torch.storage.schema import (
+    episodes,
+    hierarchies,
+    links,
+    node_units,
+    nodes,
+    personas,
+    streams,
+    unit_sources,
+    units,
+)
 
 _COLUMNS: dict[Table, tuple[str, ...]] = {
     streams: ("id", "user_id", "agent_id", "run_id", "source", "next_position"),
@@ -36,6 +46,10 @@ _COLUMNS: dict[Table, tuple[str, ...]] = {
         *("id", "user_id", "agent_id", "run_id", "kind", "text", "stream_id", "position", "session", "role", "name"),
         *("start", "end", "length", "expires_at", "importance", "status"),
     ),
+    hierarchies: ("id", "user_id", "agent_id"),
+    nodes: ("hierarchy_id", "level", "number"),
+    personas: ("hierarchy_id", "level", "id", "node", "label"),
+    links: ("hierarchy_id", "level", "a", "b", "weight", "persona_a", "persona_b", "cut"),
 }
 
 
@@ -43,7 +57,8 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
     """SHA-256, in hex, over the logical state of a user, or of all."""
     sha = hashlib.sha256()
     for table, names in _COLUMNS.items():
-        query = select(*(table.c[name] for name in names)).order_by(table.c.id)
+        order = (table.c.id,) if "seq" in table.c else tuple(table.primary_key.columns)
+        query = select(*(table.c[name] for name in names)).order_by(*order)
         if user_id is not None:
             query = query.where(table.c.user_id == user_id)
         for row in connection.execute(query.execution_options(yield_per=1024)):
@@ -59,8 +74,13 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
     )
     if user_id is not None:
         sources = sources.where(units.c.user_id == user_id)
-    for row in connection.execute(sources.execution_options(yield_per=1024)):
-        sha.update(_canonical("source", *row))
+    said = select(units.c.id, node_units.c.hierarchy_id, node_units.c.level, node_units.c.number)
+    said = said.join(node_units, node_units.c.unit_seq == units.c.seq).order_by(units.c.id)
+    if user_id is not None:
+        said = said.where(units.c.user_id == user_id)
+    for name, query in (("source", sources), ("said", said)):
+        for row in connection.execute(query.execution_options(yield_per=1024)):
+            sha.update(_canonical(name, *row))
     return sha.hexdigest()
 
 

@@ -10,29 +10,53 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import Connection, Table, delete, select
+from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
 
-from nscma_torch.storage import units
-from nscma_torch.storage.database import Database
-from nscma_torch.storage.schema import episodes, history, jobs, postings, recalls, streams, unit_sources, users, vectors
+from nscma_torch.storage import hierarchies, units
+from nscma_torch.storage.database import Database, pages
+from nscma_torch.storage.schema import (
+    drafts,
+    episodes,
+    history,
+    jobs,
+    links,
+    node_units,
+    nodes,
+    personas,
+    postings,
+    recalls,
+    streams,
+    unit_sources,
+    users,
+    vectors,
+)
+from nscma_torch.storage.schema import hierarchies as hierarchies_table
 from nscma_torch.storage.schema import units as units_table
 
 _FRAGMENT = 16  # bytes; short enough to lie inside one page, long enough not to occur by chance
 _STRIDE = 8
 _OF_EPISODE = (recalls, jobs, history)
+_OF_HIERARCHY = (drafts, node_units, links, personas, nodes, hierarchies_table)
+_OF_UNIT = (postings, vectors, unit_sources)
 
 
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     """Delete every row of a user; returns the deleted rows by table."""
-    tables: Sequence[Table] = (*_OF_EPISODE, postings, vectors, unit_sources, units_table, episodes, streams, users)
+    tables: Sequence[Table] = (*_OF_EPISODE, *_OF_HIERARCHY, *_OF_UNIT, units_table, episodes, streams, users)
     return {
         table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount for table in tables
     }
 
 
 def delete_episode(connection: Connection, episode_seq: int) -> dict[str, int]:
-    """Delete one episode with its units, history and jobs; returns the deleted rows by table."""
-    counts = units.remove(connection, units.seqs_of_episode(connection, episode_seq))
+    """Delete one episode with its units, history and jobs, and the summaries that saw it.
+
+    Returns the deleted rows by table.
+    """
+    own = units.seqs_of_episode(connection, episode_seq)
+    counts = hierarchies.retire(connection, own)
+    for name, n in units.remove(connection, own).items():
+        counts[name] += n
     for table in _OF_EPISODE:
         counts[table.name] = connection.execute(delete(table).where(table.c.episode_seq == episode_seq)).rowcount
     counts[episodes.name] = connection.execute(delete(episodes).where(episodes.c.seq == episode_seq)).rowcount
@@ -40,20 +64,32 @@ def delete_episode(connection: Connection, episode_seq: int) -> dict[str, int]:
 
 
 def texts_of_user(connection: Connection, user_id: str) -> list[str]:
-    """Every text kept of a user: log, metadata and history; units quote the log."""
-    return list(_texts(connection, episodes.c.user_id == user_id, history.c.user_id == user_id))
+    """Every text kept of a user: log, metadata, history and summaries; other units quote the log."""
+    summaries = units_table.c.user_id == user_id
+    return list(_texts(connection, episodes.c.user_id == user_id, history.c.user_id == user_id, summaries))
 
 
 def texts_of_episode(connection: Connection, episode_seq: int) -> list[str]:
-    """Every text kept of an episode: log, metadata and history; units quote the log."""
-    return list(_texts(connection, episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq))
+    """Every text kept of an episode: log, metadata, history and summaries that saw it; other units quote the log."""
+    over = hierarchies.above(connection, units.seqs_of_episode(connection, episode_seq))
+    found = list(_texts(connection, episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq, false()))
+    for some in pages(over):
+        found += connection.execute(select(units_table.c.text).where(units_table.c.seq.in_(some))).scalars()
+    return found
 
 
-def _texts(connection: Connection, of_log: object, of_history: object) -> Iterable[str]:
-    for row in connection.execute(select(episodes.c.text, episodes.c.metadata).where(of_log)):  # type: ignore[arg-type]
+def _texts(
+    connection: Connection,
+    of_log: ColumnElement[bool],
+    of_history: ColumnElement[bool],
+    of_summaries: ColumnElement[bool],
+) -> Iterable[str]:
+    for row in connection.execute(select(episodes.c.text, episodes.c.metadata).where(of_log)):
         yield from row
-    for old, new in connection.execute(select(history.c.old_text, history.c.new_text).where(of_history)):  # type: ignore[arg-type]
+    for old, new in connection.execute(select(history.c.old_text, history.c.new_text).where(of_history)):
         yield from (text for text in (old, new) if text)
+    summary = units_table.c.kind == "summary"
+    yield from connection.execute(select(units_table.c.text).where(summary, of_summaries)).scalars()
 
 
 def rewrite(database: Database) -> None:
@@ -99,7 +135,7 @@ def remaining(database: Database, erased: Sequence[str]) -> tuple[tuple[Path, ..
     """
     wanted = fragments(erased)
     with database.read() as connection:
-        kept = "\n".join(_texts(connection, episodes.c.seq > 0, history.c.seq > 0)).encode()
+        kept = "\n".join(_texts(connection, true(), true(), true())).encode()
     wanted -= search(kept, wanted)
     files = database.files()
     found = set[bytes]()

@@ -17,22 +17,29 @@ from nscma_torch.storage.schema import episodes, jobs, leases, recalls
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One episode to be worked on. `attempts` counts the failures so far."""
+    """Work on one episode, or on its lane as a whole. `attempts` counts the failures so far."""
 
     seq: int
     user_id: str
     kind: str
-    episode_seq: int
+    lane: str
+    episode_seq: int | None
     attempts: int
 
 
-def enqueue(connection: Connection, user_id: str, kind: str, episode_seqs: Sequence[int]) -> int:
-    """Queue one job for each episode that has none of this kind yet; returns how many were added."""
-    known: set[int] = set()
-    for some in pages(episode_seqs):
-        query = select(jobs.c.episode_seq).where(jobs.c.kind == kind, jobs.c.episode_seq.in_(some))
-        known.update(connection.execute(query).scalars())
-    new = [seq for seq in episode_seqs if seq not in known]
+def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[tuple[str, int | None]]) -> int:
+    """Queue one job for each (lane, episode) that has none of this kind yet; returns how many were added.
+
+    The lane is the id of the stream or hierarchy: jobs of one lane are worked on together. An episode of None stands
+    for the lane as a whole.
+    """
+    known: set[tuple[str, int | None]] = set()
+    for some in pages(subjects):
+        lanes, seqs = {lane for lane, _ in some}, [seq for _, seq in some if seq is not None]
+        query = select(jobs.c.lane, jobs.c.episode_seq).where(jobs.c.kind == kind, jobs.c.lane.in_(lanes))
+        query = query.where(jobs.c.episode_seq.in_(seqs) | jobs.c.episode_seq.is_(None))
+        known.update((lane, seq) for lane, seq in connection.execute(query))
+    new = [subject for subject in dict.fromkeys(subjects) if subject not in known]
     if new:
         first = next_seq(connection, "jobs", len(new))
         rows = [
@@ -40,42 +47,35 @@ def enqueue(connection: Connection, user_id: str, kind: str, episode_seqs: Seque
                 "seq": first + i,
                 "user_id": user_id,
                 "kind": kind,
+                "lane": lane,
                 "episode_seq": episode_seq,
                 "state": "queued",
                 "attempts": 0,
             }
-            for i, episode_seq in enumerate(new)
+            for i, (lane, episode_seq) in enumerate(new)
         ]
         connection.execute(jobs.insert(), rows)
     return len(new)
 
 
-def next_batch(connection: Connection, limit: int) -> list[Job]:
-    """The oldest queued job and those of the same kind, user and stream, in the order they were said; at most `limit`.
+def next_batch(connection: Connection, sizes: Mapping[str, int]) -> list[Job]:
+    """The oldest queued job and those of the same kind and lane, in the order they were said.
 
-    Batches are cut by count and by stream, never by time, so that timing cannot change a result. A job that failed
-    before goes alone, so that one message that cannot be worked on does not hold up others.
+    Batches are cut by count, `sizes` for each kind, and by lane, never by time, so that timing cannot change a result.
+    A job that failed before goes alone, so that one message that cannot be worked on does not hold up others.
     """
-    place = select(jobs.c.kind, jobs.c.user_id, jobs.c.attempts, episodes.c.stream_id, jobs.c.seq).join(
-        episodes, episodes.c.seq == jobs.c.episode_seq
-    )
-    first = connection.execute(place.where(jobs.c.state == "queued").order_by(jobs.c.seq).limit(1)).first()
+    columns = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
+    oldest = select(*columns).where(jobs.c.state == "queued").order_by(jobs.c.seq).limit(1)
+    first = connection.execute(oldest).first()
     if first is None:
         return []
-    query = (
-        select(jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.episode_seq, jobs.c.attempts)
-        .join(episodes, episodes.c.seq == jobs.c.episode_seq)
-        .where(
-            jobs.c.state == "queued",
-            jobs.c.kind == first.kind,
-            jobs.c.user_id == first.user_id,
-            episodes.c.stream_id == first.stream_id,
-            jobs.c.seq == first.seq if first.attempts else jobs.c.attempts == 0,
-        )
-        .order_by(episodes.c.position)
-        .limit(limit)
+    if first.attempts:
+        return [Job(*first)]
+    beside = select(*columns).where(
+        jobs.c.state == "queued", jobs.c.kind == first.kind, jobs.c.lane == first.lane, jobs.c.attempts == 0
     )
-    return [Job(*row) for row in connection.execute(query)]
+    ordered = beside.order_by(jobs.c.episode_seq, jobs.c.seq).limit(sizes[first.kind])
+    return [Job(*row) for row in connection.execute(ordered)]
 
 
 def waiting(connection: Connection) -> bool:
@@ -173,6 +173,7 @@ def count_recalls(connection: Connection, kind: str) -> int:
             recalls.c.count.label("times"),
             episodes.c.accesses,
             (episodes.c.decision.is_not(None) & ~episodes.c.encoded).label("waiting"),
+            episodes.c.stream_id,
         )
         .join(episodes, episodes.c.seq == recalls.c.episode_seq)
         .order_by(recalls.c.episode_seq)
@@ -182,6 +183,6 @@ def count_recalls(connection: Connection, kind: str) -> int:
         values = {"accesses": row.accesses + row.times}
         connection.execute(episodes.update().where(episodes.c.seq == row.episode_seq).values(**values))
         if row.waiting:
-            queued += enqueue(connection, row.user_id, kind, [row.episode_seq])
+            queued += enqueue(connection, row.user_id, kind, [(row.stream_id, row.episode_seq)])
     connection.execute(recalls.delete())
     return queued

@@ -16,8 +16,13 @@ from nscma_torch.storage import schema
 
 def _jobs_leases_recalls(connection: Connection) -> None:
     """1 to 2: background work. Episodes that the gate let through are queued, as if they had just been added."""
-    for table in (schema.jobs, schema.leases, schema.recalls):
+    for table in (schema.leases, schema.recalls):
         table.create(connection)
+    connection.exec_driver_sql(
+        "CREATE TABLE jobs (seq BIGINT NOT NULL PRIMARY KEY, user_id TEXT NOT NULL, kind TEXT NOT NULL, "
+        "episode_seq BIGINT NOT NULL REFERENCES episodes (seq), state TEXT NOT NULL, attempts INTEGER NOT NULL, "
+        "error TEXT, UNIQUE (kind, episode_seq))"
+    )
     connection.exec_driver_sql(
         "INSERT INTO jobs (seq, user_id, kind, episode_seq, state, attempts) "
         "SELECT row_number() OVER (ORDER BY seq), user_id, 'extract', seq, 'queued', 0 FROM episodes "
@@ -29,7 +34,38 @@ def _jobs_leases_recalls(connection: Connection) -> None:
     )
 
 
-STEPS: dict[int, Callable[[Connection], None]] = {1: _jobs_leases_recalls}
+def _hierarchies(connection: Connection) -> None:
+    """2 to 3: the hierarchy, and jobs by lane. What was extracted is queued again: extraction hands on to it."""
+    connection.exec_driver_sql("DROP INDEX IF EXISTS jobs_state")
+    connection.exec_driver_sql("DROP INDEX IF EXISTS ix_jobs_user_id")
+    connection.exec_driver_sql("ALTER TABLE jobs RENAME TO jobs_2")
+    new = ("jobs", "hierarchies", "nodes", "node_units", "personas", "links", "drafts")
+    for table in new:
+        schema.metadata.tables[table].create(connection)
+    connection.exec_driver_sql(
+        "INSERT INTO jobs (seq, user_id, kind, lane, episode_seq, state, attempts, error) "
+        "SELECT j.seq, j.user_id, j.kind, e.stream_id, j.episode_seq, j.state, j.attempts, j.error "
+        "FROM jobs_2 j JOIN episodes e ON e.seq = j.episode_seq"
+    )
+    connection.exec_driver_sql("DROP TABLE jobs_2")
+    connection.exec_driver_sql(
+        "INSERT INTO jobs (seq, user_id, kind, lane, episode_seq, state, attempts) "
+        "SELECT (SELECT coalesce(max(seq), 0) FROM jobs) + row_number() OVER (ORDER BY seq), user_id, 'extract', "
+        "stream_id, seq, 'queued', 0 FROM episodes WHERE encoded AND status = 'active' "
+        "AND seq NOT IN (SELECT episode_seq FROM jobs WHERE kind = 'extract')"
+    )
+    connection.exec_driver_sql(
+        "UPDATE counters SET value = (SELECT coalesce(max(seq), 0) + 1 FROM jobs) "
+        "WHERE name = 'jobs' AND value <= (SELECT coalesce(max(seq), 0) FROM jobs)"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO counters (name, value) SELECT 'jobs', count(*) + 1 FROM jobs "
+        "WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name = 'jobs')"
+    )
+    next(index for index in schema.units.indexes if index.name == "units_stream").create(connection)
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {1: _jobs_leases_recalls, 2: _hierarchies}
 
 
 def migrate(connection: Connection) -> None:

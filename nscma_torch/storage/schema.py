@@ -7,6 +7,8 @@ ones.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -22,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
 
 metadata = MetaData()
@@ -121,6 +123,7 @@ units = Table(
     Column("importance", Float, nullable=False),
     Column("status", Text, nullable=False),
     Index("units_user", "user_id", "seq"),
+    Index("units_stream", "stream_id", "position"),
 )
 
 unit_sources = Table(
@@ -170,11 +173,13 @@ jobs = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("user_id", Text, nullable=False, index=True),
     Column("kind", Text, nullable=False),
-    Column("episode_seq", BigInteger, ForeignKey("episodes.seq"), nullable=False),
+    Column("lane", Text, nullable=False),  # id of the stream or hierarchy: jobs of one lane are worked on together
+    Column("episode_seq", BigInteger, ForeignKey("episodes.seq")),  # null: the lane as a whole
     Column("state", Text, nullable=False),  # queued | failed; a finished job's row is gone
     Column("attempts", Integer, nullable=False),
     Column("error", Text),
     UniqueConstraint("kind", "episode_seq"),
+    Index("jobs_lane", "kind", "lane", "state"),
     Index("jobs_state", "state", "seq"),
 )
 
@@ -192,4 +197,67 @@ recalls = Table(
     Column("episode_seq", BigInteger, ForeignKey("episodes.seq"), primary_key=True, autoincrement=False),
     Column("user_id", Text, nullable=False),
     Column("count", Integer, nullable=False),
+)
+
+hierarchies = Table(
+    "hierarchies",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user_id", Text, ForeignKey("users.user_id"), nullable=False, index=True),
+    Column("agent_id", Text),
+    Column("version", BigInteger, nullable=False),  # compare-and-set
+    Column("next_ids", Text, nullable=False),  # JSON: for each level, the smallest id never given to a persona
+)
+
+
+def _of_level(*key: str) -> list[Column[Any]]:
+    """Columns that place a row in a level of a hierarchy; ids in `key` are numbers within that level."""
+    return [
+        Column("hierarchy_id", Text, ForeignKey("hierarchies.id"), primary_key=True),
+        Column("level", Integer, primary_key=True, autoincrement=False),
+        *(Column(name, BigInteger, primary_key=True, autoincrement=False) for name in key),
+        Column("user_id", Text, nullable=False, index=True),
+    ]
+
+
+# A node of level 0 is a chunk, one above is a cluster of personas of the level below: those labelled with its number.
+nodes = Table("nodes", metadata, *_of_level("number"))
+
+# What a node says: its chunk, or its summary in one unit or more. A node without a unit waits for the next integration:
+# on level 0 to be taken out, above to be summarised.
+node_units = Table(
+    "node_units",
+    metadata,
+    *_of_level("number"),
+    Column("unit_seq", BigInteger, ForeignKey("units.seq"), primary_key=True, autoincrement=False, index=True),
+)
+
+personas = Table(
+    "personas",
+    metadata,
+    *_of_level("id"),
+    Column("node", BigInteger, nullable=False),
+    Column("label", BigInteger, nullable=False),
+    Index("personas_label", "hierarchy_id", "level", "label"),
+    Index("personas_node", "hierarchy_id", "level", "node"),
+)
+
+links = Table(
+    "links",
+    metadata,
+    *_of_level("a", "b"),  # a < b
+    Column("weight", Float, nullable=False),
+    Column("persona_a", BigInteger, nullable=False),  # the persona of a that faces b
+    Column("persona_b", BigInteger, nullable=False),
+    Column("cut", Boolean, nullable=False),  # holds no cluster together any more
+)
+
+# Summaries of an integration that has not been committed yet: after a kill they need not be written again.
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("hierarchy_id", Text, primary_key=True),
+    Column("key", Text, primary_key=True),  # hash of what was summarised
+    Column("user_id", Text, nullable=False, index=True),
+    Column("text", Text, nullable=False),
 )

@@ -23,8 +23,13 @@ from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.schema import (
     SCHEMA_VERSION,
     episodes,
+    hierarchies,
     history,
     jobs,
+    links,
+    node_units,
+    nodes,
+    personas,
     postings,
     streams,
     unit_sources,
@@ -35,9 +40,12 @@ from nscma_torch.storage.schema import (
 from nscma_torch.storage.streams import new_epoch
 
 FORMAT = "nscma-export"
-_ORDER: tuple[Table, ...] = (users, streams, episodes, units, unit_sources, vectors, postings, history, jobs)
+_ORDER: tuple[Table, ...] = (
+    *(users, streams, episodes, units, unit_sources, vectors, postings, history, jobs),
+    *(hierarchies, nodes, personas, links, node_units),
+)
 _BY_NAME = {table.name: table for table in _ORDER}
-_JSON = frozenset({"metadata", "decision", "observation"})  # columns whose text is JSON
+_JSON = frozenset({"metadata", "decision", "observation", "next_ids"})  # columns whose text is JSON
 _BATCH = 1024
 
 
@@ -169,6 +177,8 @@ def _insert(
     for column, target in (("episode_seq", "episodes"), ("unit_seq", "units")):
         if column in table.c:
             for number, row in numbered:
+                if row[column] is None:
+                    continue
                 if (target, row[column]) not in shift:
                     raise MalformedInputError(
                         f"refers to row {row[column]} of {target}, which is not there", line=number

@@ -16,25 +16,38 @@ from nscma_torch.errors import VectorError
 from nscma_torch.records import Scope, Unit
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
-from nscma_torch.storage.schema import episodes, postings, streams, unit_sources, units, vectors
+from nscma_torch.storage.schema import (
+    episodes,
+    node_units,
+    personas,
+    postings,
+    streams,
+    unit_sources,
+    units,
+    vectors,
+)
 from nscma_torch.storage.streams import derive_id
 
 
 @dataclass(frozen=True, slots=True)
 class NewUnit:
-    """A unit about to be stored. `terms` are its lexical terms, `vector` is [d] or None where it is not embedded."""
+    """A unit about to be stored. `terms` are its lexical terms, `vector` is [d] or None where it is not embedded.
+
+    `origin` is the row of the episode that it came from, or what stands in for one, with a `seq` of None: a summary's
+    provenance is its hierarchy.
+    """
 
     kind: str
     text: str
-    episode: Mapping[str, Any]  # the row it came from
+    origin: Mapping[str, Any]
     start: int
     end: int
     terms: Sequence[str]
     vector: torch.Tensor | None
 
 
-def insert(connection: Connection, new: Sequence[NewUnit]) -> list[str]:
-    """Store units with their vectors, postings and provenance; returns their ids.
+def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
+    """Store units with their vectors, postings and provenance; returns their row numbers.
 
     Raises `VectorError` for NaN or infinity, before anything is written.
     """
@@ -44,32 +57,32 @@ def insert(connection: Connection, new: Sequence[NewUnit]) -> list[str]:
     first = next_seq(connection, "units", len(new))
     rows = [_row(unit, first + i) for i, unit in enumerate(new)]
     connection.execute(units.insert(), rows)
-    connection.execute(
-        unit_sources.insert(),
-        [
-            {"unit_seq": first + i, "episode_seq": unit.episode["seq"], "user_id": unit.episode["user_id"]}
-            for i, unit in enumerate(new)
-        ],
-    )
+    sources = [
+        {"unit_seq": first + i, "episode_seq": unit.origin["seq"], "user_id": unit.origin["user_id"]}
+        for i, unit in enumerate(new)
+        if unit.origin["seq"] is not None
+    ]
+    if sources:
+        connection.execute(unit_sources.insert(), sources)
     embedded = [
-        {"unit_seq": first + i, "user_id": new[i].episode["user_id"], "vector": blob}
+        {"unit_seq": first + i, "user_id": new[i].origin["user_id"], "vector": blob}
         for i, blob in enumerate(blobs)
         if blob is not None
     ]
     if embedded:
         connection.execute(vectors.insert(), embedded)
     entries = [
-        {"user_id": unit.episode["user_id"], "term": term, "unit_seq": first + i, "tf": tf}
+        {"user_id": unit.origin["user_id"], "term": term, "unit_seq": first + i, "tf": tf}
         for i, unit in enumerate(new)
         for term, tf in Counter(unit.terms).items()
     ]
     if entries:
         connection.execute(postings.insert(), entries)
-    return [row["id"] for row in rows]
+    return [row["seq"] for row in rows]
 
 
 def _row(unit: NewUnit, seq: int) -> dict[str, Any]:
-    episode = unit.episode
+    episode = unit.origin
     occurred = episode["recorded_at"] if episode["occurred_at"] is None else episode["occurred_at"]
     return {
         "seq": seq,
@@ -113,9 +126,10 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
     for row in connection.execute(query):
         sources.setdefault(row.unit_seq, []).append(row.id)
         metadata.setdefault(row.unit_seq, row.metadata)
+    sources.update(leaves(connection, user_id, [seq for seq in seqs if seq not in sources]))
     found = (
         select(units, streams.c.source)
-        .join(streams, streams.c.id == units.c.stream_id)
+        .outerjoin(streams, streams.c.id == units.c.stream_id)
         .where(units.c.seq.in_(seqs), units.c.user_id == user_id)
     )
     return {
@@ -138,6 +152,42 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
     }
 
 
+def leaves(connection: Connection, user_id: str, summaries: Sequence[int]) -> dict[int, list[str]]:
+    """Ids of the episodes below each of these summaries (row numbers), in the order they came."""
+    if not summaries:
+        return {}
+    top = select(node_units.c.unit_seq, node_units.c.hierarchy_id, node_units.c.level, node_units.c.number).where(
+        node_units.c.unit_seq.in_(summaries), node_units.c.user_id == user_id
+    )
+    below = top.cte("below", recursive=True)
+    below = below.union(
+        select(below.c.unit_seq, below.c.hierarchy_id, below.c.level - 1, personas.c.node).join(
+            personas,
+            (personas.c.hierarchy_id == below.c.hierarchy_id)
+            & (personas.c.level == below.c.level - 1)
+            & (personas.c.label == below.c.number),
+        )
+    )
+    query = (
+        select(below.c.unit_seq, episodes.c.id)
+        .join(
+            node_units,
+            (node_units.c.hierarchy_id == below.c.hierarchy_id)
+            & (node_units.c.level == below.c.level)
+            & (node_units.c.number == below.c.number),
+        )
+        .join(unit_sources, unit_sources.c.unit_seq == node_units.c.unit_seq)
+        .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
+        .where(below.c.level == 0)
+        .distinct()
+        .order_by(below.c.unit_seq, episodes.c.seq)
+    )
+    found: dict[int, list[str]] = {}
+    for seq, episode_id in connection.execute(query):
+        found.setdefault(seq, []).append(episode_id)
+    return found
+
+
 def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None = None) -> list[int]:
     """Row numbers of the units that came from an episode."""
     query = (
@@ -147,6 +197,21 @@ def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None =
         .order_by(units.c.seq)
     )
     return list(connection.execute(query if kind is None else query.where(units.c.kind == kind)).scalars())
+
+
+def active_chunks(connection: Connection, episode_seqs: Sequence[int]) -> dict[int, list[int]]:
+    """Chunks (row numbers, in order) of those of these episodes that have active ones."""
+    found: dict[int, list[int]] = {}
+    for some in pages(sorted(episode_seqs)):
+        query = (
+            select(unit_sources.c.episode_seq, units.c.seq)
+            .join(units, units.c.seq == unit_sources.c.unit_seq)
+            .where(unit_sources.c.episode_seq.in_(some), units.c.kind == "chunk", units.c.status == "active")
+            .order_by(unit_sources.c.episode_seq, units.c.start, units.c.seq)
+        )
+        for episode_seq, seq in connection.execute(query):
+            found.setdefault(episode_seq, []).append(seq)
+    return found
 
 
 def set_status(connection: Connection, seqs: Sequence[int], status: str) -> None:
@@ -171,3 +236,46 @@ def count(connection: Connection, user_id: str | None = None) -> dict[str, int]:
     if user_id is not None:
         query = query.where(units.c.user_id == user_id)
     return {row[0]: row[1] for row in connection.execute(query)}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a summary takes over from a unit below it: when it was said and expires (microseconds), its importance."""
+
+    occurred_at: int
+    expires_at: int | None
+    importance: float
+
+
+def said(connection: Connection, seqs: Sequence[int]) -> dict[int, Said]:
+    """`Said` of units, by row number."""
+    query = select(units.c.seq, units.c.occurred_at, units.c.expires_at, units.c.importance)
+    found = (row for some in pages(seqs) for row in connection.execute(query.where(units.c.seq.in_(some))))
+    return {row.seq: Said(row.occurred_at, row.expires_at, row.importance) for row in found}
+
+
+def ordinals(connection: Connection, stream_id: str) -> dict[int, int]:
+    """Place of each chunk within its stream, by row number: 0, 1, …"""
+    query = select(units.c.seq).where(units.c.stream_id == stream_id, units.c.kind == "chunk")
+    in_order = connection.execute(query.order_by(units.c.position, units.c.start, units.c.seq)).scalars()
+    return {seq: place for place, seq in enumerate(in_order)}
+
+
+def stream_of(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
+    """The stream of each unit, by row number."""
+    query = select(units.c.seq, units.c.stream_id)
+    return {seq: s for some in pages(seqs) for seq, s in connection.execute(query.where(units.c.seq.in_(some)))}
+
+
+def vectors_of(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray[Any, np.dtype[np.float32]]]:
+    """The vectors [d] of those of these units that have one, by row number."""
+    query = select(vectors.c.unit_seq, vectors.c.vector)
+    found = (row for some in pages(seqs) for row in connection.execute(query.where(vectors.c.unit_seq.in_(some))))
+    return {seq: np.frombuffer(vector, dtype="<f4") for seq, vector in found}
+
+
+def add_vectors(connection: Connection, user_id: str, new: Mapping[int, torch.Tensor]) -> None:
+    """Vectors of units that have none yet."""
+    rows = [{"unit_seq": seq, "user_id": user_id, "vector": pack_vector(vector)} for seq, vector in new.items()]
+    if rows:
+        connection.execute(vectors.insert(), rows)

@@ -1,0 +1,385 @@
+"""Ego-splitting: each node becomes as many personas as its neighbourhood has components (Epasto, Lattanzi and Paes Leme,
+"Ego-Splitting Framework: from Non-Overlapping to Overlapping Clusters", KDD 2017; the ego-centric disentanglement of
+CAM), kept up to date under insertions and deletions.
+
+Legend: n nodes, E slots (directed edges, both directions), P personas. A slot u -> v stands for the neighbour v in the
+ego-net of u. A triangle u, v, w joins u -> v with u -> w, v -> u with v -> w, and w -> u with w -> v; the components of
+the slots under these unions are the components of all ego-nets at once. A component is named by its smallest slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from nscma_kernels.graph import CSR, undirected, unpack
+
+Impl = Literal["auto", "torch", "triton"]
+_TRITON_DEGREE = 128  # larger egos go through the torch version
+
+
+@dataclass(frozen=True, eq=False)
+class EgoSplit:
+    """A graph whose nodes are split into personas. Every node has at least one, an isolated node exactly one."""
+
+    edge_index: Tensor  # [2, E] int64, both directions, ordered by (row, col), no self-loops
+    persona: Tensor  # [E] int64: id of the persona of edge_index[0] to whose component edge_index[1] belongs
+    ids: Tensor  # [P] int64 ascending: ids of all personas, not contiguous once some were retired
+    owner: Tensor  # [P] int64: the node of each persona
+    num_nodes: int
+    next_id: int  # ids from here on were never given out
+
+    @cached_property
+    def persona_edge_index(self) -> Tensor:
+        """[2, E] int64, the persona graph in positions into `ids`, slot by slot in the order of `edge_index`.
+
+        Slot u -> v joins the persona of u that holds v and the persona of v that holds u.
+        """
+        place = torch.searchsorted(self.ids, self.persona)
+        row, col = self.edge_index
+        reverse = torch.searchsorted(row * self.num_nodes + col, col * self.num_nodes + row)
+        return torch.stack([place, place[reverse]])
+
+    @cached_property
+    def anchors(self) -> Tensor:
+        """[E] int64: the smallest neighbour in the same component, so that equal partitions have equal anchors."""
+        place = torch.searchsorted(self.ids, self.persona)
+        smallest = torch.full_like(self.ids, self.num_nodes)
+        return smallest.scatter_reduce(0, place, self.edge_index[1], "amin")[place]
+
+
+def ego_split(
+    edge_index: Any,  # [2, E] integers, or a PyG Data or Batch
+    num_nodes: int | None = None,
+    *,
+    batch: Tensor | None = None,  # [n] int64, graph number of each node
+    first_id: int = 0,
+    impl: Impl = "auto",
+) -> EgoSplit:
+    """The personas of all nodes. Their ids count up from `first_id` in the order of (node, smallest neighbour).
+
+    Edges may come in one direction or in both; self-loops and repetitions go. Nodes of several graphs stand in one
+    numbering, as PyG batches them; `batch` then only serves to refuse edges between graphs.
+    Time O(sum over edges of the smaller degree), at most O(E^1.5); memory O(E + n).
+    Raises ValueError where shapes or nodes do not fit, TypeError for an `edge_index` that is no graph.
+    """
+    edges, _, n, batch = unpack(edge_index, None, num_nodes, batch)
+    if first_id < 0:
+        raise ValueError(f"first_id must be at least 0, got {first_id}")
+    graph = _Graph.of_edges(edges, len(batch) if n is None and batch is not None else n)
+    n = graph.n
+    if batch is not None:
+        if batch.shape != (n,):
+            raise ValueError(f"batch must be [{n}], the graph number of each node, got {[*batch.shape]}")
+        if not torch.equal(batch[graph.row], batch[graph.col]):
+            raise ValueError("edge_index joins nodes of different graphs of the batch")
+    slot = torch.arange(len(graph.keys), device=edges.device)
+    parent = slot.clone()
+    if use_triton(impl, parent):
+        _recompute(graph, torch.arange(n, device=edges.device), parent, impl)
+    else:
+        forward = (graph.row < graph.col).nonzero().view(-1)
+        for which, b, c in _triangles(graph, forward, later=True):
+            _join(graph, parent, forward.index_select(0, which), b, c)
+    parent = _root(parent, slot)
+    first, alone = parent == slot, graph.rowptr.diff() == 0
+    rank = first.cumsum(0) - 1 + alone.cumsum(0).index_select(0, graph.row)
+    owner = torch.repeat_interleave(alone.long().scatter_add_(0, graph.row, first.long()))
+    ids = torch.arange(first_id, first_id + len(owner), device=edges.device)
+    persona = first_id + rank.index_select(0, parent)
+    return EgoSplit(torch.stack([graph.row, graph.col]), persona, ids, owner, n, first_id + len(owner))
+
+
+def update_split(
+    split: EgoSplit,
+    insert: Tensor | None = None,  # [2, m] integers, one or both directions
+    delete: Tensor | None = None,  # [2, m] integers, one or both directions
+    num_nodes: int | None = None,  # never fewer than before; new nodes are isolated until edges come
+    *,
+    impl: Impl = "auto",
+) -> tuple[EgoSplit, Tensor]:
+    """The split of the graph with these edges inserted and those deleted, partitioned as a full recompute would.
+
+    Edges that are already there, or already gone, and self-loops change nothing. An insertion visits only the common
+    neighbours of its ends; a deletion recomputes only the egos of its ends and of their common neighbours.
+
+    Identity: an old persona of a visited ego offers its id to the component that holds its smallest surviving
+    neighbour; a node none of whose neighbours survive offers its smallest id to the component of its smallest neighbour,
+    or keeps it when it is isolated. A component takes the smallest id offered; the others are retired; components
+    without an offer get new ids from `next_id` on, in the order of (node, smallest neighbour). So on a merge the
+    smallest id survives, and on a split the part with the smallest neighbour keeps it.
+
+    Returns the split, and positions in its `ids` (int64, ascending) of the personas that are new or whose neighbourhood
+    in the persona graph changed. Raises ValueError where shapes or nodes do not fit, or an edge is in both lists.
+    """
+    n = split.num_nodes if num_nodes is None else num_nodes
+    if n < split.num_nodes:
+        raise ValueError(f"num_nodes must be at least the {split.num_nodes} there are, got {n}")
+    old = _Graph(split.edge_index[0] * n + split.edge_index[1], n)
+    born, gone = _edit_keys("insert", insert, old), _edit_keys("delete", delete, old)
+    if bool(torch.isin(born, gone).any()):
+        raise ValueError("an edge is both inserted and deleted")
+    place, there = old.find(gone)
+    gone = place[there]
+    graph, before = _edited(old, split.persona, born[~old.find(born)[1]], gone)
+    new = (before < 0).nonzero().view(-1)
+
+    touched = torch.zeros(n, dtype=torch.bool, device=gone.device)  # egos with an edit inside
+    touched[old.row[gone]] = True
+    for _, b, _ in _triangles(old, gone[old.row[gone] < old.col[gone]], later=False):
+        touched[old.col[b]] = True
+    damaged = touched.clone()
+    parent = torch.arange(len(graph.keys), device=gone.device)
+    _recompute(graph, damaged.nonzero().view(-1), parent, impl)
+    touched[graph.row[new]] = True
+    forward = new[graph.row[new] < graph.col[new]]
+    for which, b, c in _triangles(graph, forward, later=False):
+        touched[graph.col[b]] = True
+        _join(graph, parent, forward[which], b, c)
+
+    local = graph.slots_of(touched.nonzero().view(-1))
+    surviving = local[before[local] >= 0]
+    claimant, claim = torch.unique(before[surviving], return_inverse=True)
+    smallest = torch.full_like(claimant, len(parent)).scatter_reduce(0, claim, surviving, "amin")
+    intact = ~damaged[graph.row[surviving]]
+    _unite(parent, [(surviving[intact], smallest[claim[intact]])])
+    parent[local] = _root(parent, local)
+
+    alone = graph.rowptr.diff() == 0
+    bare = touched.clone()  # nodes without a surviving neighbour: new ones and touched ones
+    bare[split.num_nodes :] = True
+    bare[graph.row[surviving]] = False
+    mine = bare[split.owner]
+    name = torch.full((n,), split.next_id, device=gone.device)
+    name.scatter_reduce_(0, split.owner[mine], split.ids[mine], "amin")
+    heir, lone = (bare & ~alone).nonzero().view(-1), (bare & alone).nonzero().view(-1)
+    offer = torch.full_like(parent, split.next_id)
+    offer.scatter_reduce_(0, parent[torch.cat([smallest, graph.rowptr[heir]])], torch.cat([claimant, name[heir]]), "amin")
+
+    roots = local[parent[local] == local]
+    holder, held = torch.cat([lone, graph.row[roots]]), torch.cat([name[lone], offer[roots]])
+    unnamed = (held == split.next_id).nonzero().view(-1)
+    by_node = torch.cat([2 * graph.rowptr[lone], 2 * roots + 1])[unnamed].argsort(stable=True)
+    unnamed = unnamed[by_node]
+    held[unnamed] += torch.arange(len(unnamed), device=held.device)
+    offer[roots] = held[len(lone) :]
+    persona = before.clone()
+    persona[local] = offer[parent[local]]
+    lives = ~touched[split.owner]
+    lives[torch.searchsorted(split.ids, held[held < split.next_id])] = True
+    ids, owner = torch.cat([split.ids[lives], held[unnamed]]), torch.cat([split.owner[lives], holder[unnamed]])
+
+    moved = local[persona[local] != before[local]]
+    changed = [held[unnamed], split.persona[gone], before[moved], persona[moved], persona[graph.reverse(moved)]]
+    split = EgoSplit(torch.stack([graph.row, graph.col]), persona, ids, owner, n, split.next_id + len(unnamed))
+    return split, torch.isin(ids, torch.cat(changed)).nonzero().view(-1)
+
+
+class _Graph:
+    """Slots in the order of their keys, row * n + col, and where each stands."""
+
+    def __init__(self, keys: Tensor, n: int, hashed: bool = False) -> None:
+        self.keys, self.n = keys, n
+        self.row = keys // max(n, 1)
+        self.col = keys - self.row * n
+        self.rowptr = torch.zeros(n + 1, dtype=torch.int64, device=keys.device)
+        self.rowptr[1:] = torch.bincount(self.row, minlength=n).cumsum(0)
+        self._table = _Table(keys) if hashed and len(keys) else None
+        self.backward = self.find(self.col * n + self.row) if hashed else None
+
+    @classmethod
+    def of_edges(cls, edge_index: Tensor, num_nodes: int | None) -> _Graph:
+        """The graph of any edges; those that already come as slots in order are not sorted again."""
+        if edge_index.ndim == 2 and len(edge_index) == 2 and edge_index.dtype == torch.int64 and edge_index.numel():
+            low, high = int(edge_index.min()), int(edge_index.max())
+            n = high + 1 if num_nodes is None else num_nodes
+            keys = edge_index[0] * n + edge_index[1]
+            if 0 <= low and high < n and bool((keys.diff() > 0).all() & (edge_index[0] != edge_index[1]).all()):
+                graph = cls(keys, n, hashed=True)
+                if graph.backward is not None and bool(graph.backward[1].all()):
+                    return graph
+        csr = undirected(edge_index, num_nodes=num_nodes)
+        return cls(csr.row * csr.num_nodes + csr.col, csr.num_nodes, hashed=True)
+
+    def find(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
+        """Where these keys stand, and whether they are there at all."""
+        if self._table is not None:
+            return self._table.find(wanted)
+        if not len(self.keys):
+            return torch.zeros_like(wanted), torch.zeros_like(wanted, dtype=torch.bool)
+        place = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
+        return place, self.keys.index_select(0, place) == wanted
+
+    def reverse(self, slots: Tensor) -> Tensor:
+        """The slots of the same edges in the other direction."""
+        if self.backward is not None:
+            return self.backward[0].index_select(0, slots)
+        return self.find(self.col[slots] * self.n + self.row[slots])[0]
+
+    def slots_of(self, nodes: Tensor) -> Tensor:
+        """All slots of these nodes."""
+        return _ranges(self.rowptr[nodes], self.rowptr[nodes + 1])[1]
+
+
+class _Table:
+    """Where each key stands, by open addressing with linear probing: once built, faster than bisection."""
+
+    def __init__(self, keys: Tensor) -> None:
+        self.empty = len(keys)
+        self.keys = torch.cat([keys, keys.new_tensor([-1])])
+        bits = (2 * len(keys)).bit_length()
+        self.shift, self.mask = 62 - bits, (1 << bits) - 1
+        self.cells = torch.full((1 << bits,), self.empty, device=keys.device)
+        place, cell = torch.arange(len(keys), device=keys.device), self._home(keys)
+        while len(place):
+            free = (self.cells.index_select(0, cell) == self.empty).nonzero().view(-1)
+            self.cells.scatter_reduce_(0, cell.index_select(0, free), place.index_select(0, free), "amin")
+            left = (self.cells.index_select(0, cell) != place).nonzero().view(-1)
+            place, cell = place.index_select(0, left), self._next(cell.index_select(0, left))
+
+    def _home(self, keys: Tensor) -> Tensor:
+        return (keys * 0x1E3779B97F4A7C15).bitwise_right_shift_(self.shift).bitwise_and_(self.mask)
+
+    def _next(self, cell: Tensor) -> Tensor:
+        return (cell + 1).bitwise_and_(self.mask)
+
+    def find(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
+        """Where these keys stand, and whether they are there at all."""
+        cell = self._home(wanted)
+        place = self.cells.index_select(0, cell)
+        there = self.keys.index_select(0, place) == wanted
+        todo = (place != self.empty).logical_and_(~there).nonzero().view(-1)
+        cell = cell.index_select(0, todo)
+        while len(todo):
+            cell = self._next(cell)
+            probe = self.cells.index_select(0, cell)
+            match = self.keys.index_select(0, probe) == wanted.index_select(0, todo)
+            place.index_copy_(0, todo, probe)
+            there.index_copy_(0, todo, match)
+            on = (probe != self.empty).logical_and_(~match).nonzero().view(-1)
+            todo, cell = todo.index_select(0, on), cell.index_select(0, on)
+        return place, there
+
+
+def _ranges(begin: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
+    """The integers of the intervals begin:end, one interval after another, and before them the interval of each."""
+    size = end - begin
+    which = torch.repeat_interleave(size)
+    shift = begin - size.cumsum(0) + size
+    return which, shift.index_select(0, which).add_(torch.arange(len(which), device=which.device))
+
+
+def _edit_keys(name: str, edges: Tensor | None, graph: _Graph) -> Tensor:
+    """Keys of these edges in both directions, ascending, once each."""
+    if edges is None:
+        return graph.keys[:0]
+    if edges.ndim != 2 or len(edges) != 2 or edges.dtype not in (torch.int32, torch.int64):
+        raise ValueError(f"{name} must be [2, m] of integers, got {[*edges.shape]} {edges.dtype}")
+    if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= graph.n):
+        raise ValueError(f"{name} names nodes outside 0..{graph.n - 1}: pass num_nodes to add nodes")
+    row, col = edges[:, edges[0] != edges[1]].to(torch.int64)
+    return torch.cat([row * graph.n + col, col * graph.n + row]).unique()
+
+
+def _edited(old: _Graph, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[_Graph, Tensor]:
+    """The graph with these keys more and those slots fewer, and the old persona of each slot, -1 where it is new."""
+    kept = torch.ones_like(old.keys, dtype=torch.bool)
+    kept[gone] = False
+    keys = old.keys[kept]
+    is_old = torch.ones(len(keys) + len(born), dtype=torch.bool, device=keys.device)
+    is_old[torch.searchsorted(keys, born) + torch.arange(len(born), device=keys.device)] = False
+    merged = torch.empty_like(is_old, dtype=torch.int64)
+    merged[is_old], merged[~is_old] = keys, born
+    before = torch.full_like(merged, -1)
+    before[is_old] = persona[kept]
+    return _Graph(merged, old.n), before
+
+
+def _triangles(graph: _Graph, slots: Tensor, later: bool) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Common neighbours w of the ends of these slots x -> y: the position in `slots`, slot x -> w and slot y -> w.
+
+    All w, or only the `later` ones, w > y. The shorter of the two lists of neighbours is scanned.
+    """
+    x, y = graph.row[slots], graph.col[slots]
+    x_end, y_end = graph.rowptr[x + 1], graph.rowptr[y + 1]
+    x_begin = slots + 1 if later else graph.rowptr[x]
+    y_begin = torch.searchsorted(graph.keys, y * (graph.n + 1)) if later else graph.rowptr[y]
+    turned = y_end - y_begin < x_end - x_begin
+    begin, end = torch.where(turned, y_begin, x_begin), torch.where(turned, y_end, x_end)
+    other = torch.where(turned, x, y) * graph.n
+    total = (end - begin).cumsum(0)
+    if not len(slots):
+        return
+    chunk = 30_000 if slots.device.type == "cpu" else 1 << 22
+    marks = torch.arange(chunk, int(total[-1]) + chunk, chunk, device=total.device)
+    stops = torch.searchsorted(total, marks).add_(1).clamp_(max=len(slots)).unique().tolist()
+    for start, stop in zip([0, *stops], stops, strict=False):
+        which, scanned = _ranges(begin[start:stop], end[start:stop])
+        which += start
+        wanted = other.index_select(0, which) + graph.col.index_select(0, scanned)
+        place, there = graph.find(wanted)
+        hit = there.nonzero().view(-1)
+        which, scanned, found = (tensor.index_select(0, hit) for tensor in (which, scanned, place))
+        swap = turned.index_select(0, which)
+        yield which, torch.where(swap, found, scanned), torch.where(swap, scanned, found)
+
+
+def _join(graph: _Graph, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
+    """The unions of triangles with slots a = x -> y, b = x -> w and c = y -> w in all three egos."""
+    a_back, b_back, c_back = graph.reverse(a), graph.reverse(b), graph.reverse(c)
+    pairs = [(a, b), (a_back, c), (b_back, c_back)]
+    one = (a.diff(prepend=a.new_tensor([-1])) != 0).nonzero().view(-1)
+    _unite(parent, [(left.index_select(0, one), right.index_select(0, one)) for left, right in pairs])
+    _unite(parent, pairs)
+
+
+SAMP = 8
+
+
+def _recompute(graph: _Graph, nodes: Tensor, parent: Tensor, impl: Impl) -> None:
+    """Unite the slots of these nodes' egos."""
+    slots = graph.slots_of(nodes)
+    for which, b, _ in _triangles(graph, slots, later=True):
+        _unite(parent, [(slots.index_select(0, which), b)])
+
+
+def _unite(parent: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
+    """Join these pairs in the forest `parent`, in place: roots hook under smaller roots until no pair is apart.
+
+    The root of a component is its smallest slot, whatever the order of the pairs.
+    """
+    ends = []
+    for left, right in pairs:
+        apart = (parent.index_select(0, left) != parent.index_select(0, right)).nonzero().view(-1)
+        ends.append(torch.stack([left.index_select(0, apart), right.index_select(0, apart)]))
+    slots = torch.cat(ends, dim=1)
+    root = slots
+    while root.numel():
+        root = _root(parent, root.view(-1)).view(2, -1)
+        root = root.index_select(1, (root[0] != root[1]).nonzero().view(-1))
+        high, low = torch.maximum(root[0], root[1]), torch.minimum(root[0], root[1])
+        parent.scatter_reduce_(0, high, low, "amin")
+        above, higher = high, parent.index_select(0, high)
+        while not torch.equal(above, higher):  # chains of hooks halve
+            above, higher = higher, parent.index_select(0, higher)
+            parent.scatter_(0, high, higher)
+    slots = slots.view(-1)
+    parent.scatter_(0, slots, _root(parent, slots))
+
+
+def _root(parent: Tensor, slots: Tensor) -> Tensor:
+    above = parent.index_select(0, slots)
+    while True:
+        higher = parent.index_select(0, above)
+        if torch.equal(above, higher):
+            return above
+        above = higher
+
+
+def use_triton(impl: Impl, tensor: Tensor) -> bool:
+    return impl == "triton" or (impl == "auto" and tensor.is_cuda)

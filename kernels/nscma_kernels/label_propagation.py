@@ -1,0 +1,288 @@
+"""Communities by label propagation that is synchronous, deterministic and convergent: chase-gated label propagation.
+
+Every node wants the label that weighs most among its neighbours. Nodes that move at the same time may chase each
+other's labels for ever; here a mover waits while an adjacent mover of higher priority takes the label it leaves, or
+leaves the label it takes. H, the weight of the edges between equal labels, then never falls: an edge with one mover
+changes H as that mover foresaw; one with two adds [b_u = b_v] + [a_u = a_v] - [b_u = a_v] - [b_v = a_u] times its
+weight (a old labels, b new ones), and the gate has made the negative terms zero. The mover of highest priority always
+moves, so H grows until no node sees a heavier label than its own, the guarantee of Traag & Subelj (Sci. Rep. 2023),
+whose queue rule says who must look again.
+
+Legend: n nodes, E slots (directed edges), B nodes with at most D neighbours each. Inside, nodes are renumbered by
+degree, so that a tile is a run of them, and a label is the rank of its hash, so that ties go to the smaller number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nscma_kernels.graph import CSR, undirected, unpack
+
+PAIRWISE = 128  # neighbours up to which labels are compared all with all; beyond, they are sorted
+_WIDTHS = [4, 8, 12, 16, 20, 24, 32, 48, 64, 96, PAIRWISE]
+_CACHED = (1 << 15) - 1  # labels compared at a time: they stay in the cache, and no thread is woken for so few
+_GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio
+
+
+class Tile(NamedTuple):
+    """The neighbours of the nodes `first : first + B`, padded with the numbers n, n + 1, ... at weight 0."""
+
+    first: int
+    neighbours: Tensor  # [D, B] int32
+    weight: Tensor | None  # [D, B] int32 or int64, None where every edge weighs the same
+
+
+def label_propagation(
+    edge_index: Any,  # [2, E] int64, or a PyG Data or Batch
+    edge_weight: Tensor | None = None,  # [E]
+    num_nodes: int | None = None,
+    *,
+    labels: Tensor | None = None,  # [n] int64
+    frontier: Tensor | None = None,  # [m] int64 or [n] bool
+    ids: Tensor | None = None,  # [n] int64
+    batch: Tensor | None = None,  # [n] int64
+    max_rounds: int | None = None,
+    impl: Literal["auto", "torch", "triton"] = "auto",
+) -> Tensor:
+    """The label [n] int64 of each node, once no node of the frontier, or reached from it, sees a heavier one.
+
+    `labels` are kept where nothing weighs more (default: every node its own, named by `ids`). Nodes of `frontier` look
+    first (default: all). `ids` are distinct within each graph (default: 0, 1, ... in each graph); they decide ties and
+    priorities, so that the order of nodes and edges does not matter. Each graph of a batch gets the labels that it gets
+    alone; those by default are then shifted to the numbers of its own nodes in the batch, while given labels and ids
+    stay as they are. Weights count as fixed point with 16 binary places, a positive one at least one unit; a graph
+    whose heaviest edge reaches 2**14 gets fewer places. An edge of weight 0 does not count. `max_rounds` ends early.
+    `impl` "triton" needs CUDA tensors, where it is the default.
+
+    Raises ValueError for shapes that do not fit, negative or non-finite weights, equal ids, or edges between graphs.
+    """
+    if max_rounds is not None and max_rounds < 0:
+        raise ValueError(f"max_rounds must be at least 0, got {max_rounds}")
+    edges, weights, num_nodes, batch = unpack(edge_index, edge_weight, num_nodes, batch)
+    csr = undirected(*_positive(edges, weights), num_nodes)
+    graph = _graphs(batch, csr)
+    size = torch.bincount(graph)
+    members = graph.argsort(stable=True)  # graph after graph
+    first = (size.cumsum(0) - size)[graph]  # where those of a node's graph begin
+    local = torch.empty_like(graph).scatter_(0, members, torch.arange(len(graph), device=graph.device)) - first
+    names = local if ids is None else _of_nodes("ids", ids, csr)
+    if ids is not None:
+        by_name = names.argsort()
+        together = by_name[graph[by_name].argsort(stable=True)]
+        twins = (names[together].diff() == 0) & (graph[together].diff() == 0)
+        if bool(twins.any()):
+            raise ValueError("ids must be distinct within each graph")
+    look = _frontier(frontier, csr)
+    codes, values = _codes(names if labels is None else _of_nodes("labels", labels, csr))
+    order, tiles = tiles_of(csr, fixed_point(csr, graph))
+    final = torch.empty_like(codes)
+    rounds = _implementation(impl, codes.device)
+    final[order] = rounds(tiles, codes[order], mix(names)[order], look[order], max_rounds)
+    found = values[final.long() - 1]
+    if labels is None and ids is None:
+        return members[first + found]
+    return found
+
+
+def _implementation(
+    impl: str, device: torch.device
+) -> Callable[[list[Tile], Tensor, Tensor, Tensor, int | None], Tensor]:
+    if impl not in ("auto", "torch", "triton"):
+        raise ValueError(f'impl must be "auto", "torch" or "triton", got {impl!r}')
+    if impl == "torch" or (impl == "auto" and device.type != "cuda"):
+        return propagate
+    from nscma_kernels.triton import label_propagation as on_gpu
+
+    return on_gpu.propagate
+
+
+def mix(x: Tensor) -> Tensor:
+    """A bijection of int64 that scatters its bits, modulo 2**64: splitmix64 (Steele, Lea & Flood, OOPSLA 2014)."""
+    x = (x ^ ((x >> 30) & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47
+    x = (x ^ ((x >> 27) & 0x1FFFFFFFFF)) * -0x6B2FB644ECCEEE15
+    return x ^ ((x >> 31) & 0x1FFFFFFFF)
+
+
+def priority(hashes: Tensor, turn: int) -> Tensor:
+    """Who goes first in a round, distinct where the hashes are."""
+    return mix(hashes + salt(turn))
+
+
+def salt(turn: int) -> int:
+    """What sets the priorities of one round apart from those of another."""
+    return (turn + 1) * _GOLDEN % 2**63
+
+
+def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:
+    """The nodes [n] ordered by degree, and the tiles of those that have neighbours, in that numbering."""
+    n, degree, device = csr.num_nodes, csr.degree, csr.row.device
+    largest = int(degree.max()) if n else 0
+    widths = [0, *_WIDTHS]
+    while widths[-1] < largest:
+        widths.append(2 * widths[-1])
+    width = torch.bucketize(degree, torch.tensor(widths, device=device))
+    order = width.argsort(stable=True)
+    inner = torch.empty(n, dtype=torch.int32, device=device)
+    inner[order] = torch.arange(n, dtype=torch.int32, device=device)
+    neighbour = inner.index_select(0, csr.col)
+    tiles, first = [], 0
+    for wide, size in zip(widths, torch.bincount(width, minlength=len(widths)).tolist(), strict=True):
+        if wide and size:
+            nodes = order[first : first + size]
+            place = torch.arange(wide, device=device)[:, None]
+            slot = (csr.rowptr[nodes] + place).clamp(max=len(neighbour) - 1)
+            real = place < degree[nodes]
+            near = torch.where(real, neighbour[slot], (n + place).int())
+            tiles.append(Tile(first, near, None if weight is None else weight[slot] * real))
+        first += size
+    return order, tiles
+
+
+def fixed_point(csr: CSR, graph: Tensor) -> Tensor | None:
+    """Weights [E] as integers below 2**30, or None where all are the same."""
+    if not len(csr.weight) or bool((csr.weight == csr.weight[0]).all()):
+        return None
+    mantissa, exponent = torch.frexp(csr.weight.double())
+    top = torch.full_like(graph, -2000, dtype=exponent.dtype).scatter_reduce(0, graph[csr.row], exponent, "amax")
+    places = (30 - top[graph[csr.row]]).clamp(max=16)
+    shift = (30 - places - exponent).clamp(max=62)
+    units = (mantissa * 2.0**30 / (1 << shift.long()).double()).round().clamp(min=1)
+    return units.to(torch.int32 if float(units.max()) * PAIRWISE < 2**31 else torch.int64)
+
+
+def propagate(tiles: list[Tile], codes: Tensor, hashes: Tensor, look: Tensor, max_rounds: int | None) -> Tensor:
+    """The labels [n] after the rounds; `codes` are int32 of 1..n, `look` [n] bool is the frontier."""
+    n, device = len(codes), codes.device
+    pads = max((len(tile.neighbours) for tile in tiles), default=0)
+    state = torch.cat([codes, torch.arange(n + 1, n + 1 + pads, dtype=torch.int32, device=device)])
+    active = look.nonzero().squeeze(1)
+    active = active[active >= (tiles[0].first if tiles else n)]
+    for turn in count() if max_rounds is None else range(max_rounds):
+        if not len(active):
+            break
+        want = state.clone()
+        for nodes, near, weight in _visits(tiles, active):
+            want[nodes] = desire(_at(state, near), weight, _at(state, nodes))
+        movers = active[_at(want, active) != _at(state, active)]
+        rank = torch.full_like(state, torch.iinfo(torch.int64).min, dtype=torch.int64)
+        rank[movers] = priority(hashes[movers], turn)
+        again = torch.zeros_like(state)
+        for nodes, near, _ in _visits(tiles, movers):
+            chase = _at(state, near).eq_(_at(want, nodes))
+            chase |= _at(want, near).eq_(_at(state, nodes))
+            again[nodes] = (chase & _at(rank, near).gt_(_at(rank, nodes)).int()).amax(0)
+        free = movers[_at(again, movers) == 0]
+        state[free] = _at(want, free)
+        for nodes, near, _ in _visits(tiles, free):
+            again.index_add_(0, near.flatten(), _at(state, near).ne_(_at(state, nodes)).flatten())
+        active = again[:n].nonzero().squeeze(1)
+    return state[:n]
+
+
+def _visits(tiles: list[Tile], nodes: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """Runs of these ascending nodes, with their neighbours [D, b] and weights [D, b]."""
+    starts = torch.tensor([tile.first for tile in tiles], device=nodes.device)
+    cuts = [*torch.searchsorted(nodes, starts).tolist(), len(nodes)]
+    for tile, begin, end in zip(tiles, cuts, cuts[1:], strict=False):
+        wide, size = tile.neighbours.shape
+        step = max(1, _CACHED // wide)
+        for here in range(begin, end, step):
+            part = nodes[here : min(here + step, end)]
+            if end - begin == size:
+                run = slice(here - begin, here - begin + len(part))
+                yield part, tile.neighbours[:, run], None if tile.weight is None else tile.weight[:, run]
+            else:
+                at = (part - tile.first).expand(wide, -1)
+                yield part, tile.neighbours.gather(1, at), None if tile.weight is None else tile.weight.gather(1, at)
+
+
+def _at(values: Tensor, index: Tensor) -> Tensor:
+    return values.index_select(0, index.flatten()).view(index.shape)
+
+
+def desire(
+    label: Tensor,  # [D, B] int32, positive
+    weight: Tensor | None,  # [D, B] int32 or int64
+    own: Tensor,  # [B] int32
+) -> Tensor:
+    """The label [B] that weighs most: one's own where it does, else the smallest of those that do."""
+    mine = torch.eq(label, own, out=torch.empty_like(label))
+    label = label.addcmul(mine, label, value=-1)  # one's own is 0, the smallest
+    label, upto = (_pairwise if len(label) <= PAIRWISE else _sorted)(label, weight)
+    heaviest = label.add_(upto.ne_(upto.amax(0)).int(), alpha=1 << 30).amin(0)
+    return torch.where(heaviest == 0, own, heaviest)
+
+
+def _pairwise(label: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+    """What the label at each place weighs up to there: all it weighs at its last place, and less before."""
+    upto = torch.zeros_like(label) if weight is None else weight.clone()
+    same = torch.empty_like(label)
+    for shift in range(1, len(label)):
+        torch.eq(label[shift:], label[:-shift], out=same[shift:])
+        upto[shift:] += same[shift:] if weight is None else same[shift:] * weight[:-shift]
+    return label, upto
+
+
+def _sorted(label: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The same with the places in the order of their labels."""
+    label, order = label.T.sort(dim=1)
+    units = torch.ones_like(order) if weight is None else weight.T.gather(1, order).long()
+    upto = units.cumsum(1)
+    begins = torch.ones_like(label, dtype=torch.bool)
+    begins[:, 1:] = label[:, 1:] != label[:, :-1]
+    before = torch.where(begins, upto - units, 0).cummax(1).values
+    return label.T, (upto - before).T
+
+
+def _codes(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Labels as ranks [n] int32 of their hashes, from 1, and the label [n] of each rank."""
+    ranks = _ranks(mix(labels))
+    return ranks.int() + 1, torch.zeros_like(labels).scatter_(0, ranks, labels)
+
+
+def _ranks(values: Tensor) -> Tensor:
+    """The place [n] int64 of each value among the distinct ones."""
+    ranks: Tensor = torch.unique(values, return_inverse=True)[1]
+    return ranks
+
+
+def _positive(edges: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The edges that count."""
+    if weight is None or weight.shape != edges.shape[1:]:
+        return edges, weight
+    if bool((weight < 0).any()):
+        raise ValueError("edge_weight must not be negative")
+    return (edges[:, weight != 0], weight[weight != 0]) if bool((weight == 0).any()) else (edges, weight)
+
+
+def _of_nodes(name: str, values: Tensor, csr: CSR) -> Tensor:
+    if values.shape != (csr.num_nodes,) or values.dtype != torch.int64:
+        raise ValueError(f"{name} must be [{csr.num_nodes}] int64, got {[*values.shape]} {values.dtype}")
+    return values
+
+
+def _graphs(batch: Tensor | None, csr: CSR) -> Tensor:
+    """The graph [n] of each node."""
+    if batch is None:
+        return torch.zeros(csr.num_nodes, dtype=torch.int64, device=csr.row.device)
+    graph = _ranks(_of_nodes("batch", batch, csr))
+    if bool((graph[csr.row] != graph[csr.col]).any()):
+        raise ValueError("an edge joins two graphs of the batch")
+    return graph
+
+
+def _frontier(frontier: Tensor | None, csr: CSR) -> Tensor:
+    n = csr.num_nodes
+    look = torch.ones(n, dtype=torch.bool, device=csr.row.device)
+    if frontier is None:
+        return look
+    if frontier.dtype == torch.bool and frontier.shape == (n,):
+        return frontier
+    if frontier.dtype != torch.int64 or frontier.ndim != 1 or bool(((frontier < 0) | (frontier >= n)).any()):
+        raise ValueError(f"frontier must be nodes of 0..{n - 1} [m] int64, or [{n}] bool")
+    return look.logical_not_().index_fill_(0, frontier, True)

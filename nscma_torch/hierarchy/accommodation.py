@@ -1,0 +1,115 @@
+"""Accommodation (CAM section 2): a cluster that fell apart becomes several, one that grew too large is split.
+
+A split cuts edges of the persona network: they stay edges, but no longer hold a cluster together, so that the next
+label propagation does not undo it. Legend: P personas, E slots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from nscma_torch.hierarchy.level import Level
+
+
+def accommodated(level: Level, max_members: int) -> Level:
+    """The level with connected clusters of at most `max_members` nodes.
+
+    The part with the smallest persona id keeps the cluster's label, the others get new ones, so the result does not
+    depend on any order. Label propagation runs again around each split.
+    """
+    while True:
+        level = _connected(level)
+        cut = _cuts(level, max_members)
+        if not bool(cut.any()):
+            return level
+        ends = torch.unique(level.split.persona_edge_index[:, cut])
+        level = _connected(replace(level, cut=level.cut | cut)).settled(ends)
+
+
+def _connected(level: Level) -> Level:
+    """Every cluster connected by edges that are not cut."""
+    source, target = level.split.persona_edge_index
+    holding = ~level.cut & (level.labels[source] == level.labels[target])
+    root = _components(source[holding], target[holding], len(level.labels))
+    keeper = _smallest_by(level.labels, root)
+    apart = (root != keeper).nonzero().flatten()
+    if not len(apart):
+        return level
+    roots, part = torch.unique(root[apart], return_inverse=True)
+    first = level.split.next_id
+    labels = level.labels.clone()
+    labels[apart] = first + part
+    return replace(level, labels=labels, split=replace(level.split, next_id=first + len(roots)))
+
+
+def _components(source: Tensor, target: Tensor, n: int) -> Tensor:
+    """[n] the smallest member of each one's connected component; edges in both directions."""
+    root = torch.arange(n)
+    while True:
+        lower = root.clone().scatter_reduce_(0, source, root[target], "amin")
+        lower = lower[lower]
+        if torch.equal(lower, root):
+            return root
+        root = lower
+
+
+def _smallest_by(groups: Tensor, values: Tensor) -> Tensor:
+    """[P] for each place, the smallest value of its group."""
+    _, place = torch.unique(groups, return_inverse=True)
+    least = values.new_full((int(place.max()) + 1 if len(place) else 0,), torch.iinfo(values.dtype).max)
+    return least.scatter_reduce(0, place, values, "amin")[place]
+
+
+def _cuts(level: Level, max_members: int) -> Tensor:
+    """[E] bool, the edges to cut so that no cluster has more nodes than allowed."""
+    labels, place = torch.unique(level.labels, return_inverse=True)
+    n = max(len(level.nodes), 1)
+    nodes = torch.unique(place * n + level.split.owner) // n
+    large = torch.bincount(nodes, minlength=len(labels)) > max_members
+    source, target = level.split.persona_edge_index
+    within = ~level.cut & large[place[source]] & (place[source] == place[target]) & (source < target)
+    cut = torch.zeros(len(source), dtype=torch.bool)
+    slots: dict[int, list[int]] = {}
+    for slot, label in zip(within.nonzero().flatten().tolist(), place[source[within]].tolist(), strict=True):
+        slots.setdefault(label, []).append(slot)
+    for own in slots.values():
+        chosen = torch.tensor(own)
+        heaviest = chosen[torch.argsort(-level.weight[chosen], stable=True)]
+        ends = torch.stack([source[heaviest], target[heaviest]])
+        cut[heaviest] = _apart(ends.T.tolist(), max(1, 2 * max_members // 3))
+    return cut | cut[_reverse(level)]
+
+
+def _reverse(level: Level) -> Tensor:
+    """[E] the slot of the same edge in the other direction."""
+    n = max(len(level.nodes), 1)
+    source, target = level.split.edge_index
+    return torch.searchsorted(source * n + target, target * n + source)
+
+
+def _apart(edges: list[list[int]], limit: int) -> Tensor:
+    """[m] bool, the edges that join two parts when these grow along edges, in this order, to at most `limit` personas.
+
+    Kruskal's spanning forest with bounded trees. The limit lies below the largest size allowed, so that a cluster that
+    has just been split has room to grow.
+    """
+    parent: dict[int, int] = {}
+    size: dict[int, int] = {}
+
+    def root(persona: int) -> int:
+        parent.setdefault(persona, persona)
+        while parent[persona] != persona:
+            parent[persona] = parent[parent[persona]]
+            persona = parent[persona]
+        return persona
+
+    for one, other in edges:
+        a, b = sorted((root(one), root(other)))
+        together = size.get(a, 1) + size.get(b, 1)
+        if a != b and together <= limit:
+            parent[b] = a
+            size[a] = together
+    return torch.tensor([root(one) != root(other) for one, other in edges])

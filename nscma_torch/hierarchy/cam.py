@@ -1,0 +1,86 @@
+"""CAM, the constructivist agentic memory: assimilation of a batch, level by level.
+
+CAM ("A Constructivist View of Agentic Memory for LLM-Based Reading Comprehension", section Memory Development): the
+foundational network grows, affected nodes are split into personas, label propagation updates the clusters, and every
+cluster is a node of the next network. The upper networks are linked by their clusters' connections below, not by the
+wording of their summaries, so the structure needs no language model and does not change with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nscma_kernels import knn_graph
+from nscma_torch.hierarchy.accommodation import accommodated
+from nscma_torch.hierarchy.clusters import Clusters, clusters_of, difference, linked
+from nscma_torch.hierarchy.level import Edit, Level
+from nscma_torch.hierarchy.settings import CamSettings
+
+
+@dataclass(frozen=True)
+class Cam:
+    """The networks G_0 … G_L; the nodes of G_{l+1} are clusters of G_l, by label."""
+
+    levels: tuple[Level, ...] = ()
+
+    def members(self, settings: CamSettings) -> list[dict[int, tuple[int, ...]]]:
+        """For each level above the chunks: the numbers of each node's members, one level below."""
+        below = (clusters_of(level, settings.min_members) for level in self.levels)
+        return [clusters.members(level) for clusters, level in zip(below, self.levels[:-1], strict=False)]
+
+
+def foundation(
+    cam: Cam,
+    removed: Tensor,  # [r] int64, numbers of nodes that go
+    vectors: Tensor,  # [n + a, d], of the nodes that stay, in order, then of the new ones
+    position: Tensor,  # [n + a] int64, place in the stream
+    stream: Tensor,  # [n + a] int64
+    settings: CamSettings,
+) -> Edit:
+    """The edit that brings a new chunks into G_0: each draws edges to its k best among all (CAM equation 2)."""
+    base = cam.levels[0] if cam.levels else Level.empty()
+    known = base.nodes[~torch.isin(base.nodes, removed)]
+    added = base.split.next_id + torch.arange(len(vectors) - len(known))
+    edges, weight = knn_graph(
+        vectors,
+        settings.neighbours,
+        gamma=settings.gamma,
+        alpha=settings.alpha,
+        sigma=settings.sigma,
+        position=position,
+        stream=stream,
+        start=len(known),
+    )
+    forward = edges[0] < edges[1]
+    ends = torch.cat([known, added])[edges[:, forward].cpu()]
+    return Edit(added, removed, ends, weight[forward].cpu(), ends.new_empty(2, 0))
+
+
+def assimilate(cam: Cam, base: Edit, settings: CamSettings) -> Cam:
+    """The hierarchy after an edit of its chunks. Levels are added until the number of clusters stops shrinking."""
+    levels: list[Level] = []
+    edit = base
+    while True:
+        depth = len(levels)
+        before = cam.levels[depth] if depth < len(cam.levels) else Level.empty()
+        levels.append(_clustered(before, edit, settings) if edit else before)
+        above = clusters_of(levels[-1], settings.min_members)
+        if depth == settings.max_levels or not 0 < len(above.labels) < len(levels[-1].nodes):
+            return Cam(tuple(levels))
+        upper = cam.levels[depth + 1] if depth + 1 < len(cam.levels) else Level.empty()
+        edit = _above(levels[-1], above, upper, settings)
+
+
+def _clustered(level: Level, edit: Edit, settings: CamSettings) -> Level:
+    edited, frontier = level.edited(edit, overlapping=settings.overlapping)
+    if not settings.max_levels:
+        return edited
+    return accommodated(edited.settled(frontier), settings.max_members)
+
+
+def _above(level: Level, clusters: Clusters, upper: Level, settings: CamSettings) -> Edit:
+    edges, weight = linked(level, clusters, settings.links)
+    return difference(upper, clusters.labels, edges, weight)

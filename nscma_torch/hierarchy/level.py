@@ -1,0 +1,184 @@
+"""One network of the hierarchy: nodes, their personas, and the cluster that each persona belongs to.
+
+Legend: n nodes, E slots (directed edges), P personas. A node's *number* is stable; its *row* is its place in `nodes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from nscma_kernels import EgoSplit, label_propagation, update_split
+from nscma_kernels.graph import undirected
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of a network, in node numbers. An edge to be set is added, or given its new weight."""
+
+    added: Tensor  # [a] int64 ascending
+    removed: Tensor  # [r] int64
+    edges: Tensor  # [2, m] int64, in one direction or both
+    weight: Tensor  # [m] float32
+    gone: Tensor  # [2, g] int64, edges to go between nodes that stay
+
+    def __bool__(self) -> bool:
+        return any(part.shape[-1] for part in (self.added, self.removed, self.edges, self.gone))
+
+
+@dataclass(frozen=True)
+class Level:
+    """A network G_l (CAM equation 1) and its clustering.
+
+    Attributes:
+        nodes: [n] int64 ascending, the numbers.
+        split: the network with each node split into personas, in rows.
+        weight: [E] float32.
+        cut: [E] bool, edges that no longer hold a cluster together; see `accommodation`.
+        labels: [P] int64, the cluster of each persona.
+    """
+
+    nodes: Tensor
+    split: EgoSplit
+    weight: Tensor
+    cut: Tensor
+    labels: Tensor
+
+    @classmethod
+    def empty(cls) -> Level:
+        """A network without nodes."""
+        none = torch.empty(0, dtype=torch.int64)
+        split = EgoSplit(none.reshape(2, 0), none, none, none, 0, 0)
+        return cls(none, split, torch.empty(0), torch.empty(0, dtype=torch.bool), none)
+
+    def rows(self, numbers: Tensor) -> Tensor:
+        """Rows of nodes by their numbers; each must be there."""
+        rows = torch.searchsorted(self.nodes, numbers).clamp(max=max(len(self.nodes) - 1, 0))
+        assert bool((self.nodes[rows] == numbers).all()), "an edit names a node that is not there"
+        return rows
+
+    def edited(self, edit: Edit, *, overlapping: bool) -> tuple[Level, Tensor]:
+        """The network after an edit, existing personas keeping id and label, new ones founding clusters of their own.
+
+        The second result holds the places in `split.ids` of the personas whose surroundings changed.
+        """
+        grown = self._with_nodes(edit.added)
+        leaving = torch.zeros(len(grown.nodes), dtype=torch.bool)
+        leaving[grown.rows(edit.removed)] = True
+        edges, weight = _once(grown.rows(edit.edges), edit.weight)
+        n = max(len(grown.nodes), 1)
+        keys = grown.split.edge_index[0] * n + grown.split.edge_index[1]
+        wanted = edges[0] * n + edges[1]
+        present = torch.isin(wanted, keys)
+        insert = edges[:, ~present]
+        of_leaving = leaving[grown.split.edge_index].any(dim=0)
+        delete = torch.cat([grown.split.edge_index[:, of_leaving], grown.rows(edit.gone)], dim=1)
+        update = update_split if overlapping else _update_whole
+        split, touched = update(grown.split, insert, delete)
+        after = grown._resplit(split)
+        place = torch.searchsorted(keys_of(split, n), torch.cat([wanted, edges[1] * n + edges[0]]))
+        reweighted = after.weight.clone()
+        reweighted[place] = torch.cat([weight, weight])
+        moved = split.persona_edge_index[:, place[reweighted[place] != after.weight[place]]].flatten()
+        frontier = torch.zeros(len(split.ids), dtype=torch.bool)
+        frontier[touched] = True
+        frontier[moved] = True
+        return replace(after, weight=reweighted)._without_nodes(leaving, frontier)
+
+    def _with_nodes(self, numbers: Tensor) -> Level:
+        """With further nodes, each of one persona that founds a cluster."""
+        nodes, order = torch.cat([self.nodes, numbers]).sort()
+        row = torch.empty_like(order)
+        row[order] = torch.arange(len(order))
+        old, split = len(self.nodes), self.split
+        ids = split.next_id + torch.arange(len(numbers))
+        wider = EgoSplit(
+            row[:old][split.edge_index],
+            split.persona,
+            torch.cat([split.ids, ids]),
+            torch.cat([row[:old][split.owner], row[old:]]),
+            len(nodes),
+            split.next_id + len(numbers),
+        )
+        return Level(nodes, wider, self.weight, self.cut, torch.cat([self.labels, ids]))
+
+    def _resplit(self, split: EgoSplit) -> Level:
+        """With another split of the same nodes: weights, cuts and labels go along where edge and persona remain."""
+        n = max(len(self.nodes), 1)
+        slot, kept = _found(keys_of(self.split, n), keys_of(split, n))
+        weight = torch.where(kept, self.weight[slot], 0.0) if len(self.weight) else torch.zeros(len(kept))
+        cut = kept & self.cut[slot] if len(self.cut) else torch.zeros(len(kept), dtype=torch.bool)
+        persona, known = _found(self.split.ids, split.ids)
+        labels = torch.where(known, self.labels[persona], split.ids) if len(self.labels) else split.ids
+        return Level(self.nodes, split, weight, cut, labels)
+
+    def _without_nodes(self, leaving: Tensor, frontier: Tensor) -> tuple[Level, Tensor]:
+        """Without nodes [n] bool, which have no edges any more; the frontier [P] bool becomes places."""
+        if bool(leaving.any()):
+            row = (~leaving).cumsum(0) - 1
+            stays = ~leaving[self.split.owner]
+            split = EgoSplit(
+                row[self.split.edge_index],
+                self.split.persona,
+                self.split.ids[stays],
+                row[self.split.owner[stays]],
+                int((~leaving).sum()),
+                self.split.next_id,
+            )
+            left = Level(self.nodes[~leaving], split, self.weight, self.cut, self.labels[stays])
+            return left, frontier[stays].nonzero().flatten()
+        return self, frontier.nonzero().flatten()
+
+    def settled(self, frontier: Tensor) -> Level:
+        """Clusters after label propagation over the persona network, from the personas of the frontier on."""
+        if not len(frontier):
+            return self
+        holding = ~self.cut
+        labels = label_propagation(
+            self.split.persona_edge_index[:, holding],
+            self.weight[holding],
+            len(self.split.ids),
+            labels=self.labels,
+            frontier=frontier,
+            ids=self.split.ids,
+        )
+        return replace(self, labels=labels)
+
+
+def keys_of(split: EgoSplit, n: int) -> Tensor:
+    """[E] one ascending number for each slot."""
+    return split.edge_index[0] * n + split.edge_index[1]
+
+
+def _once(edges: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Each edge in one direction."""
+    if not edges.shape[1]:
+        return edges.reshape(2, 0), weight
+    graph = undirected(edges, weight)
+    forward = graph.row < graph.col
+    return torch.stack([graph.row[forward], graph.col[forward]]), graph.weight[forward]
+
+
+def _found(ascending: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """Place of each wanted value, and whether it is there."""
+    place = torch.searchsorted(ascending, wanted).clamp(max=max(len(ascending) - 1, 0))
+    if not len(ascending):
+        return place, torch.zeros(len(wanted), dtype=torch.bool)
+    return place, ascending[place] == wanted
+
+
+def _update_whole(split: EgoSplit, insert: Tensor, delete: Tensor) -> tuple[EgoSplit, Tensor]:
+    """The ablation without flexibility: `update_split` where every node has one persona."""
+    n = max(split.num_nodes, 1)
+    gone = torch.cat([delete[0] * n + delete[1], delete[1] * n + delete[0]])
+    new = torch.cat([insert[0] * n + insert[1], insert[1] * n + insert[0]])
+    old = keys_of(split, n)
+    keys = torch.unique(torch.cat([old[~torch.isin(old, gone)], new]))
+    edge_index = torch.stack([keys // n, keys % n])
+    id_of = torch.empty(split.num_nodes, dtype=torch.int64)
+    id_of[split.owner] = split.ids
+    whole = EgoSplit(edge_index, id_of[edge_index[0]], split.ids, split.owner, split.num_nodes, split.next_id)
+    touched = torch.isin(split.owner, torch.cat([insert, delete], dim=1))
+    return whole, touched.nonzero().flatten()

@@ -1,0 +1,160 @@
+"""Writes the summaries that an integration needs, from the bottom up, one batch of language work for each level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nscma_torch.errors import JobError
+from nscma_torch.protocols import LanguageTasks
+from nscma_torch.records import Scope, Unit
+from nscma_torch.storage import hierarchies, units
+from nscma_torch.storage.clock import from_micros
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.hierarchies import NodeKey, Stored
+from nscma_torch.storage.streams import derive_id
+from nscma_torch.storage.units import NewUnit, Said
+
+Members = dict[int, tuple[int, ...]]  # of each node of a level, numbers of the level below
+
+
+class UnitMaker(Protocol):
+    """What makes units of texts; `encode.indexer` does."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The embedder's."""
+
+    def units(self, kind: str, texts: Sequence[str], origins: Sequence[Mapping[str, Any]]) -> list[list[NewUnit]]:
+        """The units of each text: one, or several where it is too long for the embedder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A new summary, in one unit or more."""
+
+    text: str
+    units: list[NewUnit]
+    said: Said
+
+
+class Summariser:
+    """Summaries of a hierarchy's nodes, none of them stored yet but for drafts."""
+
+    def __init__(self, database: Database, maker: UnitMaker, tasks: LanguageTasks) -> None:
+        self._database = database
+        self._maker = maker
+        self._tasks = tasks
+
+    def write(
+        self,
+        stored: Stored,
+        members: Sequence[Members],
+        due: Sequence[set[int]],
+        said: Mapping[NodeKey, Sequence[int]],
+    ) -> dict[NodeKey, Written]:
+        """New summaries of the nodes that are due, and of those above a summary whose wording changed.
+
+        `members` and `due` hold a level each, from 1 on; `said` the units of chunks and of summaries that may stay.
+        """
+        written: dict[NodeKey, Written] = {}
+        reworded: set[int] = set()
+        for level, own in enumerate(members, start=1):
+            climbing = {number for number, below in own.items() if not reworded.isdisjoint(below)}
+            todo = sorted(due[level - 1] | climbing)
+            groups = self._groups(stored, level, [own[number] for number in todo], said, written)
+            texts = self._summaries(stored, [[unit for unit, _ in group] for group in groups])
+            old = self._wordings(stored, {number: said[level, number] for number in todo if (level, number) in said})
+            spans = [_span([span for _, span in group]) for group in groups]
+            origins = [_origin(stored, level, number, span) for number, span in zip(todo, spans, strict=True)]
+            made = self._maker.units("summary", texts, origins)
+            new = zip(todo, texts, made, spans, strict=True)
+            written |= {(level, number): Written(text, own_units, span) for number, text, own_units, span in new}
+            reworded = {n for n, text in zip(todo, texts, strict=True) if old.get(n) != text.split()}
+        return written
+
+    def _groups(
+        self,
+        stored: Stored,
+        level: int,
+        wanted: Sequence[tuple[int, ...]],
+        said: Mapping[NodeKey, Sequence[int]],
+        written: Mapping[NodeKey, Written],
+    ) -> list[list[tuple[Unit, Said]]]:
+        """What the members of each node say."""
+        below = {number for own in wanted for number in own}
+        kept = sorted({s for n in below if (level - 1, n) not in written for s in said[level - 1, n]})
+        with self._database.read() as connection:
+            loaded = units.load(connection, stored.user_id, kept)
+            spans = units.said(connection, kept)
+        found: dict[int, list[tuple[Unit, Said]]] = {}
+        for number in below:
+            item = written.get((level - 1, number))
+            if item is None:
+                found[number] = [(loaded[seq], spans[seq]) for seq in said[level - 1, number]]
+            else:
+                found[number] = [(_unit(stored, item), item.said)]
+        return [[pair for number in own for pair in found[number]] for own in wanted]
+
+    def _summaries(self, stored: Stored, groups: Sequence[list[Unit]]) -> list[str]:
+        """A summary of each group: a draft of an integration that was interrupted, or a new one."""
+        keys = [derive_id("summary", *(unit.text for unit in group)) for group in groups]
+        with self._database.read() as connection:
+            texts = hierarchies.found_drafts(connection, stored.id, keys)
+        missing = {key: group for key, group in zip(keys, groups, strict=True) if key not in texts}
+        if missing:
+            new = self._tasks.summarize(list(missing.values()))
+            if len(new) != len(missing) or not all(text.strip() for text in new):
+                raise JobError(
+                    f"summarize was given {len(missing)} groups and returned {len(new)} texts, "
+                    f"{sum(not text.strip() for text in new)} of them empty; the hierarchy is as it was"
+                )
+            fresh = dict(zip(missing, new, strict=True))
+            with self._database.write() as connection:
+                hierarchies.draft(connection, stored, fresh)
+            texts |= fresh
+        return [texts[key] for key in keys]
+
+    def _wordings(self, stored: Stored, seqs: Mapping[int, Sequence[int]]) -> dict[int, list[str]]:
+        """Words of the summaries that nodes have until now."""
+        with self._database.read() as connection:
+            loaded = units.load(connection, stored.user_id, [seq for own in seqs.values() for seq in own])
+        return {number: " ".join(loaded[seq].text for seq in own).split() for number, own in seqs.items()}
+
+
+def _span(said: Sequence[Said]) -> Said:
+    """A summary is of the time of its newest part, goes with the first part that expires, and matters as its best."""
+    expiring = [part.expires_at for part in said if part.expires_at is not None]
+    return Said(
+        max(part.occurred_at for part in said),
+        min(expiring) if expiring else None,
+        max(part.importance for part in said),
+    )
+
+
+def _origin(stored: Stored, level: int, number: int, span: Said) -> dict[str, Any]:
+    """What stands in for an episode's row."""
+    return {
+        "id": derive_id("node", stored.id, level, number),
+        "seq": None,
+        "user_id": stored.user_id,
+        "agent_id": stored.agent_id,
+        "run_id": None,
+        "stream_id": stored.id,
+        "position": level,
+        "session": str(number),  # each node alone: summaries have no neighbours in time
+        "role": "memory",
+        "name": None,
+        "occurred_at": span.occurred_at,
+        "recorded_at": span.occurred_at,
+        "expires_at": span.expires_at,
+        "importance": span.importance,
+        "status": "active",
+    }
+
+
+def _unit(stored: Stored, item: Written) -> Unit:
+    """A summary that is not stored yet."""
+    scope = Scope(stored.user_id, stored.agent_id)
+    return Unit("", scope, "summary", item.text, (), from_micros(item.said.occurred_at), role="memory")
