@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nscma_kernels import EgoSplit, ego_split, knn_graph, label_propagation, update_split
     from nscma_torch.aio import AsyncMemory
     from nscma_torch.config import Config, load_config
     from nscma_torch.encode.replay import Redecision
@@ -30,19 +31,20 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "AsyncMemory": "aio",
-    "Config": "config",
-    "load_config": "config",
-    "NscmaError": "errors",
-    "Redecision": "encode.replay",
-    "Memory": "memory",
+    "AsyncMemory": "nscma_torch.aio",
+    "Config": "nscma_torch.config",
+    "load_config": "nscma_torch.config",
+    "NscmaError": "nscma_torch.errors",
+    "Redecision": "nscma_torch.encode.replay",
+    "Memory": "nscma_torch.memory",
     **dict.fromkeys(
         (
             *("Added", "Answer", "Decision", "Episode", "EraseReceipt", "Evidence"),
             *("Hit", "HistoryEvent", "Message", "Node", "Scope", "Stats", "Unit"),
         ),
-        "records",
+        "nscma_torch.records",
     ),
+    **dict.fromkeys(("EgoSplit", "ego_split", "knn_graph", "label_propagation", "update_split"), "nscma_kernels"),
 }
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "AsyncMemory",
     "Config",
     "Decision",
+    "EgoSplit",
     "Episode",
     "EraseReceipt",
     "Evidence",
@@ -65,14 +68,18 @@ __all__ = [
     "Stats",
     "Unit",
     "__version__",
+    "ego_split",
+    "knn_graph",
+    "label_propagation",
     "load_config",
+    "update_split",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'nscma_torch' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"nscma_torch.{_HOME[name]}"), name)
+    return getattr(importlib.import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
-"""Ego-splitting: each node becomes as many personas as its neighbourhood has components (Epasto, Lattanzi and Paes Leme,
-"Ego-Splitting Framework: from Non-Overlapping to Overlapping Clusters", KDD 2017; the ego-centric disentanglement of
-CAM), kept up to date under insertions and deletions.
+"""Ego-splitting: each node becomes as many personas as its neighbourhood has components (Epasto, Lattanzi and Paes
+Leme, "Ego-Splitting Framework: from Non-Overlapping to Overlapping Clusters", KDD 2017; the ego-centric disentanglement
+of CAM), kept up to date under insertions and deletions.
 
 Legend: n nodes, E slots (directed edges, both directions), P personas. A slot u -> v stands for the neighbour v in the
 ego-net of u. A triangle u, v, w joins u -> v with u -> w, v -> u with v -> w, and w -> u with w -> v; the components of
@@ -9,7 +9,6 @@ the slots under these unions are the components of all ego-nets at once. A compo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -17,10 +16,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from nscma_kernels.graph import CSR, undirected, unpack
+from nscma_kernels.graph import unpack
+from nscma_kernels.slots import Slots, triangles
 
 Impl = Literal["auto", "torch", "triton"]
-_TRITON_DEGREE = 128  # larger egos go through the torch version
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,8 @@ def ego_split(
     edges, _, n, batch = unpack(edge_index, None, num_nodes, batch)
     if first_id < 0:
         raise ValueError(f"first_id must be at least 0, got {first_id}")
-    graph = _Graph.of_edges(edges, len(batch) if n is None and batch is not None else n)
+    on_triton = _on_triton(impl, edges)
+    graph = Slots.of_edges(edges, len(batch) if n is None and batch is not None else n, hashed=not on_triton)
     n = graph.n
     if batch is not None:
         if batch.shape != (n,):
@@ -80,11 +80,11 @@ def ego_split(
             raise ValueError("edge_index joins nodes of different graphs of the batch")
     slot = torch.arange(len(graph.keys), device=edges.device)
     parent = slot.clone()
-    if use_triton(impl, parent):
-        _recompute(graph, torch.arange(n, device=edges.device), parent, impl)
+    if on_triton:
+        _recompute(graph, torch.arange(n, device=edges.device), parent, on_triton)
     else:
         forward = (graph.row < graph.col).nonzero().view(-1)
-        for which, b, c in _triangles(graph, forward, later=True):
+        for which, b, c in triangles(graph, forward, later=True):
             _join(graph, parent, forward.index_select(0, which), b, c)
     parent = _root(parent, slot)
     first, alone = parent == slot, graph.rowptr.diff() == 0
@@ -109,7 +109,7 @@ def update_split(
     neighbours of its ends; a deletion recomputes only the egos of its ends and of their common neighbours.
 
     Identity: an old persona of a visited ego offers its id to the component that holds its smallest surviving
-    neighbour; a node none of whose neighbours survive offers its smallest id to the component of its smallest neighbour,
+    neighbour; a node none of whose neighbours survive offers its smallest id to the component of its smallest new one,
     or keeps it when it is isolated. A component takes the smallest id offered; the others are retired; components
     without an offer get new ids from `next_id` on, in the order of (node, smallest neighbour). So on a merge the
     smallest id survives, and on a split the part with the smallest neighbour keeps it.
@@ -120,7 +120,7 @@ def update_split(
     n = split.num_nodes if num_nodes is None else num_nodes
     if n < split.num_nodes:
         raise ValueError(f"num_nodes must be at least the {split.num_nodes} there are, got {n}")
-    old = _Graph(split.edge_index[0] * n + split.edge_index[1], n)
+    old = Slots(split.edge_index[0] * n + split.edge_index[1], n)
     born, gone = _edit_keys("insert", insert, old), _edit_keys("delete", delete, old)
     if bool(torch.isin(born, gone).any()):
         raise ValueError("an edge is both inserted and deleted")
@@ -131,14 +131,14 @@ def update_split(
 
     touched = torch.zeros(n, dtype=torch.bool, device=gone.device)  # egos with an edit inside
     touched[old.row[gone]] = True
-    for _, b, _ in _triangles(old, gone[old.row[gone] < old.col[gone]], later=False):
+    for _, b, _ in triangles(old, gone[old.row[gone] < old.col[gone]], later=False):
         touched[old.col[b]] = True
     damaged = touched.clone()
     parent = torch.arange(len(graph.keys), device=gone.device)
-    _recompute(graph, damaged.nonzero().view(-1), parent, impl)
+    _recompute(graph, damaged.nonzero().view(-1), parent, _on_triton(impl, parent))
     touched[graph.row[new]] = True
     forward = new[graph.row[new] < graph.col[new]]
-    for which, b, c in _triangles(graph, forward, later=False):
+    for which, b, c in triangles(graph, forward, later=False):
         touched[graph.col[b]] = True
         _join(graph, parent, forward[which], b, c)
 
@@ -150,131 +150,53 @@ def update_split(
     _unite(parent, [(surviving[intact], smallest[claim[intact]])])
     parent[local] = _root(parent, local)
 
+    after, fresh = _named(split, graph, before, parent, local, touched, claimant, smallest)
+    moved = local[after.persona[local] != before[local]]
+    facing = after.persona[graph.reverse(moved)]
+    changed = torch.cat([fresh, split.persona[gone], before[moved], after.persona[moved], facing])
+    return after, torch.isin(after.ids, changed).nonzero().view(-1)
+
+
+def _named(
+    split: EgoSplit,
+    graph: Slots,
+    before: Tensor,  # [E] id of each slot's old persona, -1 where the slot is new
+    parent: Tensor,  # [E] smallest slot of the component, right where the node is touched
+    local: Tensor,  # slots of the touched nodes, ascending
+    touched: Tensor,  # [n] bool
+    claimant: Tensor,  # ids of touched nodes' personas with a surviving slot
+    smallest: Tensor,  # that slot
+) -> tuple[EgoSplit, Tensor]:
+    """The split in which the components of touched nodes have names, and the ids that are new. Rule: `update_split`."""
+    n, unnamed = graph.n, split.next_id
     alone = graph.rowptr.diff() == 0
-    bare = touched.clone()  # nodes without a surviving neighbour: new ones and touched ones
+    bare = touched.clone()  # without a surviving neighbour
     bare[split.num_nodes :] = True
-    bare[graph.row[surviving]] = False
+    bare[graph.row[local[before[local] >= 0]]] = False
     mine = bare[split.owner]
-    name = torch.full((n,), split.next_id, device=gone.device)
+    name = torch.full((n,), unnamed, device=parent.device)
     name.scatter_reduce_(0, split.owner[mine], split.ids[mine], "amin")
     heir, lone = (bare & ~alone).nonzero().view(-1), (bare & alone).nonzero().view(-1)
-    offer = torch.full_like(parent, split.next_id)
-    offer.scatter_reduce_(0, parent[torch.cat([smallest, graph.rowptr[heir]])], torch.cat([claimant, name[heir]]), "amin")
+    offer = torch.full_like(parent, unnamed)
+    to, offered = torch.cat([smallest, graph.rowptr[heir]]), torch.cat([claimant, name[heir]])
+    offer.scatter_reduce_(0, parent[to], offered, "amin")
 
     roots = local[parent[local] == local]
     holder, held = torch.cat([lone, graph.row[roots]]), torch.cat([name[lone], offer[roots]])
-    unnamed = (held == split.next_id).nonzero().view(-1)
-    by_node = torch.cat([2 * graph.rowptr[lone], 2 * roots + 1])[unnamed].argsort(stable=True)
-    unnamed = unnamed[by_node]
-    held[unnamed] += torch.arange(len(unnamed), device=held.device)
+    by_node = torch.cat([2 * graph.rowptr[lone], 2 * roots + 1]).argsort(stable=True)
+    new = by_node[held[by_node] == unnamed]
+    lives = ~touched[split.owner]
+    lives[torch.searchsorted(split.ids, held[held != unnamed])] = True
+    fresh = torch.arange(unnamed, unnamed + len(new), device=parent.device)
+    held[new] = fresh
     offer[roots] = held[len(lone) :]
     persona = before.clone()
     persona[local] = offer[parent[local]]
-    lives = ~touched[split.owner]
-    lives[torch.searchsorted(split.ids, held[held < split.next_id])] = True
-    ids, owner = torch.cat([split.ids[lives], held[unnamed]]), torch.cat([split.owner[lives], holder[unnamed]])
-
-    moved = local[persona[local] != before[local]]
-    changed = [held[unnamed], split.persona[gone], before[moved], persona[moved], persona[graph.reverse(moved)]]
-    split = EgoSplit(torch.stack([graph.row, graph.col]), persona, ids, owner, n, split.next_id + len(unnamed))
-    return split, torch.isin(ids, torch.cat(changed)).nonzero().view(-1)
+    ids, owner = torch.cat([split.ids[lives], fresh]), torch.cat([split.owner[lives], holder[new]])
+    return EgoSplit(torch.stack([graph.row, graph.col]), persona, ids, owner, n, unnamed + len(new)), fresh
 
 
-class _Graph:
-    """Slots in the order of their keys, row * n + col, and where each stands."""
-
-    def __init__(self, keys: Tensor, n: int, hashed: bool = False) -> None:
-        self.keys, self.n = keys, n
-        self.row = keys // max(n, 1)
-        self.col = keys - self.row * n
-        self.rowptr = torch.zeros(n + 1, dtype=torch.int64, device=keys.device)
-        self.rowptr[1:] = torch.bincount(self.row, minlength=n).cumsum(0)
-        self._table = _Table(keys) if hashed and len(keys) else None
-        self.backward = self.find(self.col * n + self.row) if hashed else None
-
-    @classmethod
-    def of_edges(cls, edge_index: Tensor, num_nodes: int | None) -> _Graph:
-        """The graph of any edges; those that already come as slots in order are not sorted again."""
-        if edge_index.ndim == 2 and len(edge_index) == 2 and edge_index.dtype == torch.int64 and edge_index.numel():
-            low, high = int(edge_index.min()), int(edge_index.max())
-            n = high + 1 if num_nodes is None else num_nodes
-            keys = edge_index[0] * n + edge_index[1]
-            if 0 <= low and high < n and bool((keys.diff() > 0).all() & (edge_index[0] != edge_index[1]).all()):
-                graph = cls(keys, n, hashed=True)
-                if graph.backward is not None and bool(graph.backward[1].all()):
-                    return graph
-        csr = undirected(edge_index, num_nodes=num_nodes)
-        return cls(csr.row * csr.num_nodes + csr.col, csr.num_nodes, hashed=True)
-
-    def find(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
-        """Where these keys stand, and whether they are there at all."""
-        if self._table is not None:
-            return self._table.find(wanted)
-        if not len(self.keys):
-            return torch.zeros_like(wanted), torch.zeros_like(wanted, dtype=torch.bool)
-        place = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
-        return place, self.keys.index_select(0, place) == wanted
-
-    def reverse(self, slots: Tensor) -> Tensor:
-        """The slots of the same edges in the other direction."""
-        if self.backward is not None:
-            return self.backward[0].index_select(0, slots)
-        return self.find(self.col[slots] * self.n + self.row[slots])[0]
-
-    def slots_of(self, nodes: Tensor) -> Tensor:
-        """All slots of these nodes."""
-        return _ranges(self.rowptr[nodes], self.rowptr[nodes + 1])[1]
-
-
-class _Table:
-    """Where each key stands, by open addressing with linear probing: once built, faster than bisection."""
-
-    def __init__(self, keys: Tensor) -> None:
-        self.empty = len(keys)
-        self.keys = torch.cat([keys, keys.new_tensor([-1])])
-        bits = (2 * len(keys)).bit_length()
-        self.shift, self.mask = 62 - bits, (1 << bits) - 1
-        self.cells = torch.full((1 << bits,), self.empty, device=keys.device)
-        place, cell = torch.arange(len(keys), device=keys.device), self._home(keys)
-        while len(place):
-            free = (self.cells.index_select(0, cell) == self.empty).nonzero().view(-1)
-            self.cells.scatter_reduce_(0, cell.index_select(0, free), place.index_select(0, free), "amin")
-            left = (self.cells.index_select(0, cell) != place).nonzero().view(-1)
-            place, cell = place.index_select(0, left), self._next(cell.index_select(0, left))
-
-    def _home(self, keys: Tensor) -> Tensor:
-        return (keys * 0x1E3779B97F4A7C15).bitwise_right_shift_(self.shift).bitwise_and_(self.mask)
-
-    def _next(self, cell: Tensor) -> Tensor:
-        return (cell + 1).bitwise_and_(self.mask)
-
-    def find(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
-        """Where these keys stand, and whether they are there at all."""
-        cell = self._home(wanted)
-        place = self.cells.index_select(0, cell)
-        there = self.keys.index_select(0, place) == wanted
-        todo = (place != self.empty).logical_and_(~there).nonzero().view(-1)
-        cell = cell.index_select(0, todo)
-        while len(todo):
-            cell = self._next(cell)
-            probe = self.cells.index_select(0, cell)
-            match = self.keys.index_select(0, probe) == wanted.index_select(0, todo)
-            place.index_copy_(0, todo, probe)
-            there.index_copy_(0, todo, match)
-            on = (probe != self.empty).logical_and_(~match).nonzero().view(-1)
-            todo, cell = todo.index_select(0, on), cell.index_select(0, on)
-        return place, there
-
-
-def _ranges(begin: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
-    """The integers of the intervals begin:end, one interval after another, and before them the interval of each."""
-    size = end - begin
-    which = torch.repeat_interleave(size)
-    shift = begin - size.cumsum(0) + size
-    return which, shift.index_select(0, which).add_(torch.arange(len(which), device=which.device))
-
-
-def _edit_keys(name: str, edges: Tensor | None, graph: _Graph) -> Tensor:
+def _edit_keys(name: str, edges: Tensor | None, graph: Slots) -> Tensor:
     """Keys of these edges in both directions, ascending, once each."""
     if edges is None:
         return graph.keys[:0]
@@ -283,10 +205,11 @@ def _edit_keys(name: str, edges: Tensor | None, graph: _Graph) -> Tensor:
     if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= graph.n):
         raise ValueError(f"{name} names nodes outside 0..{graph.n - 1}: pass num_nodes to add nodes")
     row, col = edges[:, edges[0] != edges[1]].to(torch.int64)
-    return torch.cat([row * graph.n + col, col * graph.n + row]).unique()
+    keys: Tensor = torch.unique(torch.cat([row * graph.n + col, col * graph.n + row]))
+    return keys
 
 
-def _edited(old: _Graph, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[_Graph, Tensor]:
+def _edited(old: Slots, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[Slots, Tensor]:
     """The graph with these keys more and those slots fewer, and the old persona of each slot, -1 where it is new."""
     kept = torch.ones_like(old.keys, dtype=torch.bool)
     kept[gone] = False
@@ -297,54 +220,29 @@ def _edited(old: _Graph, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[_
     merged[is_old], merged[~is_old] = keys, born
     before = torch.full_like(merged, -1)
     before[is_old] = persona[kept]
-    return _Graph(merged, old.n), before
+    return Slots(merged, old.n), before
 
 
-def _triangles(graph: _Graph, slots: Tensor, later: bool) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Common neighbours w of the ends of these slots x -> y: the position in `slots`, slot x -> w and slot y -> w.
-
-    All w, or only the `later` ones, w > y. The shorter of the two lists of neighbours is scanned.
-    """
-    x, y = graph.row[slots], graph.col[slots]
-    x_end, y_end = graph.rowptr[x + 1], graph.rowptr[y + 1]
-    x_begin = slots + 1 if later else graph.rowptr[x]
-    y_begin = torch.searchsorted(graph.keys, y * (graph.n + 1)) if later else graph.rowptr[y]
-    turned = y_end - y_begin < x_end - x_begin
-    begin, end = torch.where(turned, y_begin, x_begin), torch.where(turned, y_end, x_end)
-    other = torch.where(turned, x, y) * graph.n
-    total = (end - begin).cumsum(0)
-    if not len(slots):
-        return
-    chunk = 30_000 if slots.device.type == "cpu" else 1 << 22
-    marks = torch.arange(chunk, int(total[-1]) + chunk, chunk, device=total.device)
-    stops = torch.searchsorted(total, marks).add_(1).clamp_(max=len(slots)).unique().tolist()
-    for start, stop in zip([0, *stops], stops, strict=False):
-        which, scanned = _ranges(begin[start:stop], end[start:stop])
-        which += start
-        wanted = other.index_select(0, which) + graph.col.index_select(0, scanned)
-        place, there = graph.find(wanted)
-        hit = there.nonzero().view(-1)
-        which, scanned, found = (tensor.index_select(0, hit) for tensor in (which, scanned, place))
-        swap = turned.index_select(0, which)
-        yield which, torch.where(swap, found, scanned), torch.where(swap, scanned, found)
-
-
-def _join(graph: _Graph, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
-    """The unions of triangles with slots a = x -> y, b = x -> w and c = y -> w in all three egos."""
+def _join(graph: Slots, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
+    """The unions of triangles with slots a = x -> y, b = x -> w and c = y -> w, in all three egos."""
     a_back, b_back, c_back = graph.reverse(a), graph.reverse(b), graph.reverse(c)
     pairs = [(a, b), (a_back, c), (b_back, c_back)]
+    # one triangle of each slot settles most of the others
     one = (a.diff(prepend=a.new_tensor([-1])) != 0).nonzero().view(-1)
     _unite(parent, [(left.index_select(0, one), right.index_select(0, one)) for left, right in pairs])
     _unite(parent, pairs)
 
 
-SAMP = 8
+def _recompute(graph: Slots, nodes: Tensor, parent: Tensor, on_triton: bool) -> None:
+    """The components of these nodes' egos alone, where `parent` has each slot by itself."""
+    if on_triton:
+        from nscma_kernels.triton.ego_split import LARGEST_DEGREE, components
 
-
-def _recompute(graph: _Graph, nodes: Tensor, parent: Tensor, impl: Impl) -> None:
-    """Unite the slots of these nodes' egos."""
+        small = graph.rowptr[nodes + 1] - graph.rowptr[nodes] <= LARGEST_DEGREE
+        components(nodes[small], graph.rowptr, graph.col, parent)
+        nodes = nodes[~small]
     slots = graph.slots_of(nodes)
-    for which, b, _ in _triangles(graph, slots, later=True):
+    for which, b, _ in triangles(graph, slots, later=True):
         _unite(parent, [(slots.index_select(0, which), b)])
 
 
@@ -381,5 +279,7 @@ def _root(parent: Tensor, slots: Tensor) -> Tensor:
         above = higher
 
 
-def use_triton(impl: Impl, tensor: Tensor) -> bool:
+def _on_triton(impl: Impl, tensor: Tensor) -> bool:
+    if impl not in ("auto", "torch", "triton"):
+        raise ValueError(f"impl must be auto, torch or triton, got {impl!r}")
     return impl == "triton" or (impl == "auto" and tensor.is_cuda)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import torch
@@ -127,7 +128,6 @@ class Scores:
     x: Tensor  # [n, d] float32
     norm: Tensor  # [n] float64, 1 for a row of zeros
     unit: Tensor  # [n + padding, d] float32, x normalised
-    rounding: float  # largest distance of a normalised row from its bfloat16
     alpha: float
     sigma: float
     band: Band | None
@@ -138,19 +138,20 @@ class Scores:
     @staticmethod
     def of(x: Tensor, order: Tensor, alpha: float, sigma: float, places: dict[str, Tensor | None]) -> Scores:
         """Lay out the rows in this order."""
-        x = x[order].float()
+        if places["batch"] is not None:
+            x = x[order]
+        x = x.float().contiguous()
         position, stream, batch = (None if numbers is None else numbers[order].long() for numbers in places.values())
         n, d = x.shape
-        norm = x.new_empty(n, dtype=torch.float64)
+        parts = torch.split(x, _cached(x))
+        norm = torch.cat([torch.linalg.vector_norm(part, dim=1, dtype=torch.float64) for part in parts])
+        if not bool(torch.isfinite(norm).all()):
+            raise ValueError("x holds NaN or infinity in float32")
+        norm += norm == 0
         unit = x.new_zeros(n + math.isqrt(n) + 1, d)
-        for part in torch.split(torch.arange(n, device=x.device), max(1, PAIRS // max(1, d))):
-            rows = x[part].double()
-            norm[part] = rows.norm(dim=1)
-            norm[part] += norm[part] == 0
-            unit[part] = (rows / norm[part, None]).float()
-        rounding = max(
-            (float(_rounding(part).max()) for part in torch.split(unit, max(1, PAIRS // max(1, d)))), default=0.0
-        )
+        torch.div(x, norm[:, None].float(), out=unit[:n])
+        extreme = ((norm < 2.0**-100) | (norm > 2.0**100)).nonzero()[:, 0]  # beyond float32
+        unit[extreme] = (x[extreme].double() / norm[extreme, None]).float()
         band = None
         if position is not None and stream is not None and 1 - alpha > EPSILON:
             width = int(sigma * math.sqrt(2 * math.log((1 - alpha) / EPSILON)))
@@ -158,11 +159,16 @@ class Scores:
         first, last = torch.zeros_like(order), torch.full_like(order, n)
         if batch is not None:
             first, last = torch.searchsorted(batch, batch), torch.searchsorted(batch, batch, right=True)
-        return Scores(x, norm, unit, rounding, alpha, sigma, band, batch, first, last)
+        return Scores(x, norm, unit, alpha, sigma, band, batch, first, last)
+
+    @cached_property
+    def rounding(self) -> float:
+        """Largest distance of a normalised row from its bfloat16."""
+        return max(float(_rounding(part).max()) for part in torch.split(self.unit, _cached(self.unit)))
 
     def exact(self, row: Tensor, col: Tensor) -> Tensor:
         """s [P] float32 of these pairs."""
-        parts = max(1, (2**17 if self.x.device.type == "cpu" else 2**26) // max(1, self.x.shape[1]))  # stay in cache
+        parts = _cached(self.x)
         dots = [
             self.x[i].double().mul_(self.x[j]).sum(1)
             for i, j in zip(torch.split(row, parts), torch.split(col, parts), strict=True)
@@ -315,6 +321,11 @@ def _joined(found: list[Pairs]) -> Pairs:
     return torch.cat([row for row, _ in found] + nothing), torch.cat([col for _, col in found] + nothing)
 
 
+def _cached(x: Tensor) -> int:
+    """Rows to take at a time that stay in a CPU's cache in float64, or fill a GPU."""
+    return max(1, (2**17 if x.device.type == "cpu" else 2**26) // max(1, x.shape[1]))
+
+
 def _rounding(unit: Tensor) -> Tensor:
     """[T] float64, the distance of each row from its bfloat16."""
     distance: Tensor = (unit - unit.bfloat16().float()).double().norm(dim=1)
@@ -330,8 +341,8 @@ def _lexical(keys: list[Tensor]) -> Tensor:
 
 
 def _check(x: Tensor, k: int, gamma: float, alpha: float, sigma: float, start: int, impl: str) -> None:
-    if x.ndim != 2 or not x.is_floating_point() or not bool(torch.isfinite(x.float()).all()):
-        raise ValueError(f"x must be [n, d] of finite floats, got {[*x.shape]} {x.dtype} or NaN or infinity in it")
+    if x.ndim != 2 or not x.is_floating_point():
+        raise ValueError(f"x must be [n, d] of floats, got {[*x.shape]} {x.dtype}")
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     if not 0 <= alpha <= 1 or not 0 < sigma <= MAX_SIGMA or not math.isfinite(gamma):

@@ -8,8 +8,11 @@ weight (a old labels, b new ones), and the gate has made the negative terms zero
 moves, so H grows until no node sees a heavier label than its own, the guarantee of Traag & Subelj (Sci. Rep. 2023),
 whose queue rule says who must look again.
 
+Of equally heavy labels a node keeps its own, else takes the one that comes first in an order of its own, a hash of its
+id and the label: were the order the same for all, one label would flood the graph.
+
 Legend: n nodes, E slots (directed edges), B nodes with at most D neighbours each. Inside, nodes are renumbered by
-degree, so that a tile is a run of them, and a label is the rank of its hash, so that ties go to the smaller number.
+degree, so that a tile is a run of them, and a label is a code 1..n: the rank of its hash within its graph.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from nscma_kernels.graph import CSR, undirected, unpack
 PAIRWISE = 128  # neighbours up to which labels are compared all with all; beyond, they are sorted
 _WIDTHS = [4, 8, 12, 16, 20, 24, 32, 48, 64, 96, PAIRWISE]
 _CACHED = (1 << 15) - 1  # labels compared at a time: they stay in the cache, and no thread is woken for so few
+CODE = (1 << 29) - 1  # labels are smaller, so that a bit above them is free
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio
 
 
@@ -71,22 +75,19 @@ def label_propagation(
     first = (size.cumsum(0) - size)[graph]  # where those of a node's graph begin
     local = torch.empty_like(graph).scatter_(0, members, torch.arange(len(graph), device=graph.device)) - first
     names = local if ids is None else _of_nodes("ids", ids, csr)
-    if ids is not None:
-        by_name = names.argsort()
-        together = by_name[graph[by_name].argsort(stable=True)]
-        twins = (names[together].diff() == 0) & (graph[together].diff() == 0)
-        if bool(twins.any()):
-            raise ValueError("ids must be distinct within each graph")
+    if ids is not None and len(_within(graph, names).unique()) < csr.num_nodes:
+        raise ValueError("ids must be distinct within each graph")
     look = _frontier(frontier, csr)
-    codes, values = _codes(names if labels is None else _of_nodes("labels", labels, csr))
+    values = names if labels is None else _of_nodes("labels", labels, csr)
+    rank = _within(graph, mix(values))
+    base = torch.zeros_like(rank).scatter_reduce(0, graph, rank, "amin", include_self=False)[graph]
     order, tiles = tiles_of(csr, fixed_point(csr, graph))
-    final = torch.empty_like(codes)
-    rounds = _implementation(impl, codes.device)
-    final[order] = rounds(tiles, codes[order], mix(names)[order], look[order], max_rounds)
-    found = values[final.long() - 1]
-    if labels is None and ids is None:
-        return members[first + found]
-    return found
+    codes, hashes = (rank - base + 1).int()[order], mix(names)[order]
+    rounds = _implementation(impl, csr.row.device)
+    label = torch.empty_like(rank)
+    label[order] = rounds(tiles, codes, hashes, look[order], max_rounds) + (base[order] - 1)
+    found = torch.empty_like(values).scatter_(0, rank, values)[label]
+    return members[first + found] if labels is None and ids is None else found
 
 
 def _implementation(
@@ -125,6 +126,8 @@ def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:
     widths = [0, *_WIDTHS]
     while widths[-1] < largest:
         widths.append(2 * widths[-1])
+    if n + widths[-1] > CODE:
+        raise ValueError(f"at most {CODE - widths[-1]} nodes fit at this degree, got {n}")
     width = torch.bucketize(degree, torch.tensor(widths, device=device))
     order = width.argsort(stable=True)
     inner = torch.empty(n, dtype=torch.int32, device=device)
@@ -167,7 +170,7 @@ def propagate(tiles: list[Tile], codes: Tensor, hashes: Tensor, look: Tensor, ma
             break
         want = state.clone()
         for nodes, near, weight in _visits(tiles, active):
-            want[nodes] = desire(_at(state, near), weight, _at(state, nodes))
+            want[nodes] = desire(_at(state, near), weight, _at(state, nodes), _at(hashes, nodes), n)
         movers = active[_at(want, active) != _at(state, active)]
         rank = torch.full_like(state, torch.iinfo(torch.int64).min, dtype=torch.int64)
         rank[movers] = priority(hashes[movers], turn)
@@ -206,47 +209,50 @@ def _at(values: Tensor, index: Tensor) -> Tensor:
 
 
 def desire(
-    label: Tensor,  # [D, B] int32, positive
+    label: Tensor,  # [D, B] int32 codes
     weight: Tensor | None,  # [D, B] int32 or int64
     own: Tensor,  # [B] int32
+    hashes: Tensor,  # [B] int64
+    n: int,
 ) -> Tensor:
-    """The label [B] that weighs most: one's own where it does, else the smallest of those that do."""
-    mine = torch.eq(label, own, out=torch.empty_like(label))
-    label = label.addcmul(mine, label, value=-1)  # one's own is 0, the smallest
-    label, upto = (_pairwise if len(label) <= PAIRWISE else _sorted)(label, weight)
-    heaviest = label.add_(upto.ne_(upto.amax(0)).int(), alpha=1 << 30).amin(0)
-    return torch.where(heaviest == 0, own, heaviest)
+    """The label [B] that weighs most: one's own where it does, else the first of those that do."""
+    odd = hashes.bitwise_and(0x7FFFFFFF).int() | 1
+    key = (label - own).mul_(odd).bitwise_and_(CODE)  # each node numbers the labels anew, its own 0
+    units = torch.le(label, n, out=torch.empty_like(label)) if weight is None else weight
+    key, upto = _pairwise(key, units, weight is None) if len(key) <= PAIRWISE else _sorted(key, units)
+    first = key.add_(upto.ne_(upto.amax(0)).int(), alpha=CODE + 1).amin(0)
+    inverse = odd
+    for _ in range(4):  # Newton's iteration modulo 2**32: 3 correct bits become 48
+        inverse = inverse * (2 - odd * inverse)
+    return (own + first * inverse) & CODE
 
 
-def _pairwise(label: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
-    """What the label at each place weighs up to there: all it weighs at its last place, and less before."""
-    upto = torch.zeros_like(label) if weight is None else weight.clone()
-    same = torch.empty_like(label)
-    for shift in range(1, len(label)):
-        torch.eq(label[shift:], label[:-shift], out=same[shift:])
-        upto[shift:] += same[shift:] if weight is None else same[shift:] * weight[:-shift]
-    return label, upto
+def _pairwise(key: Tensor, units: Tensor, alike: bool) -> tuple[Tensor, Tensor]:
+    """Labels, and what each weighs up to its place: all it weighs at its last place, and less before."""
+    upto, same = units.clone(), torch.empty_like(key)
+    for shift in range(1, len(key)):
+        torch.eq(key[shift:], key[:-shift], out=same[shift:])
+        upto[shift:] += same[shift:] if alike else same[shift:] * units[:-shift]
+    return key, upto
 
 
-def _sorted(label: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+def _sorted(key: Tensor, units: Tensor) -> tuple[Tensor, Tensor]:
     """The same with the places in the order of their labels."""
-    label, order = label.T.sort(dim=1)
-    units = torch.ones_like(order) if weight is None else weight.T.gather(1, order).long()
-    upto = units.cumsum(1)
-    begins = torch.ones_like(label, dtype=torch.bool)
-    begins[:, 1:] = label[:, 1:] != label[:, :-1]
-    before = torch.where(begins, upto - units, 0).cummax(1).values
-    return label.T, (upto - before).T
+    key, order = key.T.sort(dim=1)
+    units = units.T.gather(1, order).long()
+    total = units.cumsum(1)
+    begins = torch.ones_like(key, dtype=torch.bool)
+    begins[:, 1:] = key[:, 1:] != key[:, :-1]
+    before = torch.where(begins, total - units, 0).cummax(1).values
+    return key.T, (total - before).T
 
 
-def _codes(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Labels as ranks [n] int32 of their hashes, from 1, and the label [n] of each rank."""
-    ranks = _ranks(mix(labels))
-    return ranks.int() + 1, torch.zeros_like(labels).scatter_(0, ranks, labels)
+def _within(graph: Tensor, values: Tensor) -> Tensor:
+    """The rank [n] of (graph, value) among the distinct pairs."""
+    return _ranks(graph * len(graph) + _ranks(values))
 
 
 def _ranks(values: Tensor) -> Tensor:
-    """The place [n] int64 of each value among the distinct ones."""
     ranks: Tensor = torch.unique(values, return_inverse=True)[1]
     return ranks
 

@@ -38,6 +38,12 @@ def plain(text: str) -> str:
     return _escaped("".join(c if c.isprintable() or c == "\n" else "�" for c in text))
 
 
+def one_line(text: str, width: int = 160) -> str:
+    """The text on one line, cut to `width` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
 def _escaped(text: str) -> str:
     return text.replace("[", r"\[")
 

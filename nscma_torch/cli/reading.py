@@ -28,7 +28,7 @@ def search(
     top_k: TopK = 10,
     threshold: Annotated[float, typer.Option("--threshold", help="Lowest score, in [0, 1.5].")] = 0.0,
     filter: Filter = None,
-    kind: Annotated[list[str] | None, typer.Option("--kind", help="chunk or atomic_fact; repeatable.")] = None,
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="chunk, atomic_fact or summary; repeatable.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show each lane's score and rank.")] = False,
     as_of: AsOf = None,
     now: o.Now = None,
@@ -140,6 +140,8 @@ def history(
 def _heading(hit: Hit) -> str:
     unit = hit.unit
     where = f" in {plain(unit.source)}" if unit.source else ""
+    if unit.kind == "summary":
+        return f"summary of {len(unit.episode_ids)} messages until {format_time(unit.occurred_at)}"
     return f"{plain(unit.name or unit.role)}, {format_time(unit.occurred_at)}{where}  [dim]{hit.id}[/]"
 
 

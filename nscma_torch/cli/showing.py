@@ -13,7 +13,7 @@ import typer
 from rich.table import Column, Table
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.output import console, opened, plain, print_json, say, verdict
+from nscma_torch.cli.output import console, one_line, opened, plain, print_json, say, verdict
 from nscma_torch.memory import Memory
 from nscma_torch.text.timestamps import format_time
 
@@ -49,16 +49,11 @@ def log(
         who = plain(episode.name or episode.role)
         when = format_time(episode.occurred_at)
         say(f"{verdict(decision)}  {when}  [bold]{who}[/]  [dim]{measured}  {episode.id}[/]{gone}")
-        say(f"       {plain(_first_line(episode.text))}")
+        say(f"       {plain(one_line(episode.text))}")
         if decision is not None:
             say(f"       [dim]{plain(decision.reason)}[/]")
     if not episodes:
         say("nothing here")
-
-
-def _first_line(text: str, width: int = 160) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 @o.app.command()

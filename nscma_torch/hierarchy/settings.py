@@ -24,7 +24,7 @@ class CamSettings:
     neighbours: int = 8
     alpha: float = 0.8
     sigma: float = 2.0
-    gamma: float = 0.4
+    gamma: float = 0.2
     links: int = 12
     overlapping: bool = True
     max_levels: int = 8

@@ -65,7 +65,7 @@ class Summariser:
             todo = sorted(due[level - 1] | climbing)
             groups = self._groups(stored, level, [own[number] for number in todo], said, written)
             texts = self._summaries(stored, [[unit for unit, _ in group] for group in groups])
-            old = self._wordings(stored, {number: said[level, number] for number in todo if (level, number) in said})
+            old = self._wordings({number: said[level, number] for number in todo if (level, number) in said})
             spans = [_span([span for _, span in group]) for group in groups]
             origins = [_origin(stored, level, number, span) for number, span in zip(todo, spans, strict=True)]
             made = self._maker.units("summary", texts, origins)
@@ -86,15 +86,19 @@ class Summariser:
         below = {number for own in wanted for number in own}
         kept = sorted({s for n in below if (level - 1, n) not in written for s in said[level - 1, n]})
         with self._database.read() as connection:
-            loaded = units.load(connection, stored.user_id, kept)
             spans = units.said(connection, kept)
+            if level == 1:
+                loaded = units.load(connection, stored.user_id, kept)
+            else:
+                texts = units.texts(connection, kept)
+                loaded = {seq: _unit(stored, texts[seq], spans[seq]) for seq in kept}
         found: dict[int, list[tuple[Unit, Said]]] = {}
         for number in below:
             item = written.get((level - 1, number))
             if item is None:
                 found[number] = [(loaded[seq], spans[seq]) for seq in said[level - 1, number]]
             else:
-                found[number] = [(_unit(stored, item), item.said)]
+                found[number] = [(_unit(stored, item.text, item.said), item.said)]
         return [[pair for number in own for pair in found[number]] for own in wanted]
 
     def _summaries(self, stored: Stored, groups: Sequence[list[Unit]]) -> list[str]:
@@ -116,11 +120,11 @@ class Summariser:
             texts |= fresh
         return [texts[key] for key in keys]
 
-    def _wordings(self, stored: Stored, seqs: Mapping[int, Sequence[int]]) -> dict[int, list[str]]:
+    def _wordings(self, seqs: Mapping[int, Sequence[int]]) -> dict[int, list[str]]:
         """Words of the summaries that nodes have until now."""
         with self._database.read() as connection:
-            loaded = units.load(connection, stored.user_id, [seq for own in seqs.values() for seq in own])
-        return {number: " ".join(loaded[seq].text for seq in own).split() for number, own in seqs.items()}
+            texts = units.texts(connection, [seq for own in seqs.values() for seq in own])
+        return {number: " ".join(texts[seq] for seq in own).split() for number, own in seqs.items()}
 
 
 def _span(said: Sequence[Said]) -> Said:
@@ -154,7 +158,7 @@ def _origin(stored: Stored, level: int, number: int, span: Said) -> dict[str, An
     }
 
 
-def _unit(stored: Stored, item: Written) -> Unit:
-    """A summary that is not stored yet."""
+def _unit(stored: Stored, text: str, said: Said) -> Unit:
+    """A summary as a member of the next level; whose it is goes without saying, so it carries no provenance."""
     scope = Scope(stored.user_id, stored.agent_id)
-    return Unit("", scope, "summary", item.text, (), from_micros(item.said.occurred_at), role="memory")
+    return Unit("", scope, "summary", text, (), from_micros(said.occurred_at), role="memory")

@@ -56,5 +56,5 @@ def _size(text: str, first: Span, last: Span) -> int:
 
 def word_count(text: str) -> int:
     """Words of a text, counting two characters without spaces between them as one word."""
-    unspaced = sum(ord(character) >= 0x2E80 for character in text)
+    unspaced = 0 if text.isascii() else sum(ord(character) >= 0x2E80 for character in text)
     return len(text.split()) + unspaced // 2

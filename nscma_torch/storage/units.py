@@ -238,6 +238,12 @@ def count(connection: Connection, user_id: str | None = None) -> dict[str, int]:
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
+def texts(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
+    """The text of each unit, by row number."""
+    query = select(units.c.seq, units.c.text)
+    return {seq: text for some in pages(seqs) for seq, text in connection.execute(query.where(units.c.seq.in_(some)))}
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a summary takes over from a unit below it: when it was said and expires (microseconds), its importance."""

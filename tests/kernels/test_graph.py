@@ -108,6 +108,7 @@ def test_an_object_gives_what_it_holds_and_arguments_win() -> None:
     assert unpack(bare, None, None, None) == (EDGES, None, 2, None)
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 def test_data_and_batches_of_pyg() -> None:
     from torch_geometric.data import Batch, Data
 

@@ -91,7 +91,7 @@ def test_equals_a_double_loop_in_small_tiles_and_bfloat16(seed: int, monkeypatch
     monkeypatch.setattr(MODULE, "STRIPE", 70)
     monkeypatch.setattr(MODULE, "PAIRS", 13)
     monkeypatch.setattr(MODULE, "WORTHWHILE", 1)
-    monkeypatch.setattr(MODULE, "native_dtype", lambda device: torch.bfloat16)
+    monkeypatch.setattr(MODULE, "native_dtype", lambda _: torch.bfloat16)
     near, dtypes = MODULE.near_candidates, []
 
     def blocks_of_three(self: Any, choosers: Tensor, fewest: int, stripes: Any = MODULE.Scores.stripes) -> Any:
@@ -112,7 +112,7 @@ def test_equals_a_double_loop_in_small_tiles_and_bfloat16(seed: int, monkeypatch
 @pytest.mark.parametrize("crowd", [0, 3])
 @pytest.mark.parametrize("seed", range(12))
 def test_crowded_rows_are_compared_with_all(seed: int, crowd: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MODULE, "crowd", lambda k: crowd)
+    monkeypatch.setattr(MODULE, "crowd", lambda _: crowd)
     x, k, options = case(seed)
     assert_same(knn_graph(x, k, **options), double_loop(x, k, **options))
 
@@ -167,7 +167,7 @@ def test_no_pairs_no_edges(shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 3.0])
 def test_the_second_term_is_zero_outside_its_band(sigma: float) -> None:
     n, alpha = 80, 0.25
-    position = torch.arange(n) * 1 - 7
+    position = torch.arange(n) - 7
     stream = (torch.arange(n) >= 40).long()
     edge_index, weight = knn_graph(torch.zeros(n, 2), n, alpha=alpha, sigma=sigma, position=position, stream=stream)
     apart = (edge_index[0] - edge_index[1]).abs()
@@ -193,7 +193,7 @@ def test_a_batch_equals_its_graphs_one_by_one(ordered: bool) -> None:
     x = torch.randn(n, 24, generator=generator)
     batch = torch.randint(0, 9, (n,), generator=generator)
     batch = batch.sort().values if ordered else batch
-    where = {"position": torch.randint(0, 50, (n,), generator=generator), "stream": torch.randint(0, 4, (n,))}
+    where = {"position": torch.randint(0, 50, (n,), generator=generator), "stream": torch.arange(n) % 4}
     edge_index, weight = knn_graph(x, 4, alpha=0.6, batch=batch, **where)  # type: ignore[arg-type]
     for graph in range(9):
         nodes = (batch == graph).nonzero()[:, 0]
@@ -236,6 +236,12 @@ def test_both_directions_in_order_and_the_same_for_any_order_of_rows() -> None:
     assert torch.equal(there.sort().values, keys)
     assert torch.equal(shuffled_weight[there.argsort()], weight)
     assert_same(knn_graph(8 * x, 7, gamma=0.1), (edge_index, weight))
+
+
+def test_very_long_and_very_short_rows() -> None:
+    x = torch.randn(60, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    x *= 10.0 ** torch.linspace(-40, 37, 60, dtype=torch.float64)[:, None]
+    assert_same(knn_graph(x.float(), 4), double_loop(x.float(), 4))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])

@@ -19,7 +19,7 @@ from nscma_kernels.knn_graph import knn_graph
 
 pytest.importorskip("triton")
 
-SHAPES = [(1, 3, 1), (2, 1, 4), (41, 7, 3), (128, 64, 5), (129, 65, 2), (401, 96, 9), (333, 130, 40), (700, 17, 12)]
+SHAPES = [(1, 3, 1), (2, 1, 4), (41, 7, 3), (129, 65, 2), (401, 17, 9), (257, 130, 40)]
 
 
 def run(part: str) -> str:
@@ -94,9 +94,9 @@ def interpret() -> None:
 
 def compile_all() -> None:
     """Ahead of time, for every generation and every constant."""
-    import triton  # type: ignore[import-untyped]
-    from triton.backends.compiler import GPUTarget  # type: ignore[import-untyped]
-    from triton.compiler import ASTSource  # type: ignore[import-untyped]
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
 
     from nscma_kernels.triton import knn_graph as kernel
 

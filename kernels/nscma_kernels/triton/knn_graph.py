@@ -12,8 +12,8 @@ Legend: m choosing rows, n columns, d dimension; a tile is BM rows by BN columns
 from __future__ import annotations
 
 import torch
-import triton  # type: ignore[import-untyped]
-import triton.language as tl  # type: ignore[import-untyped]
+import triton
+import triton.language as tl
 from torch import Tensor
 
 from nscma_kernels.knn_graph import Pairs, Scores, crowd

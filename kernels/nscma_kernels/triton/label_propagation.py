@@ -16,8 +16,9 @@ import triton  # type: ignore[import-untyped]
 import triton.language as tl  # type: ignore[import-untyped]
 from torch import Tensor
 
-from nscma_kernels.label_propagation import PAIRWISE, Tile, desire, priority, salt
+from nscma_kernels.label_propagation import CODE, PAIRWISE, Tile, desire, priority, salt
 
+LABELS = tl.constexpr(CODE)
 LAST = tl.constexpr(-(2**63))  # the priority of who does not move
 
 
@@ -50,6 +51,7 @@ def desire_kernel(
     node = tl.program_id(0) * nodes + tl.arange(0, nodes)
     here = node < size
     own = tl.load(state_ptr + first + node, here, other=0)
+    hashes = tl.load(hashes_ptr + node, here, other=0)
     new = own
     looks = tl.load(look_ptr + node, here, other=0) != 0
     if tl.max(looks.to(tl.int32), 0) > 0:
@@ -58,14 +60,17 @@ def desire_kernel(
         slot = place[None, :].to(tl.int64) * size + node[:, None]
         near = tl.load(neighbours_ptr + slot, inside, other=0)
         label = tl.load(state_ptr + near, inside, other=-1)
-        label = tl.where(label == own[:, None], 0, label)  # one's own is the smallest
         weight = tl.load(weight_ptr + slot, inside, other=0) if weighted else (inside & (near < n)).to(tl.int32)
+        odd = (hashes & 0x7FFFFFFF).to(tl.int32) | 1
+        key = ((label - own[:, None]) * odd[:, None]) & LABELS  # each node numbers the labels anew, its own 0
         total = tl.sum(tl.where(label[:, :, None] == label[:, None, :], weight[:, None, :], 0), axis=2)
         heaviest = total == tl.max(total, axis=1)[:, None]
-        best = tl.min(tl.where(heaviest, label, 0x7FFFFFFF), axis=1)
-        new = tl.where(looks & (best > 0), best, own)
+        best = tl.min(tl.where(heaviest, key, 0x7FFFFFFF), axis=1)
+        inverse = odd
+        for _ in tl.static_range(4):
+            inverse = inverse * (2 - odd * inverse)
+        new = tl.where(looks, (own + best * inverse) & LABELS, own)
     tl.store(want_ptr + first + node, new, here)
-    hashes = tl.load(hashes_ptr + node, here, other=0)
     tl.store(rank_ptr + first + node, tl.where(new != own, mix(hashes + salt), LAST), here)
 
 
@@ -181,7 +186,9 @@ def _desire(tile: Tile, hashes: Tensor, look: Tensor, state: Tensor, want: Tenso
     for part in at.split(max(1, (1 << 24) // wide)):
         label = state[tile.neighbours[:, part]]
         weight = None if tile.weight is None else tile.weight[:, part]
-        want[tile.first + part] = desire(label, weight, state[tile.first + part])
+        want[tile.first + part] = desire(
+            label, weight, state[tile.first + part], hashes[tile.first + part], len(hashes)
+        )
     rank[run] = torch.where(want[run] != state[run], priority(hashes[run], turn), LAST.value)
 
 

@@ -1,0 +1,59 @@
+"""Stand-ins for the parts of a memory that a program does not measure, and a meter for one that it does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from nscma_torch.protocols import LanguageTasks
+from nscma_torch.records import Answer, Hit, Unit
+
+
+@dataclass(frozen=True)
+class _Indifferent:
+    nll: list[torch.Tensor]
+    state: bytes
+
+
+class IndifferentProxy:
+    """A `Proxy` without a model: one nat for every byte, and no state to carry."""
+
+    fingerprint = "indifferent"
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[_Indifferent]:
+        """One nat for each byte and the end of each message."""
+        assert len(streams) == len(states)
+        return [_Indifferent([torch.ones(len(text.encode()) + 1) for text in texts], b"") for texts in streams]
+
+
+class MeteredTasks:
+    """`LanguageTasks` that extracts no facts, and counts and times the summaries.
+
+    Attributes:
+        calls: groups summarised so far: what a language model would be called for.
+        seconds: wall clock of `summarize`.
+    """
+
+    def __init__(self, tasks: LanguageTasks) -> None:
+        self._tasks = tasks
+        self.calls = 0
+        self.seconds = 0.0
+
+    def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+        """No facts."""
+        return [[] for _ in units]
+
+    def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+        """As the tasks that are measured."""
+        began = time.perf_counter()
+        texts = self._tasks.summarize(groups)
+        self.seconds += time.perf_counter() - began
+        self.calls += len(groups)
+        return texts
+
+    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
+        """As the tasks that are measured."""
+        return self._tasks.answer(question, hits, support=support)

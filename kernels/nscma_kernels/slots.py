@@ -1,0 +1,139 @@
+"""The slots of an undirected graph by key, and the triangles that stand on given slots.
+
+Legend: n nodes, E slots: a slot x -> y is an edge in one of its directions; its key is x * n + y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from nscma_kernels.graph import undirected
+
+
+class Slots:
+    """Slots in the order of their keys, row * n + col, and where each stands."""
+
+    def __init__(self, keys: Tensor, n: int, hashed: bool = False) -> None:
+        self.keys, self.n = keys, n
+        self.row = keys // max(n, 1)
+        self.col = keys - self.row * n
+        self.rowptr = torch.zeros(n + 1, dtype=torch.int64, device=keys.device)
+        self.rowptr[1:] = torch.bincount(self.row, minlength=n).cumsum(0)
+        self._table = _Table(keys) if hashed and len(keys) else None
+        self._reverse: Tensor | None = None
+
+    @classmethod
+    def of_edges(cls, edge_index: Tensor, num_nodes: int | None, hashed: bool) -> Slots:
+        """The graph of any edges; those that already come as slots in order are not sorted again."""
+        if edge_index.ndim == 2 and len(edge_index) == 2 and edge_index.dtype == torch.int64 and edge_index.numel():
+            low, high = int(edge_index.min()), int(edge_index.max())
+            n = high + 1 if num_nodes is None else num_nodes
+            keys = edge_index[0] * n + edge_index[1]
+            if low >= 0 and high < n and bool((keys.diff() > 0).all() & (edge_index[0] != edge_index[1]).all()):
+                graph = cls(keys, n, hashed)
+                graph._reverse, symmetric = graph.find(graph.col * n + graph.row)
+                if bool(symmetric.all()):
+                    return graph
+        csr = undirected(edge_index, num_nodes=num_nodes)
+        graph = cls(csr.row * csr.num_nodes + csr.col, csr.num_nodes, hashed)
+        graph._reverse = csr.reverse
+        return graph
+
+    def find(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
+        """Where these keys stand, and whether they are there at all."""
+        if self._table is not None:
+            return self._table.find(wanted)
+        if not len(self.keys):
+            return torch.zeros_like(wanted), torch.zeros_like(wanted, dtype=torch.bool)
+        place = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
+        return place, self.keys.index_select(0, place) == wanted
+
+    def reverse(self, slots: Tensor) -> Tensor:
+        """The slots of the same edges in the other direction."""
+        if self._reverse is not None:
+            return self._reverse.index_select(0, slots)
+        return self.find(self.col[slots] * self.n + self.row[slots])[0]
+
+    def slots_of(self, nodes: Tensor) -> Tensor:
+        """All slots of these nodes."""
+        return _ranges(self.rowptr[nodes], self.rowptr[nodes + 1])[1]
+
+
+def triangles(graph: Slots, slots: Tensor, later: bool) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Common neighbours w of the ends of these slots x -> y: the position in `slots`, slot x -> w and slot y -> w.
+
+    All w, or only the `later` ones, w > y. The shorter of the two lists of neighbours is scanned.
+    """
+    x, y = graph.row[slots], graph.col[slots]
+    x_end, y_end = graph.rowptr[x + 1], graph.rowptr[y + 1]
+    x_begin = slots + 1 if later else graph.rowptr[x]
+    y_begin = torch.searchsorted(graph.keys, y * (graph.n + 1)) if later else graph.rowptr[y]
+    turned = y_end - y_begin < x_end - x_begin
+    begin, end = torch.where(turned, y_begin, x_begin), torch.where(turned, y_end, x_end)
+    other = torch.where(turned, x, y) * graph.n
+    total = (end - begin).cumsum(0)
+    if not len(slots):
+        return
+    chunk = 30_000 if slots.device.type == "cpu" else 1 << 22
+    marks = torch.arange(chunk, int(total[-1]) + chunk, chunk, device=total.device)
+    stops = sorted({min(stop + 1, len(slots)) for stop in torch.searchsorted(total, marks).tolist()})
+    for start, stop in zip([0, *stops], stops, strict=False):
+        which, scanned = _ranges(begin[start:stop], end[start:stop])
+        which += start
+        wanted = other.index_select(0, which) + graph.col.index_select(0, scanned)
+        place, there = graph.find(wanted)
+        hit = there.nonzero().view(-1)
+        which, scanned, found = (tensor.index_select(0, hit) for tensor in (which, scanned, place))
+        swap = turned.index_select(0, which)
+        yield which, torch.where(swap, found, scanned), torch.where(swap, scanned, found)
+
+
+class _Table:
+    """Where each key stands, by open addressing with linear probing: once built, faster than bisection."""
+
+    def __init__(self, keys: Tensor) -> None:
+        self.empty = len(keys)
+        self.keys = torch.cat([keys, keys.new_tensor([-1])])
+        bits = (2 * len(keys)).bit_length()
+        self.shift, self.mask = 62 - bits, (1 << bits) - 1
+        self.cells = torch.full((1 << bits,), self.empty, device=keys.device)
+        place, cell = torch.arange(len(keys), device=keys.device), self._home(keys)
+        while len(place):
+            free = (self.cells.index_select(0, cell) == self.empty).nonzero().view(-1)
+            self.cells.scatter_reduce_(0, cell.index_select(0, free), place.index_select(0, free), "amin")
+            left = (self.cells.index_select(0, cell) != place).nonzero().view(-1)
+            place, cell = place.index_select(0, left), self._next(cell.index_select(0, left))
+
+    def _home(self, keys: Tensor) -> Tensor:
+        return (keys * 0x1E3779B97F4A7C15).bitwise_right_shift_(self.shift).bitwise_and_(self.mask)
+
+    def _next(self, cell: Tensor) -> Tensor:
+        return (cell + 1).bitwise_and_(self.mask)
+
+    def find(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
+        """Where these keys stand, and whether they are there at all."""
+        cell = self._home(wanted)
+        place = self.cells.index_select(0, cell)
+        there = self.keys.index_select(0, place) == wanted
+        todo = (place != self.empty).logical_and_(~there).nonzero().view(-1)
+        cell = cell.index_select(0, todo)
+        while len(todo):
+            cell = self._next(cell)
+            probe = self.cells.index_select(0, cell)
+            match = self.keys.index_select(0, probe) == wanted.index_select(0, todo)
+            place.index_copy_(0, todo, probe)
+            there.index_copy_(0, todo, match)
+            on = (probe != self.empty).logical_and_(~match).nonzero().view(-1)
+            todo, cell = todo.index_select(0, on), cell.index_select(0, on)
+        return place, there
+
+
+def _ranges(begin: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
+    """The integers of the intervals begin:end, one interval after another, and before them the interval of each."""
+    size = end - begin
+    which = torch.repeat_interleave(size)
+    shift = begin - size.cumsum(0) + size
+    return which, shift.index_select(0, which).add_(torch.arange(len(which), device=which.device))

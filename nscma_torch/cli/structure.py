@@ -1,0 +1,65 @@
+"""The command that shows the hierarchy: tree."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.text import Text
+from rich.tree import Tree
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import console, one_line, opened, plain, print_json, say
+from nscma_torch.records import Node
+
+_SHOWN = 12  # members shown of one node
+
+
+@o.app.command()
+def tree(
+    *,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Levels to show, from the top.")] = 2,
+    width: Annotated[int, typer.Option("--width", min=20, help="Characters of each summary.")] = 100,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build it anew first, as one batch.")] = False,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Show the hierarchy of overlapping summaries, from the top down; a node may stand under several others."""
+    with opened(store, config) as memory:
+        if rebuild:
+            memory.rebuild(user_id=user, agent_id=agent)
+            memory.flush()
+        nodes = memory.tree(user_id=user, agent_id=agent)
+    if json:
+        print_json(nodes)
+        return
+    by_id = {node.id: node for node in nodes}
+    inside = {member for node in nodes for member in node.members}
+    roots = [node for node in reversed(nodes) if node.level and node.id not in inside]
+    alone = sum(not node.level and node.id not in inside for node in nodes)
+    levels = max((node.level for node in nodes), default=0)
+    counts = ", ".join(f"{sum(node.level == level for node in nodes)}" for level in range(levels, -1, -1))
+    say(f"{len(nodes)} nodes; from the top, by level: {counts}; {alone} chunks in no summary")
+    for root in roots:
+        if root.level > levels - depth:
+            console.print(_branch(root, by_id, depth - (levels - root.level), width), no_wrap=True, soft_wrap=False)
+
+
+def _branch(node: Node, by_id: dict[str, Node], depth: int, width: int) -> Tree:
+    branch = Tree(_label(node, width), guide_style="dim")
+    if depth > 0:
+        for member in node.members[:_SHOWN]:
+            branch.add(_branch(by_id[member], by_id, depth - 1, width))
+        if len(node.members) > _SHOWN:
+            branch.add(f"[dim]and {len(node.members) - _SHOWN} more[/]")
+    return branch
+
+
+def _label(node: Node, width: int) -> Text:
+    text = plain(one_line(node.text, width)) if node.text else "[dim]its summary is not written yet[/]"
+    head = f"[bold]{escape(f'[{node.level}]')}[/] [dim]{len(node.episode_ids)} messages[/]"
+    return Text.from_markup(f"{head if node.level else '[dim]chunk[/]'} {text}", overflow="ellipsis")
