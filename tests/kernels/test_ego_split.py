@@ -13,13 +13,17 @@ from torch import Tensor
 from nscma_kernels import EgoSplit, ego_split, update_split
 
 
+LFR_SEEDS = (10, 11, 16)  # of graphs that the generator finds at once
+
+
 def edges(pairs: Any) -> Tensor:
     return torch.tensor([*pairs], dtype=torch.int64).reshape(-1, 2).T
 
 
 def graphs(seed: int) -> list[tuple[str, nx.Graph]]:
     """Random and regular graphs of all the shapes that matter: dense, sparse, hubs, no triangles, nothing at all."""
-    lfr = nx.LFR_benchmark_graph(250, 3, 1.5, 0.1, average_degree=6, min_community=20, seed=10 + seed)
+    lfr = nx.LFR_benchmark_graph(250, 3, 1.5, 0.1, average_degree=6, min_community=20, seed=LFR_SEEDS[seed])
+    lfr.remove_edges_from([*nx.selfloop_edges(lfr)])
     apart = nx.disjoint_union_all([nx.gnp_random_graph(20, 0.3, seed=seed), nx.path_graph(5), nx.complete_graph(6)])
     hub = nx.star_graph(300)
     hub.add_edges_from((i, i + 1) for i in range(1, 250))
@@ -172,7 +176,7 @@ def test_updates_equal_a_recompute_and_keep_the_rules() -> None:
 @pytest.mark.prove
 def test_all_partitions_are_those_of_networkx() -> None:
     count = 0
-    for seed in range(4):
+    for seed in range(len(LFR_SEEDS)):
         for _, graph in graphs(seed):
             check(ego_split(edges(graph.edges()), len(graph)), graph)
             count += 1
@@ -264,7 +268,7 @@ def test_half_a_graph_in_order_is_completed() -> None:
 def test_a_batch_equals_its_graphs_one_by_one() -> None:
     from torch_geometric.data import Batch, Data
 
-    alone = [graph for _, graph in graphs(5) if 0 < len(graph) < 200]
+    alone = [graph for _, graph in graphs(2) if 0 < len(graph) < 200]
     data = [Data(edge_index=edges([*g.edges(), *((v, u) for u, v in g.edges())]), num_nodes=len(g)) for g in alone]
     batch = Batch.from_data_list(data)
     whole = ego_split(batch)

@@ -1,0 +1,105 @@
+"""The Triton kernel of `ego_split`: in the interpreter it gives what plain torch gives; it compiles without a GPU.
+
+Triton reads TRITON_INTERPRET when a kernel is decorated, so each part runs this file as a program of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from nscma_kernels.ego_split import EgoSplit, ego_split, update_split
+
+pytest.importorskip("triton")
+
+RANDOM = [(1, 0.0), (2, 1.0), (7, 0.5), (17, 1.0), (41, 0.3), (70, 0.1), (70, 0.6)]  # nodes, density
+
+
+def run(part: str) -> str:
+    environment = {**os.environ, "TRITON_INTERPRET": "1" if part == "interpret" else "0", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, __file__, part], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_equals_torch_in_the_interpreter() -> None:
+    assert run("interpret").split() == ["equal", str(2 * len(RANDOM) + 4)]
+
+
+def test_compiles_for_three_generations() -> None:
+    assert run("compile").split() == ["80", "89", "90"]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize(("n", "density"), [*RANDOM, (3000, 0.01), (400, 0.4)])
+def test_equals_torch_on_a_gpu(n: int, density: float) -> None:
+    edge_index = drawn(n, density).cuda()
+    same(ego_split(edge_index, n, impl="triton"), ego_split(edge_index, n, impl="torch"))
+    same(ego_split(edge_index.cpu(), n, impl="torch"), ego_split(edge_index, n, impl="triton"))
+
+
+def drawn(n: int, density: float) -> Tensor:
+    generator = torch.Generator().manual_seed(n)
+    return (torch.rand(n, n, generator=generator) < density).triu(1).nonzero().T
+
+
+def hub(degree: int) -> Tensor:
+    """A node around which the others form paths, each three quarters of the way to the next."""
+    rim = torch.arange(1, degree)
+    rim = rim[rim % 4 != 0]
+    spokes = torch.stack([torch.zeros(degree, dtype=torch.int64), torch.arange(1, degree + 1)])
+    return torch.cat([spokes, torch.stack([rim, rim + 1])], dim=1)
+
+
+def same(one: EgoSplit, other: EgoSplit) -> None:
+    for name in ("edge_index", "persona", "ids", "owner"):
+        assert torch.equal(getattr(one, name).cpu(), getattr(other, name).cpu()), name
+    assert one.next_id == other.next_id
+
+
+def interpret() -> None:
+    """Exact equality: random graphs, and hubs below, at and above the largest degree that the kernel takes."""
+    count = 0
+    for n, density in RANDOM:
+        edge_index = drawn(n, density)
+        one, other = (ego_split(edge_index, n, impl=impl) for impl in ("triton", "torch"))
+        same(one, other)
+        gone = edge_index[:, :: max(1, edge_index.shape[1] // 3)]
+        (one, changed), (other, expected) = (update_split(one, delete=gone, impl=i) for i in ("triton", "torch"))
+        same(one, other)
+        assert torch.equal(changed, expected)
+        count += 2
+    for degree in (64, 127, 128, 129):
+        same(ego_split(hub(degree), impl="triton"), ego_split(hub(degree), impl="torch"))
+        count += 1
+    print("equal", count)
+
+
+def compile_all() -> None:
+    """Ahead of time, for every generation and every width."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from nscma_kernels.triton.ego_split import WARPS, component_kernel
+
+    names = component_kernel.arg_names
+    signature = {name: "constexpr" if name == "lanes" else "*i64" for name in names}
+    for capability in (80, 89, 90):
+        for lanes, warps in WARPS.items():
+            source = ASTSource(fn=component_kernel, signature=signature, constexprs={"lanes": lanes})
+            built = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": warps})
+            assert f"sm_{capability}" in built.asm["ptx"]
+            assert len(built.asm["cubin"]) > 0
+        print(capability)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2] / "kernels"))
+    interpret() if sys.argv[1] == "interpret" else compile_all()
