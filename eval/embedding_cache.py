@@ -22,14 +22,18 @@ class CachedEmbedder:
     Args:
         embedder: makes the vectors.
         folder: where `save` keeps them, in one file for each fingerprint; None keeps them in memory alone.
+        clock: gives the seconds.
 
     Attributes:
-        seconds: wall clock spent in `embed` and `embed_query`.
+        seconds: spent in `embed` and `embed_query`.
         learning: whether new vectors are kept; if not, a text that is not known is embedded each time.
     """
 
-    def __init__(self, embedder: Embedder, folder: Path | None = None) -> None:
+    def __init__(
+        self, embedder: Embedder, folder: Path | None = None, *, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self._embedder = embedder
+        self._clock = clock
         self._file = folder and folder / f"{_key('fingerprint', embedder.fingerprint).hex()[:16]}.safetensors"
         self._known: dict[bytes, torch.Tensor] = {}
         self._saved = 0
@@ -76,10 +80,8 @@ class CachedEmbedder:
         unfinished.replace(self._file)
         self._saved = len(self._known)
 
-    def _vectors(
-        self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], torch.Tensor]
-    ) -> torch.Tensor:
-        began = time.perf_counter()
+    def _vectors(self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], torch.Tensor]) -> torch.Tensor:
+        began = self._clock()
         keys = [_key(kind, text) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
         found = self._known
@@ -89,7 +91,7 @@ class CachedEmbedder:
                 self._known |= fresh
             found = {key: fresh[key] if key in fresh else self._known[key] for key in keys}
         vectors = torch.stack([found[key] for key in keys]) if keys else torch.empty(0, self.dimension)
-        self.seconds += time.perf_counter() - began
+        self.seconds += self._clock() - began
         return vectors
 
 

@@ -72,7 +72,8 @@ def _membership(clusters: Sequence[Collection[int]], n: int) -> Tensor:
 
 def _term(count: Tensor, n: int) -> Tensor:
     """-p log2 p of p = count / n, 0 for none."""
-    return torch.special.entr(count / n) / math.log(2)
+    entropy: Tensor = torch.special.entr(count / n)
+    return entropy / math.log(2)
 
 
 def _binary_entropy(count: Tensor, n: int) -> Tensor:

@@ -1,60 +1,35 @@
 """Speed of each operation of `nscma_kernels` beside its peers, as ratios within one run.
 
-    python kernels/bench.py [--device cpu] [--repeats 5]
+    python kernels/bench.py [OPERATION …] [--device cpu] [--repeats 5]
 
 Every line: operation, shape, milliseconds (median), and each peer's time divided by ours. Peers that are not
-installed are named as such. Add an operation: one function that yields cases, one line in `CASES`.
+installed are named as such. Add an operation: a file in `cases/` whose function yields cases, one line in `CASES`.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import statistics
 import time
 from collections.abc import Callable, Iterator
 
 import torch
+from cases.case import Case
+from cases.ego_split import ego_split_cases
+from cases.knn_graph import knn_graph_cases
+from cases.label_propagation import label_propagation_cases
+from cases.scored_topk import scored_topk_cases
 
-from nscma_kernels import scored_topk
-
-Case = tuple[str, dict[str, Callable[[], object]]]  # shape, and the implementations, ours first
-
-
-def scored_topk_cases(device: torch.device) -> Iterator[Case]:
-    """Exact search in 384 dimensions with a bias, against torch's addmm + topk and a flat faiss index."""
-    n, d, k = 100_000, 384, 10
-    vectors = torch.nn.functional.normalize(torch.randn(n, d, device=device), dim=1)
-    bias = torch.rand(n, device=device)
-    faiss_index = _faiss_index(vectors, bias) if device.type == "cpu" else None
-    for q in (1, 16, 256):
-        queries = torch.nn.functional.normalize(torch.randn(q, d, device=device), dim=1)
-        runs: dict[str, Callable[[], object]] = {
-            "ours": lambda queries=queries: scored_topk(queries, vectors, bias, k),  # type: ignore[misc]
-            "torch addmm+topk": lambda queries=queries: torch.addmm(bias, queries, vectors.T).topk(k),  # type: ignore[misc]
-        }
-        if faiss_index is not None:
-            augmented = torch.cat([queries, torch.ones(q, 1)], dim=1).numpy()
-            runs["faiss Flat"] = lambda augmented=augmented: faiss_index.search(augmented, k)  # type: ignore[misc]
-        yield f"N={n} D={d} Q={q} k={k}", runs
-
-
-def _faiss_index(vectors: torch.Tensor, bias: torch.Tensor):  # type: ignore[no-untyped-def]
-    if importlib.util.find_spec("faiss") is None:
-        print("faiss is not installed: left out")
-        return None
-    import faiss
-
-    index = faiss.IndexFlatIP(vectors.shape[1] + 1)
-    index.add(torch.cat([vectors, bias[:, None]], dim=1).numpy())
-    return index
-
-
-CASES: dict[str, Callable[[torch.device], Iterator[Case]]] = {"scored_topk": scored_topk_cases}
+CASES: dict[str, Callable[[torch.device], Iterator[Case]]] = {
+    "ego_split": ego_split_cases,
+    "knn_graph": knn_graph_cases,
+    "label_propagation": label_propagation_cases,
+    "scored_topk": scored_topk_cases,
+}
 
 
 def milliseconds(run: Callable[[], object], repeats: int, device: torch.device) -> float:
-    """Median wall-clock time of a call, after one warm-up."""
+    """Median wall-clock time of a call, after one warm-up; of the whole work where the call does a share of it."""
     times = []
     for _ in range(repeats + 1):
         if device.type == "cuda":
@@ -64,12 +39,13 @@ def milliseconds(run: Callable[[], object], repeats: int, device: torch.device) 
         if device.type == "cuda":
             torch.cuda.synchronize()
         times.append(1000 * (time.perf_counter() - begin))
-    return statistics.median(times[1:])
+    return statistics.median(times[1:]) / getattr(run, "share", 1.0)
 
 
 def main() -> None:
     """Print one line for each case."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("operations", nargs="*", metavar="OPERATION", help=f"of {', '.join(CASES)}; default all")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
@@ -77,11 +53,14 @@ def main() -> None:
     torch.manual_seed(0)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
     print(f"torch {torch.__version__}, {name}, float32")
-    for operation, cases in CASES.items():
-        for shape, runs in cases(device):
+    unknown = set(arguments.operations) - set(CASES)
+    if unknown:
+        parser.error(f"unknown operation {min(unknown)!r}; there are {', '.join(CASES)}")
+    for operation in arguments.operations or CASES:
+        for shape, runs in CASES[operation](device):
             times = {who: milliseconds(run, arguments.repeats, device) for who, run in runs.items()}
             ratios = "  ".join(f"{who} / ours = {ms / times['ours']:.2f}" for who, ms in times.items() if who != "ours")
-            print(f"{operation:12} {shape:32} ours {times['ours']:8.2f} ms   {ratios}")
+            print(f"{operation:18} {shape:32} ours {times['ours']:8.2f} ms   {ratios}")
 
 
 if __name__ == "__main__":

@@ -96,6 +96,14 @@ def hold_write(say: Say, store: str, seconds: float) -> None:
         time.sleep(seconds)
 
 
+def integrate(say: Say, store: str, hierarchy: dict[str, Any]) -> None:
+    """Run the integrations that are queued, telling after each batch how many jobs are done."""
+    with opened(store, {"hierarchy": hierarchy}) as memory:
+        say("begin")
+        memory.flush(progress=lambda done: say(f"integrated {done}"))
+        say("end")
+
+
 def unprivileged(say: Say, store: str) -> None:
     """Open a store, add and search, as a user who owns nothing; say the name of each error."""
     os.setgid(65534)

@@ -17,7 +17,8 @@ from nscma_torch.config import Config, Section, default_toml
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+KERNELS = (ROOT / "kernels" / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README + KERNELS, flags=re.MULTILINE | re.DOTALL)
 
 
 def commands() -> dict[str, object]:

@@ -146,11 +146,16 @@ def test_update_after_extraction_replaces_the_facts(eager: Memory) -> None:
     assert any("Bergen" in text for text in found(eager, "Ana", kinds=("atomic_fact",)))
 
 
+def told(memory: Memory) -> list[tuple[int, str, tuple[str, ...]]]:
+    """What the hierarchy says."""
+    return [(node.level, node.text, node.episode_ids) for node in memory.tree(user_id="ada")]
+
+
 def test_delete_hides_and_restore_brings_back(eager: Memory) -> None:
     said = eager.add("My safe code has been in the marmalade jar since May 2023.", user_id="ada", now=NOW)[0]
     eager.flush()
     assert found(eager, "marmalade", kinds=("atomic_fact",)) != []
-    before = eager.digest()
+    before, nodes = eager.digest(), told(eager)
     assert eager.delete(said.id, user_id="ada", now=NOW) is True
     assert eager.delete(said.id, user_id="ada", now=NOW) is False
     assert eager.get(said.id, user_id="ada") is None
@@ -166,7 +171,9 @@ def test_delete_hides_and_restore_brings_back(eager: Memory) -> None:
     assert len(found(eager, "marmalade")) == 1
     assert found(eager, "marmalade", kinds=("atomic_fact",)) != []
     assert [event.event for event in eager.history(said.id, user_id="ada")] == ["ADD", "DELETE", "RESTORE"]
-    assert eager.digest() == before
+    eager.flush()
+    assert told(eager) == nodes, "in the hierarchy as before, under new numbers"
+    assert eager.digest() != before
 
 
 def test_what_was_deleted_before_its_extraction_stays_hidden(eager: Memory) -> None:

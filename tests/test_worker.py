@@ -18,14 +18,14 @@ from nscma_torch.records import Message, Unit
 from nscma_torch.storage import jobs
 
 Open = Callable[..., Memory]
-WRITE_ALL = {"gate": {"rule": "everything"}}
+WRITE_ALL = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 FACTS = [f"My sister number {i} was born in Kyoto in {1950 + i}." for i in range(9)]
 
 
 @pytest.fixture
 def open_memory(open_memory: Open) -> Open:
-    """Memories whose gate writes everything."""
+    """Memories whose gate writes everything, and whose jobs are extractions alone."""
     return lambda config=None, **parts: open_memory(config={**WRITE_ALL, **(config or {})}, **parts)
 
 
@@ -153,9 +153,9 @@ def test_a_message_erased_before_its_batch_is_read(open_memory: Open) -> None:
     memory = open_memory()
     said = memory.add(FACTS[0], user_id="ada")[0]
     with memory.parts.database.read() as connection:
-        batch = jobs.next_batch(connection, 10)
+        batch = jobs.next_batch(connection, {"extract": 10})
     memory.erase(user_id="ada", memory_id=said.id)
-    memory.parts.worker._handlers["extract"](batch)
+    memory.parts.worker._handlers["extract"].run(batch)
     assert memory.stats().units == {}
     assert memory.verify() == []
 
@@ -165,8 +165,8 @@ def test_work_done_twice_counts_once_and_readers_keep_up(open_memory: Open) -> N
     memory, reading = open_memory(), open_memory()
     list(memory.add_many([Message("user", text) for text in FACTS[:4]], user_id="ada"))
     with memory.parts.database.read() as connection:
-        batch = jobs.next_batch(connection, 10)
-    run = memory.parts.worker._handlers["extract"]
+        batch = jobs.next_batch(connection, {"extract": 10})
+    run = memory.parts.worker._handlers["extract"].run
     run(batch)
     first = sorted(facts(reading))
     run(batch)
@@ -228,7 +228,8 @@ def test_adding_does_not_wait_for_the_worker(open_memory: Open) -> None:
     assert len(facts(working)) == 2
 
 
-def test_a_lease_of_a_dead_process_is_taken_over(memory: Memory) -> None:
+def test_a_lease_of_a_dead_process_is_taken_over(open_memory: Open) -> None:
+    memory = open_memory()
     ended = subprocess.Popen(["true"])
     ended.wait()
     memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")

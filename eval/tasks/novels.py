@@ -26,7 +26,9 @@ def chunk_messages(data: Path, count: int, chunker: Chunker) -> list[Message]:
     Raises `ValueError` where the novels have fewer.
     """
     chunks = (
-        Message("document", chunk.text, source=novel.name) for novel in load(data) for chunk in chunker.chunk(novel.text)
+        Message("document", chunk.text, source=novel.name)
+        for novel in load(data)
+        for chunk in chunker.chunk(novel.text)
     )
     found = list(islice(chunks, count))
     if len(found) < count:

@@ -39,7 +39,7 @@ class EgoSplit:
 
         Slot u -> v joins the persona of u that holds v and the persona of v that holds u.
         """
-        place = torch.searchsorted(self.ids, self.persona)
+        place = _place(self.ids, self.persona)
         row, col = self.edge_index
         reverse = torch.searchsorted(row * self.num_nodes + col, col * self.num_nodes + row)
         return torch.stack([place, place[reverse]])
@@ -47,7 +47,7 @@ class EgoSplit:
     @cached_property
     def anchors(self) -> Tensor:
         """[E] int64: the smallest neighbour in the same component, so that equal partitions have equal anchors."""
-        place = torch.searchsorted(self.ids, self.persona)
+        place = _place(self.ids, self.persona)
         smallest = torch.full_like(self.ids, self.num_nodes)
         return smallest.scatter_reduce(0, place, self.edge_index[1], "amin")[place]
 
@@ -92,7 +92,7 @@ def ego_split(
     owner = torch.repeat_interleave(alone.long().scatter_add_(0, graph.row, first.long()))
     ids = torch.arange(first_id, first_id + len(owner), device=edges.device)
     persona = first_id + rank.index_select(0, parent)
-    return EgoSplit(torch.stack([graph.row, graph.col]), persona, ids, owner, n, first_id + len(owner))
+    return EgoSplit(graph.edge_index, persona, ids, owner, n, first_id + len(owner))
 
 
 def update_split(
@@ -120,7 +120,7 @@ def update_split(
     n = split.num_nodes if num_nodes is None else num_nodes
     if n < split.num_nodes:
         raise ValueError(f"num_nodes must be at least the {split.num_nodes} there are, got {n}")
-    old = Slots(split.edge_index[0] * n + split.edge_index[1], n)
+    old = Slots(split.edge_index, n)
     born, gone = _edit_keys("insert", insert, old), _edit_keys("delete", delete, old)
     if bool(torch.isin(born, gone).any()):
         raise ValueError("an edge is both inserted and deleted")
@@ -154,7 +154,9 @@ def update_split(
     moved = local[after.persona[local] != before[local]]
     facing = after.persona[graph.reverse(moved)]
     changed = torch.cat([fresh, split.persona[gone], before[moved], after.persona[moved], facing])
-    return after, torch.isin(after.ids, changed).nonzero().view(-1)
+    place = torch.searchsorted(after.ids, changed).clamp_(max=max(len(after.ids) - 1, 0))
+    positions: Tensor = torch.unique(place[after.ids[place] == changed])
+    return after, positions
 
 
 def _named(
@@ -193,7 +195,7 @@ def _named(
     persona = before.clone()
     persona[local] = offer[parent[local]]
     ids, owner = torch.cat([split.ids[lives], fresh]), torch.cat([split.owner[lives], holder[new]])
-    return EgoSplit(torch.stack([graph.row, graph.col]), persona, ids, owner, n, unnamed + len(new)), fresh
+    return EgoSplit(graph.edge_index, persona, ids, owner, n, unnamed + len(new)), fresh
 
 
 def _edit_keys(name: str, edges: Tensor | None, graph: Slots) -> Tensor:
@@ -213,14 +215,16 @@ def _edited(old: Slots, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[Sl
     """The graph with these keys more and those slots fewer, and the old persona of each slot, -1 where it is new."""
     kept = torch.ones_like(old.keys, dtype=torch.bool)
     kept[gone] = False
-    keys = old.keys[kept]
-    is_old = torch.ones(len(keys) + len(born), dtype=torch.bool, device=keys.device)
-    is_old[torch.searchsorted(keys, born) + torch.arange(len(born), device=keys.device)] = False
-    merged = torch.empty_like(is_old, dtype=torch.int64)
-    merged[is_old], merged[~is_old] = keys, born
-    before = torch.full_like(merged, -1)
-    before[is_old] = persona[kept]
-    return Slots(merged, old.n), before
+    kept = kept.nonzero().view(-1)
+    added = torch.arange(len(born), device=born.device)
+    place = torch.searchsorted(old.keys.index_select(0, kept), born) + added
+    is_old = torch.ones(len(kept) + len(born), dtype=torch.bool, device=born.device)
+    is_old[place] = False
+    source = torch.empty_like(is_old, dtype=torch.int64)
+    source[is_old.nonzero().view(-1)], source[place] = kept, len(old.keys) + added
+    pair = torch.stack([born // max(old.n, 1), born % max(old.n, 1)])
+    edge_index = torch.cat([old.edge_index, pair], dim=1).index_select(1, source)
+    return Slots(edge_index, old.n), torch.cat([persona, torch.full_like(born, -1)]).index_select(0, source)
 
 
 def _join(graph: Slots, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
@@ -277,6 +281,13 @@ def _root(parent: Tensor, slots: Tensor) -> Tensor:
         if torch.equal(above, higher):
             return above
         above = higher
+
+
+def _place(ids: Tensor, wanted: Tensor) -> Tensor:
+    """Where these stand among ascending ids; without a search where no id is missing."""
+    if len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids):
+        return wanted - ids[0]
+    return torch.searchsorted(ids, wanted)
 
 
 def _on_triton(impl: Impl, tensor: Tensor) -> bool:

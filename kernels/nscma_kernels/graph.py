@@ -40,6 +40,8 @@ def undirected(edge_index: Tensor, edge_weight: Tensor | None = None, num_nodes:
     if edge_index.ndim != 2 or len(edge_index) != 2 or edge_index.dtype not in (torch.int32, torch.int64):
         raise ValueError(f"edge_index must be [2, E] of integers, got {[*edge_index.shape]} {edge_index.dtype}")
     weight = edge_index.new_ones(edge_index.shape[1], dtype=torch.float32) if edge_weight is None else edge_weight
+    if not weight.is_floating_point():
+        weight = weight.float()
     if weight.shape != edge_index.shape[1:]:
         raise ValueError(f"edge_weight must be [{edge_index.shape[1]}], got {[*weight.shape]}")
     if not bool(torch.isfinite(weight).all()):

@@ -169,10 +169,8 @@ class Scores:
     def exact(self, row: Tensor, col: Tensor) -> Tensor:
         """s [P] float32 of these pairs."""
         parts = _cached(self.x)
-        dots = [
-            self.x[i].double().mul_(self.x[j]).sum(1)
-            for i, j in zip(torch.split(row, parts), torch.split(col, parts), strict=True)
-        ]
+        pairs = zip(torch.split(row, parts), torch.split(col, parts), strict=True)
+        dots = [self.x[i].double().mul_(self.x[j]).sum(1) for i, j in pairs]
         s = self.alpha * (torch.cat(dots) / (self.norm[row] * self.norm[col]))
         return (s if self.band is None else s + self.positional(row, col)).float()
 
@@ -205,8 +203,8 @@ class Scores:
         def least(value: Tensor) -> Tensor:
             return value - error - slack * value.abs()
 
-        down = torch.full_like(kth, -torch.inf)
-        return torch.maximum(least(least(kth.double())).float().nextafter(down), least(error.new_tensor(gamma)).float())
+        best = least(least(kth.double())).float().nextafter(kth.new_tensor(-torch.inf))
+        return torch.maximum(best, least(error.new_tensor(gamma)).float())
 
     def stripes(self, choosers: Tensor, fewest: int) -> Iterator[Stripe]:
         """Choosers in blocks of `STRIPE` elements, or of the fewest rows worth a product; of 1,024 rows at most.

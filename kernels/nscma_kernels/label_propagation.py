@@ -28,8 +28,9 @@ from nscma_kernels.graph import CSR, undirected, unpack
 
 PAIRWISE = 128  # neighbours up to which labels are compared all with all; beyond, they are sorted
 _WIDTHS = [4, 8, 12, 16, 20, 24, 32, 48, 64, 96, PAIRWISE]
-_CACHED = (1 << 15) - 1  # labels compared at a time: they stay in the cache, and no thread is woken for so few
+_CACHED = (1 << 15) - 1  # elements at a time: they stay in the cache, and torch wakes no thread for so few
 CODE = (1 << 29) - 1  # labels are smaller, so that a bit above them is free
+LAST = -(2**63)  # the priority of who does not move
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio
 
 
@@ -68,14 +69,14 @@ def label_propagation(
     if max_rounds is not None and max_rounds < 0:
         raise ValueError(f"max_rounds must be at least 0, got {max_rounds}")
     edges, weights, num_nodes, batch = unpack(edge_index, edge_weight, num_nodes, batch)
-    csr = undirected(*_positive(edges, weights), num_nodes)
+    csr = undirected(*_positive(edges, weights, num_nodes))
     graph = _graphs(batch, csr)
     size = torch.bincount(graph)
     members = graph.argsort(stable=True)  # graph after graph
     first = (size.cumsum(0) - size)[graph]  # where those of a node's graph begin
     local = torch.empty_like(graph).scatter_(0, members, torch.arange(len(graph), device=graph.device)) - first
     names = local if ids is None else _of_nodes("ids", ids, csr)
-    if ids is not None and len(_within(graph, names).unique()) < csr.num_nodes:
+    if ids is not None and len(torch.bincount(_within(graph, names))) < csr.num_nodes:
         raise ValueError("ids must be distinct within each graph")
     look = _frontier(frontier, csr)
     values = names if labels is None else _of_nodes("labels", labels, csr)
@@ -163,28 +164,37 @@ def propagate(tiles: list[Tile], codes: Tensor, hashes: Tensor, look: Tensor, ma
     n, device = len(codes), codes.device
     pads = max((len(tile.neighbours) for tile in tiles), default=0)
     state = torch.cat([codes, torch.arange(n + 1, n + 1 + pads, dtype=torch.int32, device=device)])
-    active = look.nonzero().squeeze(1)
-    active = active[active >= (tiles[0].first if tiles else n)]
+    want, again = state.clone(), torch.zeros_like(state)
+    rank = torch.full_like(state, LAST, dtype=torch.int64)
+    again[:n] = look
+    again[: tiles[0].first if tiles else n] = 0
     for turn in count() if max_rounds is None else range(max_rounds):
+        active = _nonzero(again[:n])
         if not len(active):
             break
-        want = state.clone()
+        movers, free = [active[:0]], [active[:0]]
         for nodes, near, weight in _visits(tiles, active):
-            want[nodes] = desire(_at(state, near), weight, _at(state, nodes), _at(hashes, nodes), n)
-        movers = active[_at(want, active) != _at(state, active)]
-        rank = torch.full_like(state, torch.iinfo(torch.int64).min, dtype=torch.int64)
-        rank[movers] = priority(hashes[movers], turn)
-        again = torch.zeros_like(state)
-        for nodes, near, _ in _visits(tiles, movers):
+            own, hashed = _at(state, nodes), _at(hashes, nodes)
+            new = desire(_at(state, near), weight, own, hashed, n)
+            want[nodes], again[nodes] = new, 0
+            rank[nodes] = torch.where(new != own, priority(hashed, turn), LAST)
+            movers.append(nodes[new != own])
+        for nodes, near, _ in _visits(tiles, torch.cat(movers)):
             chase = _at(state, near).eq_(_at(want, nodes))
             chase |= _at(want, near).eq_(_at(state, nodes))
-            again[nodes] = (chase & _at(rank, near).gt_(_at(rank, nodes)).int()).amax(0)
-        free = movers[_at(again, movers) == 0]
-        state[free] = _at(want, free)
-        for nodes, near, _ in _visits(tiles, free):
+            again[nodes] = stopped = (chase & _at(rank, near).gt_(_at(rank, nodes)).int()).amax(0)
+            free.append(nodes[stopped == 0])
+        for nodes in free:
+            state[nodes], rank[nodes] = _at(want, nodes), LAST
+        for nodes, near, _ in _visits(tiles, torch.cat(free)):
             again.index_add_(0, near.flatten(), _at(state, near).ne_(_at(state, nodes)).flatten())
-        active = again[:n].nonzero().squeeze(1)
     return state[:n]
+
+
+def _nonzero(values: Tensor) -> Tensor:
+    """The places where `values` [n] is not 0."""
+    begins = range(0, max(1, len(values)), _CACHED)
+    return torch.cat([values[i : i + _CACHED].nonzero().squeeze(1) + i for i in begins])
 
 
 def _visits(tiles: list[Tile], nodes: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
@@ -193,15 +203,13 @@ def _visits(tiles: list[Tile], nodes: Tensor) -> Iterator[tuple[Tensor, Tensor, 
     cuts = [*torch.searchsorted(nodes, starts).tolist(), len(nodes)]
     for tile, begin, end in zip(tiles, cuts, cuts[1:], strict=False):
         wide, size = tile.neighbours.shape
+        rows = torch.arange(0, wide * size, size, device=nodes.device)[:, None]
         step = max(1, _CACHED // wide)
         for here in range(begin, end, step):
             part = nodes[here : min(here + step, end)]
-            if end - begin == size:
-                run = slice(here - begin, here - begin + len(part))
-                yield part, tile.neighbours[:, run], None if tile.weight is None else tile.weight[:, run]
-            else:
-                at = (part - tile.first).expand(wide, -1)
-                yield part, tile.neighbours.gather(1, at), None if tile.weight is None else tile.weight.gather(1, at)
+            at = rows + (part - tile.first)
+            weight = None if tile.weight is None else _at(tile.weight.flatten(), at)
+            yield part, _at(tile.neighbours.flatten(), at), weight
 
 
 def _at(values: Tensor, index: Tensor) -> Tensor:
@@ -257,13 +265,16 @@ def _ranks(values: Tensor) -> Tensor:
     return ranks
 
 
-def _positive(edges: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """The edges that count."""
+def _positive(edges: Tensor, weight: Tensor | None, num_nodes: int | None) -> tuple[Tensor, Tensor | None, int | None]:
+    """The edges that count, and the number of nodes of all."""
     if weight is None or weight.shape != edges.shape[1:]:
-        return edges, weight
+        return edges, weight, num_nodes
     if bool((weight < 0).any()):
         raise ValueError("edge_weight must not be negative")
-    return (edges[:, weight != 0], weight[weight != 0]) if bool((weight == 0).any()) else (edges, weight)
+    counts = weight != 0
+    if bool(counts.all()):
+        return edges, weight, num_nodes
+    return edges[:, counts], weight[counts], int(edges.max()) + 1 if num_nodes is None else num_nodes
 
 
 def _of_nodes(name: str, values: Tensor, csr: CSR) -> Tensor:

@@ -14,15 +14,18 @@ from nscma_kernels.graph import undirected
 
 
 class Slots:
-    """Slots in the order of their keys, row * n + col, and where each stands."""
+    """Slots in the order of their keys, and where each stands.
 
-    def __init__(self, keys: Tensor, n: int, hashed: bool = False) -> None:
-        self.keys, self.n = keys, n
-        self.row = keys // max(n, 1)
-        self.col = keys - self.row * n
-        self.rowptr = torch.zeros(n + 1, dtype=torch.int64, device=keys.device)
+    `edge_index` [2, E] int64 comes ordered by (row, col), in both directions. Pays for a hash table where `hashed`.
+    """
+
+    def __init__(self, edge_index: Tensor, n: int, hashed: bool = False) -> None:
+        self.edge_index, self.n = edge_index, n
+        self.row, self.col = edge_index[0], edge_index[1]
+        self.keys = self.row * n + self.col
+        self.rowptr = torch.zeros(n + 1, dtype=torch.int64, device=edge_index.device)
         self.rowptr[1:] = torch.bincount(self.row, minlength=n).cumsum(0)
-        self._table = _Table(keys) if hashed and len(keys) else None
+        self._table = _Table(self.keys) if hashed and len(self.keys) else None
         self._reverse: Tensor | None = None
 
     @classmethod
@@ -33,12 +36,12 @@ class Slots:
             n = high + 1 if num_nodes is None else num_nodes
             keys = edge_index[0] * n + edge_index[1]
             if low >= 0 and high < n and bool((keys.diff() > 0).all() & (edge_index[0] != edge_index[1]).all()):
-                graph = cls(keys, n, hashed)
+                graph = cls(edge_index.clone(), n, hashed)
                 graph._reverse, symmetric = graph.find(graph.col * n + graph.row)
                 if bool(symmetric.all()):
                     return graph
         csr = undirected(edge_index, num_nodes=num_nodes)
-        graph = cls(csr.row * csr.num_nodes + csr.col, csr.num_nodes, hashed)
+        graph = cls(torch.stack([csr.row, csr.col]), csr.num_nodes, hashed)
         graph._reverse = csr.reverse
         return graph
 
@@ -70,7 +73,7 @@ def triangles(graph: Slots, slots: Tensor, later: bool) -> Iterator[tuple[Tensor
     x, y = graph.row[slots], graph.col[slots]
     x_end, y_end = graph.rowptr[x + 1], graph.rowptr[y + 1]
     x_begin = slots + 1 if later else graph.rowptr[x]
-    y_begin = torch.searchsorted(graph.keys, y * (graph.n + 1)) if later else graph.rowptr[y]
+    y_begin = _after_diagonal(graph)[y] if later else graph.rowptr[y]
     turned = y_end - y_begin < x_end - x_begin
     begin, end = torch.where(turned, y_begin, x_begin), torch.where(turned, y_end, x_end)
     other = torch.where(turned, x, y) * graph.n
@@ -89,6 +92,11 @@ def triangles(graph: Slots, slots: Tensor, later: bool) -> Iterator[tuple[Tensor
         which, scanned, found = (tensor.index_select(0, hit) for tensor in (which, scanned, place))
         swap = turned.index_select(0, which)
         yield which, torch.where(swap, found, scanned), torch.where(swap, scanned, found)
+
+
+def _after_diagonal(graph: Slots) -> Tensor:
+    """[n] the first slot of each node y to a w > y."""
+    return torch.searchsorted(graph.keys, torch.arange(graph.n, device=graph.keys.device) * (graph.n + 1))
 
 
 class _Table:

@@ -147,14 +147,14 @@ class Integrator:
             fingerprint.bind(connection, self._units.fingerprint)
             dropped = [seq for key, seqs in before.said.items() if key[0] and key not in stay for seq in seqs]
             hierarchies.drop_summaries(connection, dropped)
-            hierarchies.save(connection, stored, levels)
+            saved = hierarchies.save(connection, stored, levels)
             hierarchies.attach(connection, stored, self._placed(before, after))
             for key, item in written.items():
                 hierarchies.attach(connection, stored, {key: units.insert(connection, item.units)})
             hierarchies.forget_drafts(connection, stored.id)
             jobs.finish(connection, batch)
             streams.touch_user(connection, stored.user_id, changed=bool(dropped))
-        self._last = (Stored(stored.id, stored.user_id, stored.agent_id, stored.version + 1, levels), after)
+        self._last = (saved, after)
 
 
 def _due(old: Sequence[Members], new: Sequence[Members], said: Mapping[NodeKey, Sequence[int]]) -> list[set[int]]:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, delete, select, text
 
 from nscma_torch.storage import jobs
 from nscma_torch.storage import units as unit_rows
-from nscma_torch.storage.database import pages
+from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.schema import drafts, episodes, hierarchies, links, node_units, nodes, personas
 from nscma_torch.storage.streams import derive_id
 
@@ -91,27 +91,35 @@ _LEVEL = {
 _KEYS = {nodes: ("number",), personas: ("id",), links: ("a", "b")}
 
 
-def save(connection: Connection, before: Stored, levels: Sequence[LevelRows]) -> None:
-    """Write what differs from `before`, and count the version up; nodes that go must have lost their units."""
-    _next_version(connection, before, [level.next_id for level in levels])
+def save(connection: Connection, before: Stored, levels: Sequence[LevelRows]) -> Stored:
+    """Write what differs from `before`, as a new version; nodes that go must have lost their units."""
+    version = _save_version(connection, before, [level.next_id for level in levels])
     for number in range(max(len(before.levels), len(levels))):
         old = before.levels[number] if number < len(before.levels) else _NO_ROWS
         new = levels[number] if number < len(levels) else _NO_ROWS
         _replace(connection, before, number, nodes, {(n,) for n in old.nodes}, {(n,) for n in new.nodes})
         _replace(connection, before, number, personas, old.personas, new.personas)
         _replace(connection, before, number, links, old.links, new.links)
+    return Stored(before.id, before.user_id, before.agent_id, version, tuple(levels))
 
 
 _NO_ROWS = LevelRows(frozenset(), frozenset(), frozenset(), 0)
 
 
-def _next_version(connection: Connection, before: Stored, next_ids: Sequence[int]) -> None:
-    values = {"version": before.version + 1, "next_ids": json.dumps(next_ids)}
+def _save_version(connection: Connection, before: Stored, next_ids: Sequence[int]) -> int:
+    version = new_version(connection)
+    values = {"version": version, "next_ids": json.dumps(next_ids)}
     if before.version:
         connection.execute(hierarchies.update().where(hierarchies.c.id == before.id).values(**values))
     else:
         owner = {"id": before.id, "user_id": before.user_id, "agent_id": before.agent_id}
         connection.execute(hierarchies.insert().values(**owner, **values))
+    return version
+
+
+def new_version(connection: Connection) -> int:
+    """A number that no state of any hierarchy has had, so that one built anew is not taken for the old."""
+    return next_seq(connection, "hierarchy_versions")
 
 
 def _replace(
@@ -217,7 +225,7 @@ def retire(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
     counts[drafts.name] = 0
     for hierarchy, user_id in sorted(concerned):
         row = hierarchies.c.id == hierarchy
-        connection.execute(hierarchies.update().where(row).values(version=hierarchies.c.version + 1))
+        connection.execute(hierarchies.update().where(row).values(version=new_version(connection)))
         counts[drafts.name] += forget_drafts(connection, hierarchy)
         jobs.enqueue(connection, user_id, INTEGRATE, [(hierarchy, None)])
     return counts

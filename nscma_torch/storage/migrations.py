@@ -55,12 +55,8 @@ def _hierarchies(connection: Connection) -> None:
         "AND seq NOT IN (SELECT episode_seq FROM jobs WHERE kind = 'extract')"
     )
     connection.exec_driver_sql(
-        "UPDATE counters SET value = (SELECT coalesce(max(seq), 0) + 1 FROM jobs) "
-        "WHERE name = 'jobs' AND value <= (SELECT coalesce(max(seq), 0) FROM jobs)"
-    )
-    connection.exec_driver_sql(
-        "INSERT INTO counters (name, value) SELECT 'jobs', count(*) + 1 FROM jobs "
-        "WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name = 'jobs')"
+        "INSERT INTO counters (name, value) SELECT 'jobs', coalesce(max(seq), 0) + 1 FROM jobs WHERE true "
+        "ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"
     )
     next(index for index in schema.units.indexes if index.name == "units_stream").create(connection)
 

@@ -20,6 +20,7 @@ from sqlalchemy import Column, Connection, Table, exc, select
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError
 from nscma_torch.storage import fingerprint
 from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.hierarchies import new_version
 from nscma_torch.storage.schema import (
     SCHEMA_VERSION,
     episodes,
@@ -169,6 +170,9 @@ def _insert(
             )
         for row in rows:
             row["epoch"] = new_epoch(connection)
+    if table is hierarchies:
+        for row in rows:
+            row["version"] = new_version(connection)
     if "seq" in table.c:
         first = next_seq(connection, table.name, len(rows))
         for i, row in enumerate(rows):

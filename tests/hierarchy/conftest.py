@@ -48,7 +48,9 @@ def parts_of(level: Level) -> dict[int, set[frozenset[int]]]:
     return {number: {frozenset(own) for own in personas.values()} for number, personas in held.items()}
 
 
-def expected_parts(numbers: Iterable[int], edges: Iterable[Edge], *, overlapping: bool) -> dict[int, set[frozenset[int]]]:
+def expected_parts(
+    numbers: Iterable[int], edges: Iterable[Edge], *, overlapping: bool
+) -> dict[int, set[frozenset[int]]]:
     """The components of every ego-net (Epasto et al. 2017); an isolated node has one persona, without neighbours."""
     near: dict[int, set[int]] = {number: set() for number in numbers}
     for a, b in edges:

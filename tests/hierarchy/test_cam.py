@@ -103,6 +103,18 @@ def test_the_last_chunk_may_go(name: str, hierarchy_problems: Callable[..., list
     assert hierarchy_problems(chunks.integrate(12), chunks.settings) == []
 
 
+def test_ids_of_a_level_that_was_gone_are_not_given_out_again() -> None:
+    """A node's number names its cluster for ever, in ids that were shown to others too."""
+    chunks = Chunks(4, LIVELY)
+    before = chunks.integrate(60)
+    used = {(depth, number) for depth, level in enumerate(before.levels) for number in level.nodes.tolist()}
+    assert len(before.levels) >= 3
+    assert len(chunks.integrate(0, leaving=60).levels) == 1
+    after = chunks.integrate(60)
+    now = {(depth, number) for depth, level in enumerate(after.levels) for number in level.nodes.tolist()}
+    assert not now & used
+
+
 def test_the_same_input_gives_the_same_hierarchy() -> None:
     results = []
     for _ in range(2):
@@ -156,7 +168,7 @@ def test_a_batch_touches_only_what_it_concerns() -> None:
 
     def about(topic: torch.Tensor, n: int) -> list[tuple[torch.Tensor, int, int]]:
         noise = torch.randn(n, 24, generator=chunks.random) * 0.2
-        noise[:, :12 if topic[12] else 24] *= 1.0
+        noise[:, : 12 if topic[12] else 24] *= 1.0
         mask = torch.zeros(24)
         mask[(slice(12, 24) if topic[12] else slice(0, 12))] = 1.0
         return [(F.normalize(topic + row * mask, dim=0), 0, 0) for row in noise]
@@ -165,7 +177,9 @@ def test_a_batch_touches_only_what_it_concerns() -> None:
     first = sorted(chunks.held)[:20]
     before = chunks.cam
     level = before.levels[0]
-    of_first = {int(i) for i, row in zip(level.split.ids, level.split.owner, strict=True) if int(level.nodes[row]) in first}
+    of_first = {
+        int(i) for i, row in zip(level.split.ids, level.split.owner, strict=True) if int(level.nodes[row]) in first
+    }
     clusters = {n for n, own in before.members(settings)[0].items() if set(own) <= set(first)}
     assert clusters
     chunks.put(about(there, 6), sorted(chunks.held)[25:27])

@@ -103,7 +103,9 @@ def test_each_cluster_draws_its_heaviest_links(seed: int, k: int, clustered: Any
         assert 0 < w <= 1
     for label in clusters.labels.tolist():
         own = sorted((w for (a, _), w in wanted.items() if a == label), reverse=True)
-        assert sorted((w for (a, _), w in drawn.items() if a == label), reverse=True) == pytest.approx(own[:k], rel=1e-6)
+        assert sorted((w for (a, _), w in drawn.items() if a == label), reverse=True) == pytest.approx(
+            own[:k], rel=1e-6
+        )
 
 
 def test_links_of_very_light_edges_are_numbers_in_range(edit_of: Any) -> None:

@@ -53,8 +53,12 @@ def test_random_edits(seed: int, settings: CamSettings, twin: Any, level_problem
             assert torch.equal(after.split.anchors, fresh.anchors)
             assert len(after.split.ids) == len(fresh.ids)
         old, new = labels_of(before), labels_of(after)
-        assert all(new[persona] == old[persona] for persona in old.keys() & new.keys()), "a persona that stays keeps its label"
-        assert all(label == persona for persona, label in new.items() if persona not in old), "a new one founds a cluster"
+        assert all(new[persona] == old[persona] for persona in old.keys() & new.keys()), (
+            "a persona that stays keeps its label"
+        )
+        assert all(label == persona for persona, label in new.items() if persona not in old), (
+            "a new one founds a cluster"
+        )
         assert all(persona >= before.split.next_id for persona in new.keys() - old.keys())
         settled = after.settled(frontier)
         everybody = torch.arange(len(settled.split.ids))
@@ -152,7 +156,11 @@ def test_a_cut_stays_until_its_edge_goes(edit_of: Any, edges: Any) -> None:
     cut = {edge for edge, is_cut in zip(edges(level), level.cut.tolist(), strict=True) if is_cut}
     assert cut
     one = min(cut)
-    for edit, still in ((edit_of(edges={one: 0.9}), True), (edit_of(gone=[one]), False), (edit_of(edges={one: 0.9}), False)):
+    for edit, still in (
+        (edit_of(edges={one: 0.9}), True),
+        (edit_of(gone=[one]), False),
+        (edit_of(edges={one: 0.9}), False),
+    ):
         level = edited(level, edit)
         now = {edge for edge, is_cut in zip(edges(level), level.cut.tolist(), strict=True) if is_cut}
         assert (one in now, one[::-1] in now) == (still, still)

@@ -12,8 +12,10 @@ from torch import Tensor
 
 from nscma_kernels import EgoSplit, ego_split, update_split
 
-
 LFR_SEEDS = (10, 11, 16)  # of graphs that the generator finds at once
+
+
+FIXED = {"ring lattice", "ring of cliques", "clique", "star", "wheel", "path", "bipartite", "isolated nodes", "nothing"}
 
 
 def edges(pairs: Any) -> Tensor:
@@ -33,13 +35,13 @@ def graphs(seed: int) -> list[tuple[str, nx.Graph]]:
         ("small world", nx.watts_strogatz_graph(200, 10, 0.2, seed=seed)),
         ("preferential attachment", nx.barabasi_albert_graph(300, 4, seed=seed)),
         ("power law with clusters", nx.powerlaw_cluster_graph(300, 4, 0.7, seed=seed)),
-        ("LFR", nx.Graph(lfr.edges())),
+        ("LFR", lfr),
         ("ring of cliques", nx.ring_of_cliques(12, 7)),
         ("clique", nx.complete_graph(40)),
         ("star", nx.star_graph(200)),
-        ("wheel with a long rim", hub),
+        ("wheel", hub),
         ("path", nx.path_graph(60)),
-        ("complete bipartite", nx.complete_bipartite_graph(20, 30)),
+        ("bipartite", nx.complete_bipartite_graph(20, 30)),
         ("isolated nodes", nx.empty_graph(7)),
         ("nothing", nx.empty_graph(0)),
         ("disconnected", apart),
@@ -164,8 +166,7 @@ def edits(count: int, seed: int, checked: int = 10) -> int:
 
 
 def test_partitions_are_those_of_networkx() -> None:
-    for name, graph in graphs(0):
-        print(name)
+    for _, graph in graphs(0):
         check(ego_split(edges(graph.edges()), len(graph)), graph)
 
 
@@ -175,12 +176,13 @@ def test_updates_equal_a_recompute_and_keep_the_rules() -> None:
 
 @pytest.mark.prove
 def test_all_partitions_are_those_of_networkx() -> None:
-    count = 0
+    drawn, fixed = 0, 0
     for seed in range(len(LFR_SEEDS)):
-        for _, graph in graphs(seed):
-            check(ego_split(edges(graph.edges()), len(graph)), graph)
-            count += 1
-    print(f"\nego_split: partitions identical to NetworkX's on {count} graphs")
+        for name, graph in graphs(seed):
+            if seed == 0 or name not in FIXED:
+                check(ego_split(edges(graph.edges()), len(graph)), graph)
+                drawn, fixed = drawn + (name not in FIXED), fixed + (name in FIXED)
+    print(f"\nego_split: partitions identical to NetworkX's on {drawn} random and {fixed} regular graphs")
 
 
 @pytest.mark.prove

@@ -20,24 +20,23 @@ from nscma_kernels import label_propagation
 generator = torch.Generator().manual_seed(1)
 
 def same(edges, n, weight=None, **given):
-    for rounds in (1, 2, None):
+    for rounds in (2, None):
         torch_labels, triton_labels = (
             label_propagation(edges, weight, n, max_rounds=rounds, impl=impl, **given) for impl in ("torch", "triton")
         )
         assert torch.equal(torch_labels, triton_labels), (n, rounds)
 
-for n, m, heaviest in ((1, 0, 1), (5, 2, 1), (37, 60, 3), (61, 401, 1e6), (120, 360, 1)):
+for n, m, heaviest in ((1, 0, 0), (5, 2, 0), (37, 60, 3), (61, 301, 1e6), (120, 360, 0)):
     edges = torch.randint(n, (2, m), generator=generator)
-    same(edges, n)
-    same(edges, n, torch.rand(m, generator=generator) * heaviest)
+    same(edges, n, torch.rand(m, generator=generator) * heaviest if heaviest else None)
 labels = torch.randint(-4, 4, (120,), generator=generator)
 same(edges, 120, labels=labels, frontier=torch.arange(0, 120, 7), ids=torch.randperm(120, generator=generator) - 99)
 same(edges % 30 + 30 * (torch.arange(360) % 4), 120, batch=torch.arange(120) // 30)
-complete = torch.cartesian_prod(torch.arange(41), torch.arange(41, 82)).T
-same(complete, 82)
-leaves = torch.arange(1, 200)  # two hubs, of degree 199 and 90
-wheel = torch.cat([torch.stack([leaves * 0, leaves]), torch.stack([leaves * 0 + 1, leaves])[:, 1:90]], dim=1)
-same(torch.cat([wheel, edges[:, :200]], dim=1), 200, torch.rand(len(leaves) + 89 + 200, generator=generator))
+complete = torch.cartesian_prod(torch.arange(17), torch.arange(17, 34)).T
+same(complete, 34)
+leaves = torch.arange(1, 150)  # two hubs, of degree 149 and 40
+wheel = torch.cat([torch.stack([leaves * 0, leaves]), torch.stack([leaves * 0 + 1, leaves])[:, 1:41]], dim=1)
+same(torch.cat([wheel, edges[:, :100]], dim=1), 150, torch.rand(len(leaves) + 40 + 100, generator=generator))
 """
 
 COMPILED = """
@@ -52,7 +51,8 @@ near = {"neighbours_ptr": "*i32", "state_ptr": "*i32", **first_size, "wide": "i3
 gate = {**near, "want_ptr": "*i32", "rank_ptr": "*i64", "after_ptr": "*i32", "again_ptr": "*i8"}
 mark = {**near, "after_ptr": "*i32", "again_ptr": "*i8"}
 desire = {**arrays, **first_size, "n": "i32", "salt": "i64", "hashes_ptr": "*i64", "look_ptr": "*i8"}
-sources = [(kernels.gate_kernel, gate, {"places": 16, "nodes": 64}), (kernels.mark_kernel, mark, {"places": 128, "nodes": 8})]
+sources = [(kernels.gate_kernel, gate, {"places": 16, "nodes": 64})]
+sources.append((kernels.mark_kernel, mark, {"places": 128, "nodes": 8}))
 for wide, places, weight in ((4, 4, "*i32"), (20, 32, "*i64"), (128, 128, "*i32")):
     shape = {"wide": wide, "places": places, "nodes": max(1, 4096 // places**2), "weighted": places > 4}
     sources.append((kernels.desire_kernel, {**desire, "weight_ptr": weight}, shape))
@@ -62,7 +62,6 @@ for architecture in (80, 89, 90):
         source = ASTSource(fn=kernel, signature=signature, constexprs=shape)
         binary = triton.compile(source, target=GPUTarget("cuda", architecture, 32))
         assert f".target sm_{architecture}" in binary.asm["ptx"] and len(binary.asm["cubin"]) > 1000
-        print(architecture, kernel.fn.__name__, shape, binary.metadata.shared, getattr(binary, "n_spills", None))
 """
 
 

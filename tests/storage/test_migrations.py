@@ -47,7 +47,7 @@ def test_an_earlier_store_becomes_one_of_today(version: int, open_memory: Open, 
     with closing(sqlite3.connect(old)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (schema.SCHEMA_VERSION,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        queued = connection.execute("SELECT e.id FROM jobs j JOIN episodes e ON e.seq = j.episode_seq ORDER BY j.seq")
+        queued = connection.execute("SELECT e.id FROM jobs j JOIN episodes e ON e.seq = j.episode_seq ORDER BY e.seq")
         assert [row[0] for row in queued] == [row[0] for row in rows if row[4]], "written ones wait to be extracted"
     for user in ("ada", "bob"):
         kept = [

@@ -12,14 +12,14 @@ from itertools import count
 from typing import Any
 
 import torch
-import triton  # type: ignore[import-untyped]
-import triton.language as tl  # type: ignore[import-untyped]
+import triton
+import triton.language as tl
 from torch import Tensor
 
-from nscma_kernels.label_propagation import CODE, PAIRWISE, Tile, desire, priority, salt
+from nscma_kernels.label_propagation import CODE, LAST, PAIRWISE, Tile, desire, priority, salt
 
 LABELS = tl.constexpr(CODE)
-LAST = tl.constexpr(-(2**63))  # the priority of who does not move
+NEVER = tl.constexpr(LAST)
 
 
 @triton.jit
@@ -71,7 +71,7 @@ def desire_kernel(
             inverse = inverse * (2 - odd * inverse)
         new = tl.where(looks, (own + best * inverse) & LABELS, own)
     tl.store(want_ptr + first + node, new, here)
-    tl.store(rank_ptr + first + node, tl.where(new != own, mix(hashes + salt), LAST), here)
+    tl.store(rank_ptr + first + node, tl.where(new != own, mix(hashes + salt), NEVER), here)
 
 
 @triton.jit
@@ -102,7 +102,7 @@ def gate_kernel(
             near = tl.load(neighbours_ptr + place[None, :].to(tl.int64) * size + node[:, None], inside, other=0)
             chase = tl.load(state_ptr + near, inside, other=-1) == new[:, None]
             chase |= tl.load(want_ptr + near, inside, other=-1) == own[:, None]
-            chase &= tl.load(rank_ptr + near, inside, other=LAST) > rank[:, None]
+            chase &= tl.load(rank_ptr + near, inside, other=NEVER) > rank[:, None]
             stopped = tl.maximum(stopped, tl.max(chase.to(tl.int32), axis=1))
     tl.store(after_ptr + first + node, tl.where(stopped > 0, own, new), here)
     tl.store(again_ptr + first + node, stopped.to(tl.int8), here)
@@ -139,7 +139,7 @@ def propagate(tiles: list[Tile], codes: Tensor, hashes: Tensor, look: Tensor, ma
     pads = max((len(tile.neighbours) for tile in tiles), default=0)
     state = torch.cat([codes, torch.arange(n + 1, n + 1 + pads, dtype=torch.int32, device=device)])
     after, want = state.clone(), state.clone()
-    rank = torch.full_like(state, LAST.value, dtype=torch.int64)
+    rank = torch.full_like(state, LAST, dtype=torch.int64)
     look = torch.cat([look.to(torch.int8), torch.zeros(pads, dtype=torch.int8, device=device)])
     look[: tiles[0].first if tiles else n] = 0
     with torch.cuda.device_of(codes):
@@ -181,15 +181,17 @@ def _desire(tile: Tile, hashes: Tensor, look: Tensor, state: Tensor, want: Tenso
             num_warps=8 if places == PAIRWISE else 4,
         )
         return
-    want[run], rank[run] = state[run], LAST.value
+    want[run], rank[run] = state[run], LAST
     at = look[run].nonzero().squeeze(1)
-    for part in at.split(max(1, (1 << 24) // wide)):
+    step = max(1, (1 << 24) // wide)
+    for begin in range(0, len(at), step):
+        part = at[begin : begin + step]
         label = state[tile.neighbours[:, part]]
         weight = None if tile.weight is None else tile.weight[:, part]
         want[tile.first + part] = desire(
             label, weight, state[tile.first + part], hashes[tile.first + part], len(hashes)
         )
-    rank[run] = torch.where(want[run] != state[run], priority(hashes[run], turn), LAST.value)
+    rank[run] = torch.where(want[run] != state[run], priority(hashes[run], turn), LAST)
 
 
 def _launch(kernel: Any, tile: Tile, *arrays: Tensor) -> None:
