@@ -31,7 +31,7 @@ from nscma_torch.records import (
     UnitKind,
 )
 from nscma_torch.retrieval.search import Retrieved
-from nscma_torch.storage import check, digest, episodes, hierarchies, history, jobs, statistics, streams, transfer, tree
+from nscma_torch.storage import check, digest, episodes, hierarchies, history, jobs, statistics, transfer, tree
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.json_messages import check_message
 from nscma_torch.text.messages import MessagesLike, as_messages
@@ -326,9 +326,7 @@ class Memory:
     def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
         """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""
         with self.parts.database.write() as connection:
-            queued = hierarchies.rebuild(connection, Scope(user_id).user_id, agent_id)
-            streams.touch_user(connection, user_id, changed=True)
-        return queued
+            return hierarchies.rebuild(connection, Scope(user_id).user_id, agent_id)
 
     def stats(self, *, user_id: str | None = None) -> Stats:
         """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""

@@ -225,8 +225,8 @@ class EraseReceipt:
     """Proof of an erasure: what went, what was reset, and which files were searched for its bytes.
 
     `rows` counts the deleted rows by table; `rebuilt` lists streams whose proxy state and gate statistics were
-    recomputed without the erased text; `checked` lists the files searched, and `found` counts byte strings still
-    present (0 unless something is wrong).
+    recomputed without the erased text, and hierarchies that lost the summaries that saw it; `checked` lists the
+    files searched, and `found` counts byte strings still present (0 unless something is wrong).
     """
 
     user_id: str

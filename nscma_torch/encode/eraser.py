@@ -10,7 +10,7 @@ from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, Past, Weighed, weig
 from nscma_torch.errors import NotFoundError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import EraseReceipt
-from nscma_torch.storage import episodes, erase, streams
+from nscma_torch.storage import episodes, erase, hierarchies, streams, units
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.streams import Stream
 
@@ -43,14 +43,14 @@ class Eraser:
             weighed = self._rebuilt(texts)
             with self._database.write() as connection:
                 if streams.unmoved(connection, stream):
-                    done = self._commit(connection, user_id, episode_id, stream, weighed)
+                    erased, rows, concerned = self._commit(connection, user_id, episode_id, stream, weighed)
                     break
         else:
             with self._database.write() as connection:
                 stream, texts = self._without(connection, user_id, episode_id)
-                done = self._commit(connection, user_id, episode_id, stream, self._rebuilt(texts))
-        erased, rows = done
-        return self._receipt(user_id, episode_id, rows, (stream.id,), erased)
+                weighed = self._rebuilt(texts)
+                erased, rows, concerned = self._commit(connection, user_id, episode_id, stream, weighed)
+        return self._receipt(user_id, episode_id, rows, (stream.id, *concerned), erased)
 
     def _without(self, connection: Connection, user_id: str, episode_id: str) -> tuple[Stream, list[str]]:
         """The episode's stream, and the weighed texts of it that will remain."""
@@ -63,9 +63,14 @@ class Eraser:
 
     def _commit(
         self, connection: Connection, user_id: str, episode_id: str, stream: Stream, weighed: Weighed
-    ) -> tuple[list[str], dict[str, int]]:
-        """Delete the episode's rows and set its stream's state; returns the texts and the counts of what went."""
+    ) -> tuple[list[str], dict[str, int], list[str]]:
+        """Delete the episode's rows and set its stream's state.
+
+        Returns the texts and the counts of what went, and the hierarchies that it went from.
+        """
         seq, _ = episodes.require(connection, user_id, episode_id)
+        own = units.seqs_of_episode(connection, seq)
+        concerned = [hierarchy for hierarchy, _ in hierarchies.holding(connection, own)]
         texts = erase.texts_of_episode(connection, seq)
         rows = erase.delete_episode(connection, seq)
         streams.touch_user(connection, user_id, changed=True)
@@ -77,7 +82,7 @@ class Eraser:
             proxy_state=weighed.proxy_state,
             gate_state=weighed.gate_state.to_bytes().decode(),
         )
-        return texts, rows
+        return texts, rows, concerned
 
     def _receipt(
         self, user_id: str, item_id: str | None, rows: dict[str, int], rebuilt: tuple[str, ...], texts: list[str]

@@ -47,7 +47,7 @@ def _connected(level: Level) -> Level:
 
 def _components(source: Tensor, target: Tensor, n: int) -> Tensor:
     """[n] the smallest member of each one's connected component; edges in both directions."""
-    root = torch.arange(n)
+    root = torch.arange(n, device=source.device)
     while True:
         lower = root.clone().scatter_reduce_(0, source, root[target], "amin")
         lower = lower[lower]
@@ -71,15 +71,15 @@ def _cuts(level: Level, max_members: int) -> Tensor:
     large = torch.bincount(nodes, minlength=len(labels)) > max_members
     source, target = level.split.persona_edge_index
     within = ~level.cut & large[place[source]] & (place[source] == place[target]) & (source < target)
-    cut = torch.zeros(len(source), dtype=torch.bool)
+    cut = torch.zeros_like(level.cut)
     slots: dict[int, list[int]] = {}
     for slot, label in zip(within.nonzero().flatten().tolist(), place[source[within]].tolist(), strict=True):
         slots.setdefault(label, []).append(slot)
     for own in slots.values():
-        chosen = torch.tensor(own)
+        chosen = torch.tensor(own, device=cut.device)
         heaviest = chosen[torch.argsort(-level.weight[chosen], stable=True)]
         ends = torch.stack([source[heaviest], target[heaviest]])
-        cut[heaviest] = _apart(ends.T.tolist(), max(1, 2 * max_members // 3))
+        cut[heaviest] = _apart(ends.T.tolist(), max(1, 2 * max_members // 3)).to(cut.device)
     return cut | cut[_reverse(level)]
 
 

@@ -41,9 +41,9 @@ def foundation(
     settings: CamSettings,
 ) -> Edit:
     """The edit that brings a new chunks into G_0: each draws edges to its k best among all (CAM equation 2)."""
-    base = cam.levels[0] if cam.levels else Level.empty()
+    base = cam.levels[0] if cam.levels else Level.empty(vectors.device)
     known = base.nodes[~torch.isin(base.nodes, removed)]
-    added = base.split.next_id + torch.arange(len(vectors) - len(known))
+    added = base.split.next_id + torch.arange(len(vectors) - len(known), device=known.device)
     edges, weight = knn_graph(
         vectors,
         settings.neighbours,
@@ -55,8 +55,8 @@ def foundation(
         start=len(known),
     )
     forward = edges[0] < edges[1]
-    ends = torch.cat([known, added])[edges[:, forward].cpu()]
-    return Edit(added, removed, ends, weight[forward].cpu(), ends.new_empty(2, 0))
+    ends = torch.cat([known, added])[edges[:, forward]]
+    return Edit(added, removed, ends, weight[forward], ends.new_empty(2, 0))
 
 
 def assimilate(cam: Cam, base: Edit, settings: CamSettings) -> Cam:
@@ -65,12 +65,12 @@ def assimilate(cam: Cam, base: Edit, settings: CamSettings) -> Cam:
     edit = base
     while True:
         depth = len(levels)
-        before = cam.levels[depth] if depth < len(cam.levels) else Level.empty()
+        before = cam.levels[depth] if depth < len(cam.levels) else Level.empty(base.added.device)
         levels.append(_clustered(before, edit, settings) if edit else before)
         above = clusters_of(levels[-1], settings.min_members)
         if depth == settings.max_levels or not 0 < len(above.labels) < len(levels[-1].nodes):
             return Cam(tuple(levels))
-        upper = cam.levels[depth + 1] if depth + 1 < len(cam.levels) else Level.empty()
+        upper = cam.levels[depth + 1] if depth + 1 < len(cam.levels) else Level.empty(base.added.device)
         edit = _above(levels[-1], above, upper, settings)
 
 

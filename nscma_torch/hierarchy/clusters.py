@@ -60,24 +60,24 @@ def linked(level: Level, clusters: Clusters, k: int) -> tuple[Tensor, Tensor]:
     size, first = _ranges(clusters, len(level.nodes))
     source, target = level.split.edge_index
     pairs = size[source] * size[target]
-    slot = torch.repeat_interleave(torch.arange(len(pairs)), pairs)
-    within = torch.arange(len(slot)) - (pairs.cumsum(0) - pairs)[slot]
+    slot = torch.repeat_interleave(pairs)
+    within = torch.arange(len(slot), device=slot.device) - (pairs.cumsum(0) - pairs)[slot]
     by_row = clusters.cluster[clusters.row.argsort(stable=True)]
     a = by_row[first[source[slot]] + within // size[target[slot]]]
     b = by_row[first[target[slot]] + within % size[target[slot]]]
     c = max(len(clusters.labels), 1)
     keys, place = torch.unique(a * c + b, return_inverse=True)
     units = (level.weight.double() * _UNIT).round().to(torch.int64)[slot]
-    total = torch.zeros(len(keys), dtype=torch.int64).index_add_(0, place, units)
+    total = torch.zeros_like(keys).index_add_(0, place, units)
     a, b = keys // c, keys % c
-    volume = torch.zeros(c, dtype=torch.int64).index_add_(0, a, total).double()
+    volume = total.new_zeros(c).index_add_(0, a, total).double()
     apart = a != b
     a, b, weight = a[apart], b[apart], total[apart].double() / (volume[a[apart]] * volume[b[apart]]).sqrt()
     order = torch.argsort(-weight, stable=True)
     order = order[torch.argsort(a[order], stable=True)]
     a, b, weight = a[order], b[order], weight[order]
-    start = torch.searchsorted(a, torch.arange(c))
-    drawn = torch.arange(len(a)) - start[a] < k
+    start = torch.searchsorted(a, torch.arange(c, device=a.device))
+    drawn = torch.arange(len(a), device=a.device) - start[a] < k
     edges = torch.stack([clusters.labels[a[drawn]], clusters.labels[b[drawn]]])
     return edges, weight[drawn].float()
 
@@ -95,7 +95,7 @@ def difference(upper: Level, labels: Tensor, edges: Tensor, weight: Tensor) -> E
     top = int(torch.cat([labels, upper.nodes]).max()) + 1 if len(labels) + len(upper.nodes) else 1
     low, high = edges.min(dim=0).values, edges.max(dim=0).values
     wanted, place = torch.unique(low * top + high, return_inverse=True)
-    heaviest = torch.zeros(len(wanted)).scatter_reduce(0, place, weight, "amax")
+    heaviest = weight.new_zeros(len(wanted)).scatter_reduce(0, place, weight, "amax")
     source, target = upper.nodes[upper.split.edge_index] if len(upper.nodes) else upper.split.edge_index
     forward = source < target
     held, held_weight = (source * top + target)[forward], upper.weight[forward]

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from nscma_torch.hierarchy.cam import Cam, assimilate, foundation
 from nscma_torch.hierarchy.rows import cam_of, to_rows
 from nscma_torch.hierarchy.settings import CamSettings
-from nscma_torch.hierarchy.summaries import Members, Summariser, UnitMaker, Written
+from nscma_torch.hierarchy.summaries import Members, Summariser, Superseded, UnitMaker, Written
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.storage import episodes, fingerprint, hierarchies, jobs, streams, units
 from nscma_torch.storage.database import Database
@@ -44,7 +44,7 @@ class Integrator:
 
     Args:
         units: makes units of summaries.
-        device: where the search for neighbours runs.
+        device: where neighbours, personas and clusters are computed.
     """
 
     def __init__(
@@ -69,8 +69,20 @@ class Integrator:
         after = self._assimilated(before)
         old, new = before.cam.members(self._settings), after.members(self._settings)
         said = {**before.said, **self._placed(before, after)}
-        written = self._summariser.write(before.stored, new, _due(old, new, said), said)
-        self._commit(batch, before, after, new, written)
+
+        def holds(connection: Connection) -> bool:
+            moved = hierarchies.version_of(connection, before.stored.id) != before.stored.version
+            return not moved and _chunks(connection, batch) == before.chunks
+
+        try:
+            written = self._summariser.write(before.stored, new, _due(old, new, said), said, holds)
+            with self._database.write() as connection:
+                if not holds(connection):
+                    raise Superseded
+                saved = self._commit(connection, batch, before, after, new, written)
+            self._last = (saved, after)
+        except Superseded:
+            return  # the jobs are still queued, and will find what is there now
 
     def _snapshot(self, connection: Connection, batch: Sequence[Job]) -> _Snapshot:
         stored, cam = self._state(connection, batch)
@@ -106,14 +118,14 @@ class Integrator:
         else:
             agent_id = episodes.row_of(connection, with_episode)["agent_id"]
         stored = hierarchies.load(connection, batch[0].user_id, agent_id)
-        return stored, cam_of(stored.levels)
+        return stored, cam_of(stored.levels, self._device)
 
     def _assimilated(self, before: _Snapshot) -> Cam:
         if not before.new and not len(before.removed):
             return before.cam
         edit = foundation(
             before.cam,
-            before.removed,
+            before.removed.to(self._device),
             before.vectors.to(self._device),
             before.position.to(self._device),
             before.stream.to(self._device),
@@ -130,31 +142,27 @@ class Integrator:
 
     def _commit(
         self,
+        connection: Connection,
         batch: Sequence[Job],
         before: _Snapshot,
         after: Cam,
         members: list[Members],
         written: Mapping[NodeKey, Written],
-    ) -> None:
+    ) -> Stored:
         stored = before.stored
         stay = {(level, number) for level, own in enumerate(members, start=1) for number in own} - set(written)
         levels = tuple(map(to_rows, after.levels))
-        with self._database.write() as connection:
-            if hierarchies.version_of(connection, stored.id) != stored.version:
-                return
-            if _chunks(connection, batch) != before.chunks:
-                return
-            fingerprint.bind(connection, self._units.fingerprint)
-            dropped = [seq for key, seqs in before.said.items() if key[0] and key not in stay for seq in seqs]
-            hierarchies.drop_summaries(connection, dropped)
-            saved = hierarchies.save(connection, stored, levels)
-            hierarchies.attach(connection, stored, self._placed(before, after))
-            for key, item in written.items():
-                hierarchies.attach(connection, stored, {key: units.insert(connection, item.units)})
-            hierarchies.forget_drafts(connection, stored.id)
-            jobs.finish(connection, batch)
-            streams.touch_user(connection, stored.user_id, changed=bool(dropped))
-        self._last = (saved, after)
+        fingerprint.bind(connection, self._units.fingerprint)
+        dropped = [seq for key, seqs in before.said.items() if key[0] and key not in stay for seq in seqs]
+        hierarchies.drop_summaries(connection, dropped)
+        saved = hierarchies.save(connection, stored, levels)
+        hierarchies.attach(connection, stored, self._placed(before, after))
+        for key, item in written.items():
+            hierarchies.attach(connection, stored, {key: units.insert(connection, item.units)})
+        hierarchies.forget_drafts(connection, stored.id)
+        jobs.finish(connection, batch)
+        streams.touch_user(connection, stored.user_id, changed=bool(dropped))
+        return saved
 
 
 def _due(old: Sequence[Members], new: Sequence[Members], said: Mapping[NodeKey, Sequence[int]]) -> list[set[int]]:

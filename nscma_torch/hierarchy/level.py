@@ -47,11 +47,11 @@ class Level:
     labels: Tensor
 
     @classmethod
-    def empty(cls) -> Level:
+    def empty(cls, device: torch.device | None = None) -> Level:
         """A network without nodes."""
-        none = torch.empty(0, dtype=torch.int64)
+        none = torch.empty(0, dtype=torch.int64, device=device)
         split = EgoSplit(none.reshape(2, 0), none, none, none, 0, 0)
-        return cls(none, split, torch.empty(0), torch.empty(0, dtype=torch.bool), none)
+        return cls(none, split, none.float(), none.bool(), none)
 
     def rows(self, numbers: Tensor) -> Tensor:
         """Rows of nodes by their numbers; each must be there."""
@@ -65,7 +65,7 @@ class Level:
         The second result holds the places in `split.ids` of the personas whose surroundings changed.
         """
         grown = self._with_nodes(edit.added)
-        leaving = torch.zeros(len(grown.nodes), dtype=torch.bool)
+        leaving = torch.zeros_like(grown.nodes, dtype=torch.bool)
         leaving[grown.rows(edit.removed)] = True
         edges, weight = _once(grown.rows(edit.edges), edit.weight)
         n = max(len(grown.nodes), 1)
@@ -82,7 +82,7 @@ class Level:
         reweighted = after.weight.clone()
         reweighted[place] = torch.cat([weight, weight])
         moved = split.persona_edge_index[:, place[reweighted[place] != after.weight[place]]].flatten()
-        frontier = torch.zeros(len(split.ids), dtype=torch.bool)
+        frontier = torch.zeros_like(split.ids, dtype=torch.bool)
         frontier[touched] = True
         frontier[moved] = True
         return replace(after, weight=reweighted)._without_nodes(leaving, frontier)
@@ -91,9 +91,9 @@ class Level:
         """With further nodes, each of one persona that founds a cluster."""
         nodes, order = torch.cat([self.nodes, numbers]).sort()
         row = torch.empty_like(order)
-        row[order] = torch.arange(len(order))
+        row[order] = torch.arange(len(order), device=order.device)
         old, split = len(self.nodes), self.split
-        ids = split.next_id + torch.arange(len(numbers))
+        ids = split.next_id + torch.arange(len(numbers), device=order.device)
         wider = EgoSplit(
             row[:old][split.edge_index],
             split.persona,
@@ -108,8 +108,8 @@ class Level:
         """With another split of the same nodes: weights, cuts and labels go along where edge and persona remain."""
         n = max(len(self.nodes), 1)
         slot, kept = _found(keys_of(self.split, n), keys_of(split, n))
-        weight = torch.where(kept, self.weight[slot], 0.0) if len(self.weight) else torch.zeros(len(kept))
-        cut = kept & self.cut[slot] if len(self.cut) else torch.zeros(len(kept), dtype=torch.bool)
+        weight = torch.where(kept, self.weight[slot], 0.0) if len(self.weight) else kept.float()
+        cut = kept & self.cut[slot] if len(self.cut) else kept
         persona, known = _found(self.split.ids, split.ids)
         labels = torch.where(known, self.labels[persona], split.ids) if len(self.labels) else split.ids
         return Level(self.nodes, split, weight, cut, labels)
@@ -165,7 +165,7 @@ def _found(ascending: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     """Place of each wanted value, and whether it is there."""
     place = torch.searchsorted(ascending, wanted).clamp(max=max(len(ascending) - 1, 0))
     if not len(ascending):
-        return place, torch.zeros(len(wanted), dtype=torch.bool)
+        return place, torch.zeros_like(place, dtype=torch.bool)
     return place, ascending[place] == wanted
 
 
@@ -177,7 +177,7 @@ def _update_whole(split: EgoSplit, insert: Tensor, delete: Tensor) -> tuple[EgoS
     old = keys_of(split, n)
     keys = torch.unique(torch.cat([old[~torch.isin(old, gone)], new]))
     edge_index = torch.stack([keys // n, keys % n])
-    id_of = torch.empty(split.num_nodes, dtype=torch.int64)
+    id_of = split.ids.new_empty(split.num_nodes)
     id_of[split.owner] = split.ids
     whole = EgoSplit(edge_index, id_of[edge_index[0]], split.ids, split.owner, split.num_nodes, split.next_id)
     touched = torch.isin(split.owner, torch.cat([insert, delete], dim=1))

@@ -28,15 +28,15 @@ def to_rows(level: Level) -> LevelRows:
     return LevelRows(frozenset(level.nodes.tolist()), frozenset(personas), frozenset(links), split.next_id)
 
 
-def from_rows(rows: LevelRows) -> Level:
+def from_rows(rows: LevelRows, device: torch.device | None = None) -> Level:
     """The network of these rows."""
-    nodes = torch.tensor(sorted(rows.nodes), dtype=torch.int64)
-    personas = torch.tensor(sorted(rows.personas), dtype=torch.int64).reshape(-1, 3)
+    personas = torch.tensor(sorted(rows.personas), dtype=torch.int64, device=device).reshape(-1, 3)
     links = sorted(rows.links)
-    ends = torch.tensor([(a, b) for a, b, *_ in links], dtype=torch.int64).reshape(-1, 2)
-    faces = torch.tensor([(pa, pb) for _, _, _, pa, pb, _ in links], dtype=torch.int64).reshape(-1, 2)
-    weight = torch.tensor([link[2] for link in links], dtype=torch.float32)
-    cut = torch.tensor([link[5] for link in links], dtype=torch.bool)
+    nodes = torch.tensor(sorted(rows.nodes), dtype=torch.int64, device=device)
+    ends = torch.tensor([(a, b) for a, b, *_ in links], dtype=torch.int64, device=device).reshape(-1, 2)
+    faces = torch.tensor([(pa, pb) for *_, pa, pb, _ in links], dtype=torch.int64, device=device).reshape(-1, 2)
+    weight = torch.tensor([link[2] for link in links], dtype=torch.float32, device=device)
+    cut = torch.tensor([link[5] for link in links], dtype=torch.bool, device=device)
     rows_of = torch.searchsorted(nodes, ends)
     source, target = torch.cat([rows_of, rows_of.flip(1)]).T
     order = torch.argsort(source * max(len(nodes), 1) + target)
@@ -51,6 +51,6 @@ def from_rows(rows: LevelRows) -> Level:
     return Level(nodes, split, weight.repeat(2)[order], cut.repeat(2)[order], personas[:, 2].contiguous())
 
 
-def cam_of(levels: tuple[LevelRows, ...]) -> Cam:
+def cam_of(levels: tuple[LevelRows, ...], device: torch.device | None = None) -> Cam:
     """The hierarchy of these rows."""
-    return Cam(tuple(map(from_rows, levels)))
+    return Cam(tuple(from_rows(rows, device) for rows in levels))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from sqlalchemy import Connection
 
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
@@ -39,6 +41,10 @@ class Written:
     said: Said
 
 
+class Superseded(Exception):  # noqa: N818 - not an error: the work is done again on what is there now
+    """What was read is no longer so."""
+
+
 class Summariser:
     """Summaries of a hierarchy's nodes, none of them stored yet but for drafts."""
 
@@ -53,10 +59,12 @@ class Summariser:
         members: Sequence[Members],
         due: Sequence[set[int]],
         said: Mapping[NodeKey, Sequence[int]],
+        holds: Callable[[Connection], bool],
     ) -> dict[NodeKey, Written]:
         """New summaries of the nodes that are due, and of those above a summary whose wording changed.
 
         `members` and `due` hold a level each, from 1 on; `said` the units of chunks and of summaries that may stay.
+        Raises `Superseded` where `holds` says no: no text goes into a draft that has been erased meanwhile.
         """
         written: dict[NodeKey, Written] = {}
         reworded: set[int] = set()
@@ -64,7 +72,7 @@ class Summariser:
             climbing = {number for number, below in own.items() if not reworded.isdisjoint(below)}
             todo = sorted(due[level - 1] | climbing)
             groups = self._groups(stored, level, [own[number] for number in todo], said, written)
-            texts = self._summaries(stored, [[unit for unit, _ in group] for group in groups])
+            texts = self._summaries(stored, [[unit for unit, _ in group] for group in groups], holds)
             old = self._wordings({number: said[level, number] for number in todo if (level, number) in said})
             spans = [_span([span for _, span in group]) for group in groups]
             origins = [_origin(stored, level, number, span) for number, span in zip(todo, spans, strict=True)]
@@ -91,7 +99,9 @@ class Summariser:
                 loaded = units.load(connection, stored.user_id, kept)
             else:
                 texts = units.texts(connection, kept)
-                loaded = {seq: _unit(stored, texts[seq], spans[seq]) for seq in kept}
+                loaded = {seq: _unit(stored, texts[seq], spans[seq]) for seq in kept if seq in texts}
+        if not len(loaded) == len(spans) == len(kept):
+            raise Superseded
         found: dict[int, list[tuple[Unit, Said]]] = {}
         for number in below:
             item = written.get((level - 1, number))
@@ -101,7 +111,9 @@ class Summariser:
                 found[number] = [(_unit(stored, item.text, item.said), item.said)]
         return [[pair for number in own for pair in found[number]] for own in wanted]
 
-    def _summaries(self, stored: Stored, groups: Sequence[list[Unit]]) -> list[str]:
+    def _summaries(
+        self, stored: Stored, groups: Sequence[list[Unit]], holds: Callable[[Connection], bool]
+    ) -> list[str]:
         """A summary of each group: a draft of an integration that was interrupted, or a new one."""
         keys = [derive_id("summary", *(unit.text for unit in group)) for group in groups]
         with self._database.read() as connection:
@@ -116,6 +128,8 @@ class Summariser:
                 )
             fresh = dict(zip(missing, new, strict=True))
             with self._database.write() as connection:
+                if not holds(connection):
+                    raise Superseded
                 hierarchies.draft(connection, stored, fresh)
             texts |= fresh
         return [texts[key] for key in keys]

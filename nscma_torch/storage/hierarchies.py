@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, delete, select, text
 
-from nscma_torch.storage import jobs
+from nscma_torch.storage import jobs, streams
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.database import next_seq, pages
-from nscma_torch.storage.schema import drafts, episodes, hierarchies, links, node_units, nodes, personas
+from nscma_torch.storage.schema import drafts, episodes, hierarchies, links, node_units, nodes, personas, units
 from nscma_torch.storage.streams import derive_id
 
 NodeKey = tuple[int, int]  # level, number
@@ -216,19 +216,27 @@ def retire(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
 
     Their nodes go with the next integration, which is queued. Returns the deleted rows by table.
     """
-    concerned: set[tuple[str, str]] = set()
-    for some in pages(unit_seqs):
-        query = select(node_units.c.hierarchy_id, node_units.c.user_id).where(node_units.c.unit_seq.in_(some))
-        concerned.update((hierarchy, user_id) for hierarchy, user_id in connection.execute(query))
+    concerned = holding(connection, unit_seqs)
     counts = drop_summaries(connection, above(connection, unit_seqs))
     counts[node_units.name] += _detach(connection, unit_seqs)[node_units.name]
     counts[drafts.name] = 0
-    for hierarchy, user_id in sorted(concerned):
+    for some in pages(unit_seqs):  # a draft may quote what is not in a hierarchy yet
+        owners = select(units.c.user_id).where(units.c.seq.in_(some))
+        counts[drafts.name] += connection.execute(delete(drafts).where(drafts.c.user_id.in_(owners))).rowcount
+    for hierarchy, user_id in concerned:
         row = hierarchies.c.id == hierarchy
         connection.execute(hierarchies.update().where(row).values(version=new_version(connection)))
-        counts[drafts.name] += forget_drafts(connection, hierarchy)
         jobs.enqueue(connection, user_id, INTEGRATE, [(hierarchy, None)])
     return counts
+
+
+def holding(connection: Connection, unit_seqs: Sequence[int]) -> list[tuple[str, str]]:
+    """(id, user_id) of the hierarchies that these units are in."""
+    found: set[tuple[str, str]] = set()
+    for some in pages(unit_seqs):
+        query = select(node_units.c.hierarchy_id, node_units.c.user_id).where(node_units.c.unit_seq.in_(some))
+        found.update((hierarchy, user_id) for hierarchy, user_id in connection.execute(query))
+    return sorted(found)
 
 
 def reset(connection: Connection, hierarchy: str) -> None:
@@ -239,11 +247,14 @@ def reset(connection: Connection, hierarchy: str) -> None:
     for table in (node_units, links, personas, nodes, drafts):
         connection.execute(delete(table).where(table.c.hierarchy_id == hierarchy))
     connection.execute(delete(hierarchies).where(hierarchies.c.id == hierarchy))
+    jobs.clear(connection, INTEGRATE, hierarchy)
 
 
 def rebuild(connection: Connection, user_id: str, agent_id: str | None) -> int:
     """Forget a hierarchy and queue everything that was ever encoded for a new one; returns the number of episodes."""
-    reset(connection, hierarchy_id(user_id, agent_id))
+    if version_of(connection, hierarchy_id(user_id, agent_id)):
+        reset(connection, hierarchy_id(user_id, agent_id))
+        streams.touch_user(connection, user_id, changed=True)
     own = episodes.c.agent_id.is_(None) if agent_id is None else episodes.c.agent_id == agent_id
     encoded = select(episodes.c.user_id, episodes.c.agent_id, episodes.c.seq).where(
         episodes.c.user_id == user_id, own, episodes.c.encoded, episodes.c.status == "active"

@@ -94,6 +94,11 @@ def withdraw(connection: Connection, kind: str, episode_seq: int) -> None:
     connection.execute(jobs.delete().where(jobs.c.kind == kind, jobs.c.episode_seq == episode_seq))
 
 
+def clear(connection: Connection, kind: str, lane: str) -> None:
+    """Take all jobs of a lane off the queue."""
+    connection.execute(jobs.delete().where(jobs.c.kind == kind, jobs.c.lane == lane))
+
+
 def fail(connection: Connection, failed: Sequence[Job], error: str, *, max_attempts: int) -> None:
     """Count a failure; after `max_attempts` the job waits as failed until `retry`."""
     for job in failed:

@@ -1,4 +1,4 @@
-"""The hierarchy of a store: what `Memory` promises of it after any history, with failures, edits and other processes."""
+"""The hierarchy of a store: what `Memory` promises of it after any history, failures and edits by others included."""
 
 from __future__ import annotations
 
@@ -682,7 +682,7 @@ def test_drafts_spare_the_second_attempt_what_was_done(open_lively: Open, assert
 
 @pytest.mark.parametrize("what", ["message", "user"])
 def test_erasure_reaches_the_drafts(what: str, open_lively: Open, tmp_path: Path) -> None:
-    """Summaries of an integration that failed, or was killed, hold the text of messages that are in no hierarchy yet."""
+    """Summaries of an integration that failed hold the text of messages that are in no hierarchy yet."""
     tasks = Failing("raises", at=2)
     memory = open_lively(config={"worker": {"max_attempts": 1}}, tasks=tasks)
     ids = [a.id for a in memory.add_many(said(range(8)), user_id="ada")]
@@ -722,14 +722,14 @@ EDITS: dict[str, Callable[[Memory, list[str]], object]] = {
     "update of an old one": lambda m, ids: m.update(ids[-2], text_of(500), user_id="ada"),
     "delete": lambda m, ids: m.delete(ids[2], user_id="ada"),
     "delete of a new one": lambda m, ids: m.delete(ids[-2], user_id="ada"),
-    "delete all": lambda m, ids: m.delete_all(user_id="ada"),
+    "delete all": lambda m, _: m.delete_all(user_id="ada"),
     "erase": lambda m, ids: m.erase(user_id="ada", memory_id=ids[2]),
     "erase of a new one": lambda m, ids: m.erase(user_id="ada", memory_id=ids[-2]),
-    "erase the user": lambda m, ids: m.erase(user_id="ada"),
+    "erase the user": lambda m, _: m.erase(user_id="ada"),
     "delete and restore": lambda m, ids: (m.delete(ids[2], user_id="ada"), m.restore(ids[2], user_id="ada")),
-    "add": lambda m, ids: m.add(text_of(600), user_id="ada"),
-    "rebuild": lambda m, ids: m.rebuild(user_id="ada"),
-    "erase the user, who returns": lambda m, ids: (
+    "add": lambda m, _: m.add(text_of(600), user_id="ada"),
+    "rebuild": lambda m, _: m.rebuild(user_id="ada"),
+    "erase the user, who returns": lambda m, _: (
         m.erase(user_id="ada"),
         list(m.add_many(said(range(700, 715)), user_id="ada")),
     ),
@@ -956,7 +956,7 @@ def test_a_malformed_agent_is_refused(agent: str, open_lively: Open) -> None:
 
 
 def test_summaries_are_as_long_as_configured(open_lively: Open) -> None:
-    for limit in (15, 40):
+    for limit in (20, 45):
         memory = open_lively(f"{limit}.db", hierarchy={"summary_words": limit})
         list(memory.add_many(said(range(30)), user_id="ada"))
         memory.flush()

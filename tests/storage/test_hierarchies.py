@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import torch
 from sqlalchemy import Connection, func, select
 
 from nscma_torch.memory import Memory
@@ -90,9 +91,7 @@ def test_a_hierarchy_comes_back_as_it_was_saved(connection: Connection) -> None:
 
 
 def test_every_float32_weight_comes_back(connection: Connection) -> None:
-    import torch
-
-    weights = torch.rand(50, generator=torch.Generator().manual_seed(0)).tolist() + [2.0**-126, 1.0, 1 / 3]
+    weights = [*torch.rand(50, generator=torch.Generator().manual_seed(0)).tolist(), 2.0**-126, 1.0, 1 / 3]
     links = frozenset(
         (i, 1000, float(torch.tensor(w, dtype=torch.float32)), i, 1000, False) for i, w in enumerate(weights)
     )

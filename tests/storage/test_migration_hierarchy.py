@@ -82,7 +82,7 @@ def test_new_jobs_get_new_numbers(old: Path, open_memory: Open) -> None:
     memory = open_memory(old, SMALL)
     highest = max(seq for (seq,) in rows(old, "SELECT seq FROM jobs"))
     memory.add("I have moved to Porto, to my sister Ana, in May 2024.", user_id="ada")
-    assert rows(old, "SELECT count(*), count(DISTINCT seq) FROM jobs WHERE seq > %d" % highest) == [(1, 1)]
+    assert rows(old, f"SELECT count(*) FROM jobs WHERE seq > {highest}") == [(1,)]
 
 
 def test_what_was_deleted_stays_out(old: Path, open_memory: Open) -> None:
