@@ -1,6 +1,6 @@
 """What it costs to bring more chunks into a hierarchy: online as one batch, by rebuilding, and one by one.
 
-    python -m eval.cam_cost --data DIR [--sizes 2000 10000] [--out DIR] [--cache DIR]
+    python -m eval.cam_cost --data DIR [--sizes 2000 10000] [--out DIR] [--cache DIR] [--hierarchy KEY=VALUE …]
 
 A memory of so many chunks of novels, in one batch, is the common start; then come 50 to 800 chunks more, those that
 follow in the same novels. Every run goes through the real store: the file is copied, the chunks are added, and
@@ -19,6 +19,7 @@ import math
 import shutil
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -35,6 +36,7 @@ from eval.stand_ins import IndifferentProxy, MeteredTasks
 from eval.tasks.novels import chunk_messages
 from nscma_torch import Memory, Message, load_config
 from nscma_torch.assembly import torch_device
+from nscma_torch.config import Config
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.embedder import load_embedder
@@ -44,7 +46,6 @@ ONLINE, REBUILD, SINGLE = "online", "rebuild", "one by one"
 _CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
 _SECONDS_PER_CALL = 1.0
 _NOW = datetime(2024, 1, 1, tzinfo=UTC)
-_CONFIG: dict[str, Any] = {"gate": {"rule": "everything"}, "hierarchy": {"batch_size": 1_000_000}}
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,11 @@ class Cost:
 class Bench:
     """Measures on stores in a folder of its own."""
 
-    def __init__(self, folder: Path, embedder: CachedEmbedder, clock: Callable[[], float]) -> None:
+    def __init__(self, folder: Path, config: Config, embedder: CachedEmbedder, clock: Callable[[], float]) -> None:
         self._folder = folder
+        self._config = config
         self._embedder = embedder
         self._clock = clock
-        self._config = load_config(_CONFIG)
 
     def build(self, messages: Sequence[Message]) -> tuple[Path, Cost]:
         """A store of these chunks, integrated in one batch, and what that took."""
@@ -221,13 +222,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder that holds novels/")
     parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 10_000], help="chunks of the memories")
     parser.add_argument("--out", type=Path, help="folder for cam_cost.png and cam_cost.csv")
+    parser.add_argument("--hierarchy", nargs="+", default=[], help="keys of [hierarchy], as TOML: neighbours=5")
     parser.add_argument("--cache", type=Path, help="folder that keeps the vectors of the chunks for the next run")
     parser.add_argument("--clock", choices=_CLOCKS, default="wall", help="which seconds are counted")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     console = Console(width=160)
-    config = load_config(_CONFIG)
+    hierarchy = {"batch_size": max(arguments.sizes) + max(BATCHES), **tomllib.loads("\n".join(arguments.hierarchy))}
+    config = load_config({"gate": {"rule": "everything"}, "hierarchy": hierarchy})
     plain = load_embedder(
         config.embedder.model, device=torch_device(config.device), batch_size=config.embedder.batch_size
     )
@@ -241,7 +244,7 @@ def main() -> None:
     costs: list[Cost] = []
     for size in arguments.sizes:
         with tempfile.TemporaryDirectory() as folder:
-            costs += measure(Bench(Path(folder), embedder, clock), messages, size, console)
+            costs += measure(Bench(Path(folder), config, embedder, clock), messages, size, console)
     console.print(table(costs))
     for size in arguments.sizes:
         console.print(f"{size:,} chunks: online grows with the batch to the power of {growth(costs, size):.2f}")

@@ -1,6 +1,6 @@
 """Whether a hierarchy that grew in batches is as good as one that was built at once, on ODSum and QMSum.
 
-    python -m eval.cam_stability --data DIR [--corpora NAME …] [--batches 1 4 16] [--cache DIR]
+    python -m eval.cam_stability --data DIR [--corpora NAME …] [--hierarchy KEY=VALUE …] [--cache DIR]
 
 The documents of a corpus go in, in order, in 1, 4 or 16 parts, each part integrated before the next comes. Compared
 with the hierarchy of one batch: the overlapping NMI of the clusters of chunks, and evidence recall through the
@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -168,63 +169,106 @@ def _overlap(one: Span, other: Span) -> bool:
     return one.document == other.document and one.start < other.end and other.start < one.end
 
 
-def means(values: Recalls, half: str) -> list[float]:
-    """Macro averages at each k over one half of the questions, or all."""
-    return [mean([value[i] for value in values[_HALVES[half]]]) for i in range(len(_KS))]
+@dataclass(frozen=True)
+class Row:
+    """One hierarchy of one corpus; for the ranking without a hierarchy, `clusters` and `batches` are "-"."""
+
+    corpus: str
+    clusters: str
+    batches: str
+    nodes: str
+    calls: str
+    nmi: str
+    recalls: Mapping[str, list[float]]  # of each half, at each of _KS
+
+
+def measure(
+    corpus: Corpus, batches: Sequence[int], hierarchy: Mapping[str, Any], embedder: CachedEmbedder
+) -> Iterator[Row]:
+    """All chunks by cosine; then, with overlapping clusters and without, each number of batches."""
+    queries = [embedder.embed_query(question.text) for question in corpus.questions]
+    for overlapping in (True, False):
+        at_once: Built | None = None
+        for count in batches:
+            built = build(corpus, count, {**hierarchy, "overlapping": overlapping}, embedder)
+            if at_once is None:
+                at_once = built
+                if overlapping:
+                    dense = _by_half(recalls(corpus, built, queries, built.dense))
+                    yield Row(corpus.name, "-", "-", f"{len(built.chunks):,}", "", "", dense)
+            yield Row(
+                corpus.name,
+                "overlapping" if overlapping else "disjoint",
+                str(count),
+                " ".join(f"{n:,}" for n in built.nodes),
+                f"{built.calls:,}",
+                f"{overlapping_nmi(at_once.clusters, built.clusters, len(built.chunks)):.3f}",
+                _by_half(recalls(corpus, built, queries, built.through)),
+            )
+
+
+def _by_half(values: Recalls) -> dict[str, list[float]]:
+    """Macro averages at each k."""
+    return {half: [mean([v[i] for v in values[where]]) for i in range(len(_KS))] for half, where in _HALVES.items()}
+
+
+def averages(rows: Sequence[Row]) -> Iterator[Row]:
+    """The mean over the corpora of each setting."""
+    for clusters, batches in dict.fromkeys((row.clusters, row.batches) for row in rows):
+        own = [row.recalls for row in rows if (row.clusters, row.batches) == (clusters, batches)]
+        averaged = {half: [mean([r[half][i] for r in own]) for i in range(len(_KS))] for half in _HALVES}
+        yield Row(f"mean of {len(own)}", clusters, batches, "", "", "", averaged)
+
+
+def table(rows: Sequence[Row], first: int) -> Table:
+    """A line each; "kept" is recall, averaged over the three cuts, relative to that of `first` batches."""
+    heads = (f"{half} R@{k}" for half in _HALVES for k in _KS)
+    shown = Table(
+        "corpus", "clusters", "batches", "nodes of each level", "calls", "NMI", *heads, "kept odd", "kept all"
+    )
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        cells = [f"{value:.3f}" for half in _HALVES for value in row.recalls[half]]
+        last = following is None or (following.corpus, following.clusters) != (row.corpus, row.clusters)
+        kept = ["", ""]
+        if row.batches != "-":
+            at_once = next(
+                r for r in rows if (r.corpus, r.clusters, r.batches) == (row.corpus, row.clusters, str(first))
+            )
+            kept = [f"{sum(row.recalls[half]) / sum(at_once.recalls[half]):.1%}" for half in ("odd", "all")]
+        names = (row.corpus, row.clusters, row.batches, row.nodes, row.calls, row.nmi)
+        shown.add_row(*names, *cells, *kept, end_section=last)
+    return shown
 
 
 def main() -> None:
-    """Print one row for each corpus, ablation and number of batches."""
+    """Print one row for each corpus, ablation and number of batches, then their means over the corpora."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds odsum/ and qmsum/")
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA), help="which corpora to run")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 4, 16], help="parts; the first is compared with")
+    parser.add_argument("--hierarchy", nargs="+", default=[], help="keys of [hierarchy], as TOML: neighbours=5")
     parser.add_argument("--cache", type=Path, help="folder that keeps vectors for the next run")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    console = Console(width=190)
-    config = load_config()
+    console = Console(width=200)
+    hierarchy = tomllib.loads("\n".join(arguments.hierarchy))
+    config = load_config({"hierarchy": hierarchy})
     plain = load_embedder(
         config.embedder.model, device=torch_device(config.device), batch_size=config.embedder.batch_size
     )
     embedder = CachedEmbedder(plain, arguments.cache)
-    heads = (f"{half} R@{k}" for half in _HALVES for k in _KS)
-    table = Table("corpus", "clusters", "batches", "nodes of each level", "calls", "NMI", *heads, "odd kept")
+    rows: list[Row] = []
     for name in arguments.corpora:
-        _measure(CORPORA[name](arguments.data), arguments.batches, embedder, console, table)
-        embedder.save()
-    console.print(table)
-    console.print("odd kept: least recall of the odd questions at 5, 10, 20, relative to the first number of batches")
-
-
-def _measure(corpus: Corpus, batches: Sequence[int], embedder: CachedEmbedder, console: Console, table: Table) -> None:
-    queries = [embedder.embed_query(question.text) for question in corpus.questions]
-    dropped = f"; malformed evidence, dropped: {sorted(set(corpus.malformed))}" if corpus.malformed else ""
-    console.print(f"{corpus.name}: {len(corpus.documents)} documents, {len(queries)} questions{dropped}")
-    for overlapping in (True, False):
-        first: tuple[Built, Recalls] | None = None
-        for count in batches:
-            built = build(corpus, count, {"overlapping": overlapping}, embedder)
-            values = recalls(corpus, built, queries, built.through)
-            if first is None:
-                first = built, values
-                if overlapping:
-                    dense = recalls(corpus, built, queries, built.dense)
-                    table.add_row(corpus.name, "-", "-", f"{len(built.chunks):,}", "", "", *_cells(dense), "")
-            nmi = overlapping_nmi(first[0].clusters, built.clusters, len(built.chunks))
-            kept = min(
-                now / at_once for now, at_once in zip(*(means(v, "odd") for v in (values, first[1])), strict=True)
-            )
-            name = "overlapping" if overlapping else "disjoint"
-            nodes = " ".join(f"{n:,}" for n in built.nodes)
-            found = (f"{count}", nodes, f"{built.calls:,}", f"{nmi:.3f}")
-            table.add_row(corpus.name, name, *found, *_cells(values), f"{kept:.1%}", end_section=count == batches[-1])
-            console.print(f"  {name}, {count} batches: {built.calls:,} summaries, NMI {nmi:.3f}, kept {kept:.1%}")
-
-
-def _cells(values: Recalls) -> list[str]:
-    return [f"{value:.3f}" for half in _HALVES for value in means(values, half)]
+        corpus = CORPORA[name](arguments.data)
+        dropped = f"; malformed evidence, dropped: {sorted(set(corpus.malformed))}" if corpus.malformed else ""
+        console.print(f"{corpus.name}: {len(corpus.documents)} documents, {len(corpus.questions)} questions{dropped}")
+        for row in measure(corpus, arguments.batches, hierarchy, embedder):
+            rows.append(row)
+            console.print(f"  {row.clusters}, {row.batches} batches: {row.calls} summaries, NMI {row.nmi}")
+            embedder.save()
+    console.print(table(rows, arguments.batches[0]))
+    console.print(table(list(averages(rows)), arguments.batches[0]))
 
 
 if __name__ == "__main__":

@@ -57,6 +57,8 @@ class AsyncMemory:
     history = _mirror(Memory.history)
     replay = _mirror(Memory.replay)
     flush = _mirror(Memory.flush)
+    tree = _mirror(Memory.tree)
+    rebuild = _mirror(Memory.rebuild)
     stats = _mirror(Memory.stats)
     retry_failed = _mirror(Memory.retry_failed)
     digest = _mirror(Memory.digest)

@@ -108,7 +108,7 @@ class Parts:
     @cached_property
     def editor(self) -> Editor:
         """Update, delete, restore."""
-        return Editor(self.database, self.indexer)
+        return Editor(self.database, self.indexer, integrate=self.config.hierarchy.enabled)
 
     @cached_property
     def eraser(self) -> Eraser:

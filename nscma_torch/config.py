@@ -149,7 +149,7 @@ class Hierarchy(Section):
         0.8, ge=0, le=1, description="Weight of the cosine; 1 - alpha weighs the distance in a stream."
     )
     sigma: float = Field(2.0, gt=0, description="Width of the positional term, in chunks.")
-    gamma: float = Field(0.2, ge=-1, le=1, description="Score above which two chunks are joined.")
+    gamma: float = Field(0.2, ge=0, le=1, description="Score above which two chunks are joined.")
     links: int = Field(12, gt=0, description="Edges that a cluster draws on the levels above.")
     overlapping: bool = Field(True, description="Ego-splitting: a chunk may belong to several clusters.")
     max_levels: int = Field(8, ge=0, description="Levels of clusters; 0 keeps the network of chunks alone.")

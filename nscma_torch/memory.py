@@ -316,17 +316,19 @@ class Memory:
         return self.parts.worker.run_pending(progress=progress)
 
     def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
-        """The hierarchy of a user, or of what one agent heard: chunks, then the clusters of each level (CAM).
+        """What a user said to one agent, or to none, as a hierarchy: chunks, then the clusters of each level (CAM).
 
-        What `flush` has not integrated yet is not in it.
+        What `flush` has not integrated yet is not in it, nor what was added with an expiration date.
         """
+        scope = Scope(user_id, agent_id)
         with self.parts.database.read() as connection:
-            return tree.tree(connection, Scope(user_id).user_id, agent_id)
+            return tree.tree(connection, scope.user_id, scope.agent_id)
 
     def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
         """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""
+        scope = Scope(user_id, agent_id)
         with self.parts.database.write() as connection:
-            return hierarchies.rebuild(connection, Scope(user_id).user_id, agent_id)
+            return hierarchies.rebuild(connection, scope.user_id, scope.agent_id)
 
     def stats(self, *, user_id: str | None = None) -> Stats:
         """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""

@@ -146,8 +146,12 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """Id of the message it came from: what `get`, `update`, `delete`, `history` and `erase` take."""
-        return self.unit.episode_ids[0] if self.unit.episode_ids else self.unit.id
+        """Id of the message it came from: what `get`, `update`, `delete`, `history` and `erase` take.
+
+        A summary comes from many; its id is its own, which those do not know.
+        """
+        one = self.unit.kind != "summary" and self.unit.episode_ids
+        return self.unit.episode_ids[0] if one else self.unit.id
 
     @property
     def text(self) -> str:

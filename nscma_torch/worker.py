@@ -95,7 +95,7 @@ class Worker:
             jobs.count_recalls(connection, self._recall_kind)
         while self._hold():
             with self._database.read() as connection:
-                batch = jobs.next_batch(connection, self._sizes)
+                batch = jobs.next_batch(connection, self._sizes, max_attempts=self._max_attempts)
             if not batch:
                 break
             try:

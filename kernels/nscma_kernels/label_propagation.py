@@ -239,8 +239,9 @@ def _pairwise(key: Tensor, units: Tensor, alike: bool) -> tuple[Tensor, Tensor]:
     """Labels, and what each weighs up to its place: all it weighs at its last place, and less before."""
     upto, same = units.clone(), torch.empty_like(key)
     for shift in range(1, len(key)):
-        torch.eq(key[shift:], key[:-shift], out=same[shift:])
-        upto[shift:] += same[shift:] if alike else same[shift:] * units[:-shift]
+        later = same[shift:]
+        torch.eq(key[shift:], key[:-shift], out=later)
+        upto[shift:].add_(later if alike else later * units[:-shift])
     return key, upto
 
 

@@ -13,11 +13,16 @@ from nscma_torch.storage.database import Database
 
 
 class Editor:
-    """Edits single episodes of one user; an id that the user does not have is a `NotFoundError`."""
+    """Edits single episodes of one user; an id that the user does not have is a `NotFoundError`.
 
-    def __init__(self, database: Database, indexer: Indexer) -> None:
+    Args:
+        integrate: whether what comes back goes into its hierarchy again.
+    """
+
+    def __init__(self, database: Database, indexer: Indexer, *, integrate: bool) -> None:
         self._database = database
         self._indexer = indexer
+        self._integrate = integrate
 
     def update(self, user_id: str, episode_id: str, text: str, *, at: datetime) -> Episode:
         """Replace an episode's text. The old one stays in its history; its units are made anew.
@@ -67,10 +72,10 @@ class Editor:
                 if episode.status == status:
                     continue
                 own = units.seqs_of_episode(connection, seq)
-                if status == "active" and episode.encoded:
-                    hierarchies.enqueue(connection, [episodes.row_of(connection, seq)])
-                else:
+                if status != "active":
                     hierarchies.retire(connection, own)
+                elif self._integrate and episode.encoded:
+                    hierarchies.enqueue(connection, [episodes.row_of(connection, seq)])
                 episodes.set_columns(connection, seq, status=status)
                 units.set_status(connection, own, status)
                 history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at))

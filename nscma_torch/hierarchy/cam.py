@@ -9,6 +9,7 @@ wording of their summaries, so the structure needs no language model and does no
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -22,14 +23,19 @@ from nscma_torch.hierarchy.settings import CamSettings
 
 @dataclass(frozen=True)
 class Cam:
-    """The networks G_0 … G_L; the nodes of G_{l+1} are clusters of G_l, by label."""
+    """The networks G_0 … G_L; the nodes of G_{l+1} are clusters of G_l, by label.
+
+    A level that there was no more need of stays as an empty one, so that its ids are never given out again.
+    """
 
     levels: tuple[Level, ...] = ()
 
     def members(self, settings: CamSettings) -> list[dict[int, tuple[int, ...]]]:
         """For each level above the chunks: the numbers of each node's members, one level below."""
-        below = (clusters_of(level, settings.min_members) for level in self.levels)
-        return [clusters.members(level) for clusters, level in zip(below, self.levels[:-1], strict=False)]
+        return [
+            clusters_of(below, settings.min_members).members(below) if len(above.nodes) else {}
+            for below, above in pairwise(self.levels)
+        ]
 
 
 def foundation(
@@ -60,7 +66,10 @@ def foundation(
 
 
 def assimilate(cam: Cam, base: Edit, settings: CamSettings) -> Cam:
-    """The hierarchy after an edit of its chunks. Levels are added until the number of clusters stops shrinking."""
+    """The hierarchy after an edit of its chunks.
+
+    Above the first level of clusters, which is always there, levels are added until their number stops shrinking.
+    """
     levels: list[Level] = []
     edit = base
     while True:
@@ -68,8 +77,9 @@ def assimilate(cam: Cam, base: Edit, settings: CamSettings) -> Cam:
         before = cam.levels[depth] if depth < len(cam.levels) else Level.empty(base.added.device)
         levels.append(_clustered(before, edit, settings) if edit else before)
         above = clusters_of(levels[-1], settings.min_members)
-        if depth == settings.max_levels or not 0 < len(above.labels) < len(levels[-1].nodes):
-            return Cam(tuple(levels))
+        shrinking = not depth or len(above.labels) < len(levels[-1].nodes)
+        if depth == settings.max_levels or not len(above.labels) or not shrinking:
+            return Cam((*levels, *(level.vacated() for level in cam.levels[len(levels) :])))
         upper = cam.levels[depth + 1] if depth + 1 < len(cam.levels) else Level.empty(base.added.device)
         edit = _above(levels[-1], above, upper, settings)
 

@@ -67,7 +67,7 @@ def linked(level: Level, clusters: Clusters, k: int) -> tuple[Tensor, Tensor]:
     b = by_row[first[target[slot]] + within % size[target[slot]]]
     c = max(len(clusters.labels), 1)
     keys, place = torch.unique(a * c + b, return_inverse=True)
-    units = (level.weight.double() * _UNIT).round().to(torch.int64)[slot]
+    units = (level.weight.double() * _UNIT).round().to(torch.int64).clamp(min=1)[slot]
     total = torch.zeros_like(keys).index_add_(0, place, units)
     a, b = keys // c, keys % c
     volume = total.new_zeros(c).index_add_(0, a, total).double()

@@ -18,7 +18,7 @@ from nscma_torch.hierarchy.rows import cam_of, to_rows
 from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.hierarchy.summaries import Members, Summariser, Superseded, UnitMaker, Written
 from nscma_torch.protocols import LanguageTasks
-from nscma_torch.storage import episodes, fingerprint, hierarchies, jobs, streams, units
+from nscma_torch.storage import fingerprint, hierarchies, jobs, streams, units
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import NodeKey, Stored
 from nscma_torch.storage.jobs import Job
@@ -66,6 +66,10 @@ class Integrator:
         """Integrate the chunks of these jobs' episodes as one batch (CAM, online clustering updates)."""
         with self._database.read() as connection:
             before = self._snapshot(connection, batch)
+        if before is None:
+            with self._database.write() as connection:
+                jobs.finish(connection, batch)
+            return
         after = self._assimilated(before)
         old, new = before.cam.members(self._settings), after.members(self._settings)
         said = {**before.said, **self._placed(before, after)}
@@ -84,8 +88,12 @@ class Integrator:
         except Superseded:
             return  # the jobs are still queued, and will find what is there now
 
-    def _snapshot(self, connection: Connection, batch: Sequence[Job]) -> _Snapshot:
-        stored, cam = self._state(connection, batch)
+    def _snapshot(self, connection: Connection, batch: Sequence[Job]) -> _Snapshot | None:
+        """None where everything that the jobs are about has been erased."""
+        state = self._state(connection, batch)
+        if state is None:
+            return None
+        stored, cam = state
         said = hierarchies.units_of(connection, stored.id)
         chunks = _chunks(connection, batch)
         known = {seq for (level, _), seqs in said.items() if level == 0 for seq in seqs}
@@ -107,17 +115,16 @@ class Integrator:
             stream,
         )
 
-    def _state(self, connection: Connection, batch: Sequence[Job]) -> tuple[Stored, Cam]:
-        if self._last and self._last[0].id == batch[0].lane:
-            version = hierarchies.version_of(connection, batch[0].lane)
-            if version and version == self._last[0].version:
-                return self._last
-        with_episode = next((job.episode_seq for job in batch if job.episode_seq is not None), None)
-        if with_episode is None:
-            agent_id = dict(hierarchies.all_of(connection, batch[0].user_id)).get(batch[0].lane)
-        else:
-            agent_id = episodes.row_of(connection, with_episode)["agent_id"]
-        stored = hierarchies.load(connection, batch[0].user_id, agent_id)
+    def _state(self, connection: Connection, batch: Sequence[Job]) -> tuple[Stored, Cam] | None:
+        lane, user_id = batch[0].lane, batch[0].user_id
+        version = hierarchies.version_of(connection, lane)
+        if self._last and version and (self._last[0].id, self._last[0].version) == (lane, version):
+            return self._last
+        agents = dict(hierarchies.all_of(connection, user_id))
+        agents |= hierarchies.of_episodes(connection, [job.episode_seq for job in batch if job.episode_seq is not None])
+        if lane not in agents:
+            return None
+        stored = hierarchies.load(connection, user_id, agents[lane])
         return stored, cam_of(stored.levels, self._device)
 
     def _assimilated(self, before: _Snapshot) -> Cam:

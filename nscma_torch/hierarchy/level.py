@@ -53,6 +53,11 @@ class Level:
         split = EgoSplit(none.reshape(2, 0), none, none, none, 0, 0)
         return cls(none, split, none.float(), none.bool(), none)
 
+    def vacated(self) -> Level:
+        """Without any node, but with the ids that it has given out."""
+        empty = Level.empty(self.nodes.device)
+        return replace(empty, split=replace(empty.split, next_id=self.split.next_id))
+
     def rows(self, numbers: Tensor) -> Tensor:
         """Rows of nodes by their numbers; each must be there."""
         rows = torch.searchsorted(self.nodes, numbers).clamp(max=max(len(self.nodes) - 1, 0))

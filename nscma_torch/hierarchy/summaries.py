@@ -142,13 +142,8 @@ class Summariser:
 
 
 def _span(said: Sequence[Said]) -> Said:
-    """A summary is of the time of its newest part, goes with the first part that expires, and matters as its best."""
-    expiring = [part.expires_at for part in said if part.expires_at is not None]
-    return Said(
-        max(part.occurred_at for part in said),
-        min(expiring) if expiring else None,
-        max(part.importance for part in said),
-    )
+    """A summary is of the time of its newest part, and matters as much as its best."""
+    return Said(max(part.occurred_at for part in said), max(part.importance for part in said))
 
 
 def _origin(stored: Stored, level: int, number: int, span: Said) -> dict[str, Any]:
@@ -161,12 +156,12 @@ def _origin(stored: Stored, level: int, number: int, span: Said) -> dict[str, An
         "run_id": None,
         "stream_id": stored.id,
         "position": level,
-        "session": str(number),  # each node alone: summaries have no neighbours in time
+        "session": f"{level}.{number}",  # each node alone: summaries have no neighbours in time
         "role": "memory",
         "name": None,
         "occurred_at": span.occurred_at,
         "recorded_at": span.occurred_at,
-        "expires_at": span.expires_at,
+        "expires_at": None,
         "importance": span.importance,
         "status": "active",
     }

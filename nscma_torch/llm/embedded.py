@@ -72,7 +72,7 @@ class EmbeddedTasks:
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """The units' own sentences that cover most of what they share."""
-        return [extract_summary([unit.text for unit in group], self._summary_words) for group in groups]
+        return [extract_summary([_lines(unit) for unit in group], self._summary_words) for group in groups]
 
     def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
         """The passages that answer best, each with its speaker and day; or that it does not know."""
@@ -109,6 +109,11 @@ class EmbeddedTasks:
 def _factual(text: str) -> list[str]:
     sentences = (text[span.start : span.end] for span in split_sentences(text))
     return [sentence for sentence in sentences if salience(sentence) > _PLAIN]
+
+
+def _lines(unit: Unit) -> str:
+    """A unit's text, where each line of a summary, which is a sentence whether it looks so or not, stands apart."""
+    return unit.text.replace("\n", "\n\n") if unit.kind == "summary" else unit.text
 
 
 def _attributed(unit: Unit, sentence: str) -> str:

@@ -60,7 +60,10 @@ def _weights(sentences: Sequence[_Sentence]) -> dict[str, float]:
 
 
 def _cover(sentences: Sequence[_Sentence], weights: dict[str, float], words: int) -> list[_Sentence]:
-    """Greedily by new weight per word; gains only shrink, so a sentence is weighed again only when it comes up."""
+    """Greedily by new weight over the root of the length.
+
+    Gains only shrink, so a sentence is weighed again only when it comes up.
+    """
     covered: set[str] = set()
 
     def gain(sentence: _Sentence) -> float:

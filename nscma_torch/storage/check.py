@@ -6,11 +6,9 @@ from collections import Counter, defaultdict
 
 from sqlalchemy import Connection, func, or_, select
 
+from nscma_torch.storage import check_hierarchies
 from nscma_torch.storage.schema import (
     episodes,
-    node_units,
-    nodes,
-    personas,
     postings,
     streams,
     unit_sources,
@@ -26,7 +24,7 @@ def problems(connection: Connection) -> list[str]:
     broken = connection.exec_driver_sql("PRAGMA foreign_key_check")
     found += [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
     found += _streams(connection) + _chunks(connection) + _vectors(connection) + _postings(connection)
-    found += _hierarchies(connection)
+    found += check_hierarchies.problems(connection)
     return found
 
 
@@ -68,42 +66,6 @@ def _chunks(connection: Connection) -> list[str]:
     found += [
         f"unit {unit_id} is of another user than its message" for unit_id in connection.execute(strangers).scalars()
     ]
-    return found
-
-
-def _hierarchies(connection: Connection) -> list[str]:
-    """Nodes say one active chunk on level 0, a summary above; clusters above are those of the personas below."""
-    found = []
-    query = (
-        select(node_units.c.level, node_units.c.number, units.c.id, units.c.kind, units.c.status, nodes.c.user_id)
-        .join(units, units.c.seq == node_units.c.unit_seq)
-        .outerjoin(
-            nodes,
-            (nodes.c.hierarchy_id == node_units.c.hierarchy_id)
-            & (nodes.c.level == node_units.c.level)
-            & (nodes.c.number == node_units.c.number)
-            & (nodes.c.user_id == units.c.user_id),
-        )
-    )
-    for level, number, unit_id, kind, status, user_id in connection.execute(query):
-        if user_id is None:
-            found.append(f"unit {unit_id} belongs to node {number} of level {level}, which is not there")
-        if kind != ("summary" if level else "chunk") or status != "active":
-            found.append(f"node {number} of level {level} holds the {status} {kind} {unit_id}")
-    loose = select(units.c.id).where(units.c.kind == "summary", units.c.seq.not_in(select(node_units.c.unit_seq)))
-    found += [f"summary {unit_id} belongs to no node" for unit_id in connection.execute(loose).scalars()]
-    below = personas.alias()
-    empty = (
-        select(nodes.c.level, nodes.c.number)
-        .outerjoin(
-            below,
-            (below.c.hierarchy_id == nodes.c.hierarchy_id)
-            & (below.c.level == nodes.c.level - 1)
-            & (below.c.label == nodes.c.number),
-        )
-        .where(nodes.c.level > 0, below.c.id.is_(None))
-    )
-    found += [f"node {number} of level {level} has no members" for level, number in connection.execute(empty)]
     return found
 
 

@@ -46,9 +46,11 @@ def hierarchy_id(user_id: str, agent_id: str | None) -> str:
 
 
 def enqueue(connection: Connection, rows: Iterable[Mapping[Any, Any]]) -> None:
-    """Queue episodes (rows) for their hierarchies."""
+    """Queue episodes (rows) for their hierarchies. What is to expire stays out: a summary would outlive it."""
     subjects: dict[str, list[tuple[str, int | None]]] = {}
     for row in rows:
+        if row["expires_at"] is not None:
+            continue
         lane = hierarchy_id(row["user_id"], row["agent_id"])
         subjects.setdefault(row["user_id"], []).append((lane, row["seq"]))
     for user_id, wanted in subjects.items():
@@ -247,7 +249,6 @@ def reset(connection: Connection, hierarchy: str) -> None:
     for table in (node_units, links, personas, nodes, drafts):
         connection.execute(delete(table).where(table.c.hierarchy_id == hierarchy))
     connection.execute(delete(hierarchies).where(hierarchies.c.id == hierarchy))
-    jobs.clear(connection, INTEGRATE, hierarchy)
 
 
 def rebuild(connection: Connection, user_id: str, agent_id: str | None) -> int:
@@ -255,11 +256,13 @@ def rebuild(connection: Connection, user_id: str, agent_id: str | None) -> int:
     if version_of(connection, hierarchy_id(user_id, agent_id)):
         reset(connection, hierarchy_id(user_id, agent_id))
         streams.touch_user(connection, user_id, changed=True)
+    jobs.clear(connection, INTEGRATE, hierarchy_id(user_id, agent_id))
     own = episodes.c.agent_id.is_(None) if agent_id is None else episodes.c.agent_id == agent_id
-    encoded = select(episodes.c.user_id, episodes.c.agent_id, episodes.c.seq).where(
+    encoded = select(episodes.c.user_id, episodes.c.agent_id, episodes.c.seq, episodes.c.expires_at).where(
         episodes.c.user_id == user_id, own, episodes.c.encoded, episodes.c.status == "active"
     )
-    rows = connection.execute(encoded.order_by(episodes.c.seq)).mappings().all()
+    lasting = encoded.where(episodes.c.expires_at.is_(None)).order_by(episodes.c.seq)
+    rows = connection.execute(lasting).mappings().all()
     enqueue(connection, rows)
     return len(rows)
 
@@ -294,3 +297,12 @@ def all_of(connection: Connection, user_id: str) -> list[tuple[str, str | None]]
     """(id, agent_id) of a user's hierarchies."""
     query = select(hierarchies.c.id, hierarchies.c.agent_id).where(hierarchies.c.user_id == user_id)
     return [(key, agent) for key, agent in connection.execute(query.order_by(hierarchies.c.id))]
+
+
+def of_episodes(connection: Connection, seqs: Sequence[int]) -> dict[str, str | None]:
+    """Ids, with their agents, of the hierarchies that these episodes belong in, as far as the episodes are there."""
+    found: dict[str, str | None] = {}
+    for some in pages(seqs):
+        query = select(episodes.c.user_id, episodes.c.agent_id).where(episodes.c.seq.in_(some)).distinct()
+        found |= {hierarchy_id(user, agent): agent for user, agent in connection.execute(query)}
+    return found

@@ -31,9 +31,13 @@ def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[
     """Queue one job for each (lane, episode) that has none of this kind yet; returns how many were added.
 
     The lane is the id of the stream or hierarchy: jobs of one lane are worked on together. An episode of None stands
-    for the lane as a whole.
+    for the lane as a whole; its failed job is queued again.
     """
     known: set[tuple[str, int | None]] = set()
+    whole = [lane for lane, seq in subjects if seq is None]
+    if whole:
+        failed = jobs.update().where(jobs.c.kind == kind, jobs.c.lane.in_(whole), jobs.c.episode_seq.is_(None))
+        connection.execute(failed.where(jobs.c.state == "failed").values(state="queued", attempts=0))
     for some in pages(subjects):
         lanes, seqs = {lane for lane, _ in some}, [seq for _, seq in some if seq is not None]
         query = select(jobs.c.lane, jobs.c.episode_seq).where(jobs.c.kind == kind, jobs.c.lane.in_(lanes))
@@ -58,22 +62,22 @@ def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[
     return len(new)
 
 
-def next_batch(connection: Connection, sizes: Mapping[str, int]) -> list[Job]:
+def next_batch(connection: Connection, sizes: Mapping[str, int], *, max_attempts: int) -> list[Job]:
     """The oldest queued job and those of the same kind and lane, in the order they were said.
 
     Batches are cut by count, `sizes` for each kind, and by lane, never by time, so that timing cannot change a result.
-    A job that failed before goes alone, so that one message that cannot be worked on does not hold up others.
+    A batch that failed is tried again as it was; for the last of `max_attempts` each of its jobs goes alone, so that
+    one message that cannot be worked on does not hold up others.
     """
     columns = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
     oldest = select(*columns).where(jobs.c.state == "queued").order_by(jobs.c.seq).limit(1)
     first = connection.execute(oldest).first()
     if first is None:
         return []
-    if first.attempts:
+    if first.attempts and first.attempts + 1 >= max_attempts:
         return [Job(*first)]
-    beside = select(*columns).where(
-        jobs.c.state == "queued", jobs.c.kind == first.kind, jobs.c.lane == first.lane, jobs.c.attempts == 0
-    )
+    beside = select(*columns).where(jobs.c.state == "queued", jobs.c.kind == first.kind, jobs.c.lane == first.lane)
+    beside = beside.where(jobs.c.attempts == first.attempts)
     ordered = beside.order_by(jobs.c.episode_seq, jobs.c.seq).limit(sizes[first.kind])
     return [Job(*row) for row in connection.execute(ordered)]
 

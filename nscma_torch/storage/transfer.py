@@ -18,7 +18,7 @@ import numpy as np
 from sqlalchemy import Column, Connection, Table, exc, select
 
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError
-from nscma_torch.storage import fingerprint
+from nscma_torch.storage import check_hierarchies, fingerprint
 from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.hierarchies import new_version
 from nscma_torch.storage.schema import (
@@ -95,6 +95,9 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
         if progress is not None:
             progress(total)
     write()
+    broken = check_hierarchies.problems(connection)
+    if broken:
+        raise MalformedInputError(f"the export contradicts itself: {broken[0]}; nothing was imported")
     return total
 
 

@@ -697,6 +697,36 @@ def test_erasure_reaches_the_drafts(what: str, open_lively: Open, tmp_path: Path
     assert receipt.found == 0
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["first integration", "a later one"])
+@pytest.mark.parametrize("what", ["message", "user"])
+def test_what_is_erased_while_it_is_summarised_is_not_drafted(
+    what: str, again: bool, open_lively: Open, tmp_path: Path
+) -> None:
+    """The engine answers after the erasure, and then goes down: nothing may bring the text back into the file."""
+    other = open_lively()
+    receipts = []
+
+    def before(call: int) -> None:
+        if call > 1:
+            raise ModelError("the engine is down")
+        receipts.append(other.erase(user_id="ada", memory_id=ids[-2] if what == "message" else None))
+
+    tasks = Tasks()
+    memory = open_lively(config={"worker": {"max_attempts": 1}}, tasks=tasks)
+    ids = [a.id for a in memory.add_many(said(range(12)), user_id="ada")]
+    if again:
+        memory.flush()
+        ids += [a.id for a in memory.add_many(said(range(12, 20)), user_id="ada")]
+        tasks.calls.clear()
+    tasks.before = before
+    memory.flush()
+    assert receipts[0].found == 0
+    other.close()
+    memory.close()
+    gone = word_of(len(ids) - 2).encode()
+    assert not any(gone in path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+
+
 def test_erasure_reaches_the_summaries(open_lively: Open, tmp_path: Path, assert_whole: Any) -> None:
     memory = open_lively()
     ids = [a.id for a in memory.add_many(said(range(40)), user_id="ada")]
@@ -773,10 +803,10 @@ def test_a_message_erased_before_its_batch_is_read(what: str, open_lively: Open)
     memory, other = open_lively(), open_lively()
     ids = [a.id for a in memory.add_many(said(range(3)), user_id="ada")]
     with memory.parts.database.read() as connection:
-        extractions = jobs.next_batch(connection, {"extract": 10})
+        extractions = jobs.next_batch(connection, {"extract": 10}, max_attempts=2)
     memory.parts.worker._handlers["extract"].run(extractions)
     with memory.parts.database.read() as connection:
-        batch = jobs.next_batch(connection, {"integrate": 10})
+        batch = jobs.next_batch(connection, {"integrate": 10}, max_attempts=2)
     assert len(batch) == 3
     other.erase(user_id="ada", memory_id=ids[0] if what == "message" else None)
     memory.parts.worker._handlers["integrate"].run(batch)
