@@ -265,7 +265,8 @@ def main() -> None:
         console.print(f"{corpus.name}: {len(corpus.documents)} documents, {len(corpus.questions)} questions{dropped}")
         for row in measure(corpus, arguments.batches, hierarchy, embedder):
             rows.append(row)
-            console.print(f"  {row.clusters}, {row.batches} batches: {row.calls} summaries, NMI {row.nmi}")
+            if row.batches != "-":
+                console.print(f"  {row.clusters}, {row.batches} batches: {row.calls} summaries, NMI {row.nmi}")
             embedder.save()
     console.print(table(rows, arguments.batches[0]))
     console.print(table(list(averages(rows)), arguments.batches[0]))

@@ -117,22 +117,25 @@ def _cluster_problems(level: Level, settings: CamSettings) -> list[str]:
 def cam_problems(cam: Cam, settings: CamSettings) -> list[str]:
     """What is wrong with a hierarchy: with each level, and between them."""
     found = []
-    for depth, level in enumerate(cam.levels):
+    sizes = [len(level.nodes) for level in cam.levels]
+    while len(sizes) > 1 and not sizes[-1]:  # a level that there was no more need of, kept for its ids
+        sizes.pop()
+    levels = cam.levels[: len(sizes)]
+    for depth, level in enumerate(levels):
         clustered = bool(settings.max_levels)
         found += [f"level {depth}: {text}" for text in problems(level, settings, clustered=clustered)]
         members: dict[int, set[int]] = defaultdict(set)
         for label, row in zip(level.labels.tolist(), level.split.owner.tolist(), strict=True):
             members[label].add(row)
         above = {label for label, own in members.items() if len(own) >= settings.min_members}
-        if depth + 1 < len(cam.levels):
-            if set(cam.levels[depth + 1].nodes.tolist()) != above:
+        if depth + 1 < len(levels):
+            if set(levels[depth + 1].nodes.tolist()) != above:
                 found.append(f"level {depth + 1} does not hold the clusters of level {depth}")
-        elif depth < settings.max_levels and 0 < len(above) < len(level.nodes):
+        elif depth < settings.max_levels and above and (not depth or len(above) < len(level.nodes)):
             found.append(f"level {depth} is the last, though its clusters are fewer than its nodes")
     if len(cam.levels) > settings.max_levels + 1:
         found.append("too many levels")
-    sizes = [len(level.nodes) for level in cam.levels]
-    if any(a <= b for a, b in pairwise(sizes)):
+    if any(a <= b for a, b in pairwise(sizes[1:])):
         found.append(f"the number of nodes does not shrink: {sizes}")
     return found
 

@@ -99,7 +99,7 @@ def test_the_last_chunk_may_go(name: str, hierarchy_problems: Callable[..., list
     chunks = Chunks(3, SETTINGS[name])
     chunks.integrate(30)
     cam = chunks.integrate(0, leaving=30)
-    assert [len(level.nodes) for level in cam.levels] == [0]
+    assert not any(len(level.nodes) for level in cam.levels)
     assert hierarchy_problems(chunks.integrate(12), chunks.settings) == []
 
 
@@ -109,7 +109,7 @@ def test_ids_of_a_level_that_was_gone_are_not_given_out_again() -> None:
     before = chunks.integrate(60)
     used = {(depth, number) for depth, level in enumerate(before.levels) for number in level.nodes.tolist()}
     assert len(before.levels) >= 3
-    assert len(chunks.integrate(0, leaving=60).levels) == 1
+    assert not any(len(level.nodes) for level in chunks.integrate(0, leaving=60).levels)
     after = chunks.integrate(60)
     now = {(depth, number) for depth, level in enumerate(after.levels) for number in level.nodes.tolist()}
     assert not now & used

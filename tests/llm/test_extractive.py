@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import word_count
-from nscma_torch.records import Scope, Unit
+from nscma_torch.records import Scope, Unit, UnitKind
 from nscma_torch.text.sentences import split_sentences
 
 MEMBERS = (
@@ -119,12 +119,18 @@ def test_the_summary_of_summaries_invents_no_sentence() -> None:
         "our cat Miso is afraid of the thunder and hides under the table in the kitchen",
         "Grandfather signed the contract for an orchard, and paid for it with his coins",
     ]
-    first = [extract_summary(members[:2], 100), extract_summary(members[2:], 100)]
-    for summary in first:
-        assert set(lines(summary)) <= sentences(*members)
-    second = extract_summary(first, 200)
+    tasks = EmbeddedTasks(summary_words=200)
+
+    def summary(kind: UnitKind, *texts: str) -> str:
+        when = datetime(2026, 1, 6, tzinfo=UTC)
+        return tasks.summarize([[Unit("id", Scope("ada"), kind, text, (), when) for text in texts]])[0]
+
+    first = [summary("chunk", *members[:2]), summary("chunk", *members[2:])]
+    for text in first:
+        assert set(lines(text)) <= sentences(*members)
+    second = summary("summary", *first)
     assert set(lines(second)) <= sentences(*members), "a sentence that nobody said"
-    third = extract_summary([second, first[0]], 200)
+    third = summary("summary", second, first[0])
     assert set(lines(third)) <= sentences(*members)
 
 

@@ -210,7 +210,9 @@ def test_a_rebuild_queues_what_was_encoded(connection: Connection, stored: Store
     connection.exec_driver_sql("UPDATE episodes SET status = 'deleted' WHERE seq = 2")
     connection.exec_driver_sql("UPDATE episodes SET agent_id = 'cook' WHERE seq = 3")
     assert hierarchies.rebuild(connection, "ada", None) == 1
-    assert [(job.lane, job.episode_seq) for job in jobs.next_batch(connection, {"integrate": 9}, max_attempts=2)] == [(stored.id, 1)]
+    assert [(job.lane, job.episode_seq) for job in jobs.next_batch(connection, {"integrate": 9}, max_attempts=2)] == [
+        (stored.id, 1)
+    ]
     assert hierarchies.rebuild(connection, "ada", "cook") == 1
     assert hierarchies.rebuild(connection, "ada", "nobody") == 0
     assert jobs.states(connection) == {"queued": 2}
@@ -241,7 +243,9 @@ def test_episodes_wait_in_the_lane_of_their_hierarchy(connection: Connection) ->
         {"user_id": "ada", "agent_id": None, "seq": 1},
         {"user_id": "bob", "agent_id": None, "seq": 6},
     ]
-    hierarchies.enqueue(connection, rows)
+    rows = [{**row, "expires_at": None} for row in rows]
+    expiring = {"user_id": "ada", "agent_id": None, "seq": 5, "expires_at": 1}
+    hierarchies.enqueue(connection, [*rows, expiring])
     hierarchies.enqueue(connection, rows[:2])
     queued = connection.exec_driver_sql("SELECT user_id, lane, episode_seq FROM jobs ORDER BY episode_seq").all()
     lanes = {(u, a): hierarchies.hierarchy_id(u, a) for u, a in (("ada", None), ("ada", "cook"), ("bob", None))}
