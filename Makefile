@@ -3,6 +3,7 @@ PYTHON ?= python3
 DATA ?= ../shared/data
 VENV := .venv
 PEER := .venv-mem0
+CACHE := .cache
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
@@ -31,6 +32,10 @@ prove: $(READY) $(PEER)/.ready
 	$(RUN) -m eval.recall --data $(DATA)
 	$(RUN) -m eval.recall --data $(DATA) --fusion rrf --gates on
 	$(RUN) -m eval.support --data $(DATA)
+	$(RUN) -m eval.cam_stability --data $(DATA) --cache $(CACHE)
+	$(RUN) -m eval.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
+	$(RUN) kernels/bench.py ego_split knn_graph label_propagation
+	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
 	$(RUN) train/proxy_lm.py --evaluate --data $(DATA)
 	bash -c 'time $(RUN) -m nscma_torch demo'
@@ -45,5 +50,5 @@ bench: $(READY)
 	$(RUN) kernels/bench.py
 
 clean:
-	rm -rf $(VENV) $(PEER) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEER) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
