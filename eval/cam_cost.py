@@ -119,6 +119,8 @@ class Bench:
         parts: dict[str, Any] = {"embedder": self._embedder, "proxy": IndifferentProxy(), "tasks": tasks}
         with Memory(store, config=self._config, **parts) as memory:
             yield memory, tasks
+            if failures := memory.stats().failures:
+                raise RuntimeError(f"integration failed: {failures[0]}")
 
     @contextmanager
     def _copy(self, base: Path) -> Iterator[tuple[Memory, MeteredTasks]]:
@@ -134,11 +136,8 @@ class Bench:
         began = self._clock()
         memory.flush()
         raw = self._clock() - began
-        if failures := memory.stats().failures:
-            raise RuntimeError(f"integration failed: {failures[0]}")
-        return Cost(
-            way, size, batch, tasks.calls - calls, raw, tasks.seconds - language, self._embedder.seconds - embedding
-        )
+        language, embedding = tasks.seconds - language, self._embedder.seconds - embedding
+        return Cost(way, size, batch, tasks.calls - calls, raw, language, embedding)
 
 
 def _add(memory: Memory, messages: Sequence[Message]) -> None:

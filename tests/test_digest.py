@@ -62,7 +62,7 @@ def test_the_window_on_the_stream_is_cut_alike_in_every_batch(open_memory: Open,
 
 def test_when_jobs_run_changes_nothing(open_memory: Open, conversation: Any) -> None:
     messages = conversation(40, long=False)
-    # a flush ends a batch of the hierarchy, and CAM's batches come out differently: see test_integrator
+    # a flush ends a batch of the hierarchy, and CAM's batches come out differently: see test_rebuild_and_transfer
     apart = {"hierarchy": {"enabled": False}}
     late, eager = open_memory("late.db", apart), open_memory("eager.db", {"worker": {"batch_size": 3}, **apart})
     fill(late, messages)

@@ -1,0 +1,90 @@
+"""Language tasks that fail: the hierarchy is as it was, the error is shown, and the work is taken up again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import JobError
+from tests.hierarchy.lively import (
+    NOW,
+    Failing,
+    Open,
+    Tasks,
+    said,
+    summaries,
+    words,
+)
+
+
+@pytest.mark.parametrize(
+    ("how", "at"),
+    [("raises", 1), ("raises", 2), ("too few", 1), ("too many", 2), ("none", 1), ("empty", 2), ("blank", 1),
+     ("half a surrogate", 2)],
+)  # fmt: skip
+def test_a_failure_leaves_everything_as_it_was(how: str, at: int, open_lively: Open, assert_whole: Any) -> None:
+    once = {"worker": {"max_attempts": 1}}
+    tasks = Failing(how, at + 100)
+    memory, undisturbed = (
+        open_lively("failing.db", config=once, tasks=tasks),
+        open_lively("undisturbed.db", config=once),
+    )
+    for store in (memory, undisturbed):
+        list(store.add_many(said(range(16)), user_id="ada", now=NOW))
+        store.flush()
+        list(store.add_many(said(range(16, 28)), user_id="ada", now=NOW))
+    before = memory.tree(user_id="ada"), summaries(memory)
+    tasks.calls.clear()
+    tasks.at = at
+    memory.flush()
+    stats = memory.stats()
+    assert stats.jobs_failed == 12 and stats.jobs_queued == 0
+    error = (
+        "ModelError: the engine"
+        if how == "raises"
+        else "EncodingError"
+        if "surrogate" in how
+        else "JobError: summarize"
+    )
+    assert len(stats.failures) == 1 and stats.failures[0].startswith(error)
+    assert (memory.tree(user_id="ada"), summaries(memory)) == before
+    assert memory.verify() == []
+    assert memory.search("sister Ana", user_id="ada", kinds=("summary",))
+    tasks.stuck = False
+    assert memory.retry_failed() == 12
+    memory.flush()
+    undisturbed.flush()
+    assert_whole(memory)
+    assert memory.digest() == undisturbed.digest()
+
+
+def test_a_failure_that_passes_is_tried_again_by_itself(open_lively: Open, assert_whole: Any) -> None:
+    tasks = Tasks(before=lambda n: raise_(JobError("the server is restarting")) if n == 2 else None)
+    memory = open_lively(tasks=tasks)
+    list(memory.add_many(said(range(12)), user_id="ada"))
+    memory.flush()
+    assert_whole(memory)
+
+
+def raise_(error: Exception) -> None:
+    raise error
+
+
+def test_drafts_spare_the_second_attempt_what_was_done(open_lively: Open, assert_whole: Any) -> None:
+    tasks = Failing("raises", at=3)
+    memory = open_lively(config={"worker": {"max_attempts": 1}}, tasks=tasks)
+    list(memory.add_many(said(range(50)), user_id="ada"))
+    memory.flush()
+    first = tasks.calls[:]
+    assert len(first) == 3 and memory.stats().jobs_failed == 50
+    assert summaries(memory) == [], "drafts are no units"
+    assert memory.search("sister Ana", user_id="ada", kinds=("summary",)) == []
+    tasks.calls.clear()
+    tasks.stuck = False
+    memory.retry_failed()
+    memory.flush()
+    assert words(tasks.calls[0]) == words(first[2]), "levels 1 and 2 stand in the drafts"
+    done = [group for call in first[:2] for group in map(tuple, call)]
+    assert not any(tuple(group) in done for call in tasks.calls for group in call)
+    assert_whole(memory)
