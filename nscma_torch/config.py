@@ -144,7 +144,7 @@ class Hierarchy(Section):
 
     enabled: bool = Field(True, description="Whether messages that pass the gate go into the hierarchy.")
     batch_size: int = Field(1024, gt=0, description="Most messages that are integrated at once.")
-    neighbours: int = Field(8, gt=0, description="k: edges that a new chunk draws (CAM equation 2).")
+    neighbours: int = Field(4, gt=0, description="k: edges that a new chunk draws (CAM equation 2).")
     alpha: float = Field(
         0.8, ge=0, le=1, description="Weight of the cosine; 1 - alpha weighs the distance in a stream."
     )

@@ -21,7 +21,7 @@ class CamSettings:
         max_members: nodes above which a cluster is split.
     """
 
-    neighbours: int = 8
+    neighbours: int = 4
     alpha: float = 0.8
     sigma: float = 2.0
     gamma: float = 0.2

@@ -99,6 +99,8 @@ def save(connection: Connection, before: Stored, levels: Sequence[LevelRows]) ->
     for number in range(max(len(before.levels), len(levels))):
         old = before.levels[number] if number < len(before.levels) else _NO_ROWS
         new = levels[number] if number < len(levels) else _NO_ROWS
+        if new is old:
+            continue
         _replace(connection, before, number, nodes, {(n,) for n in old.nodes}, {(n,) for n in new.nodes})
         _replace(connection, before, number, personas, old.personas, new.personas)
         _replace(connection, before, number, links, old.links, new.links)
