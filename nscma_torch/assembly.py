@@ -140,7 +140,7 @@ class Parts:
             self.database,
             {
                 EXTRACT: Handler(extractor.run, section.batch_size),
-                INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size),
+                INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False),
             },
             recall_kind=EXTRACT,
             max_attempts=section.max_attempts,

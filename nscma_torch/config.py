@@ -142,7 +142,7 @@ class Answer(Section):
 class Hierarchy(Section):
     """CAM, the hierarchy of overlapping clusters and their summaries."""
 
-    enabled: bool = Field(True, description="Whether messages that pass the gate go into the hierarchy.")
+    enabled: bool = Field(True, description="Whether what is extracted goes into the hierarchy; later by rebuild.")
     batch_size: int = Field(1024, gt=0, description="Most messages that are integrated at once.")
     neighbours: int = Field(4, gt=0, description="k: edges that a new chunk draws (CAM equation 2).")
     alpha: float = Field(

@@ -19,10 +19,14 @@ from nscma_torch.storage.jobs import Job
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """What works on one kind of job: `run` commits its results and finishes the jobs in one transaction."""
+    """What works on one kind of job: `run` commits its results and finishes the jobs in one transaction.
+
+    `separable` jobs are tried one by one the last time; those of other kinds make sense together only.
+    """
 
     run: Callable[[Sequence[Job]], None]
     batch_size: int
+    separable: bool = True
 
 
 _LEASE = "worker"
@@ -51,6 +55,8 @@ class Worker:
         self._database = database
         self._handlers = handlers
         self._sizes = {kind: handler.batch_size for kind, handler in handlers.items()}
+        self._alone = {kind: max(1, max_attempts - 1) for kind, handler in handlers.items() if handler.separable}
+        self._working = threading.Lock()
         self._recall_kind = recall_kind
         self._max_attempts = max_attempts
         self._lease_seconds = lease_seconds
@@ -62,7 +68,10 @@ class Worker:
         Waits for another worker of this store, at most `timeout` seconds (`StoreBusyError`). A job that fails is
         recorded with its error and tried again until `max_attempts`.
         """
-        give_up = time.monotonic() + timeout
+        with self._working:  # the lease keeps other processes out, not other threads
+            return self._run_pending(time.monotonic() + timeout, timeout, progress)
+
+    def _run_pending(self, give_up: float, timeout: float, progress: Callable[[int], None] | None) -> int:
         done = 0
         while self._pending():
             if not self._hold():
@@ -95,7 +104,7 @@ class Worker:
             jobs.count_recalls(connection, self._recall_kind)
         while self._hold():
             with self._database.read() as connection:
-                batch = jobs.next_batch(connection, self._sizes, max_attempts=self._max_attempts)
+                batch = jobs.next_batch(connection, self._sizes, alone=self._alone)
             if not batch:
                 break
             try:

@@ -68,7 +68,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedde
         memory.flush()
         list(memory.add_many(said(24, 54), user_id="ada"))
         with memory.parts.database.read() as connection:
-            extractions = jobs.next_batch(connection, {"extract": 100}, max_attempts=2)
+            extractions = jobs.next_batch(connection, {"extract": 100})
         memory.parts.worker._handlers["extract"].run(extractions)
         for memory_id in ids[:2]:
             memory.delete(memory_id, user_id="ada")

@@ -153,7 +153,7 @@ def test_a_message_erased_before_its_batch_is_read(open_memory: Open) -> None:
     memory = open_memory()
     said = memory.add(FACTS[0], user_id="ada")[0]
     with memory.parts.database.read() as connection:
-        batch = jobs.next_batch(connection, {"extract": 10}, max_attempts=2)
+        batch = jobs.next_batch(connection, {"extract": 10})
     memory.erase(user_id="ada", memory_id=said.id)
     memory.parts.worker._handlers["extract"].run(batch)
     assert memory.stats().units == {}
@@ -165,7 +165,7 @@ def test_work_done_twice_counts_once_and_readers_keep_up(open_memory: Open) -> N
     memory, reading = open_memory(), open_memory()
     list(memory.add_many([Message("user", text) for text in FACTS[:4]], user_id="ada"))
     with memory.parts.database.read() as connection:
-        batch = jobs.next_batch(connection, {"extract": 10}, max_attempts=2)
+        batch = jobs.next_batch(connection, {"extract": 10})
     run = memory.parts.worker._handlers["extract"].run
     run(batch)
     first = sorted(facts(reading))

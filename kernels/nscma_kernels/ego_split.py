@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from nscma_kernels.graph import unpack
+from nscma_kernels.implementation import Impl, on_triton
 from nscma_kernels.slots import Slots, triangles
-
-Impl = Literal["auto", "torch", "triton"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +69,8 @@ def ego_split(
     edges, _, n, batch = unpack(edge_index, None, num_nodes, batch)
     if first_id < 0:
         raise ValueError(f"first_id must be at least 0, got {first_id}")
-    on_triton = _on_triton(impl, edges)
-    graph = Slots.of_edges(edges, len(batch) if n is None and batch is not None else n, hashed=not on_triton)
+    dense = on_triton(impl, edges)
+    graph = Slots.of_edges(edges, len(batch) if n is None and batch is not None else n, hashed=not dense)
     n = graph.n
     if batch is not None:
         if batch.shape != (n,):
@@ -80,8 +79,8 @@ def ego_split(
             raise ValueError("edge_index joins nodes of different graphs of the batch")
     slot = torch.arange(len(graph.keys), device=edges.device)
     parent = slot.clone()
-    if on_triton:
-        _recompute(graph, torch.arange(n, device=edges.device), parent, on_triton)
+    if dense:
+        _recompute(graph, torch.arange(n, device=edges.device), parent, dense)
     else:
         forward = (graph.row < graph.col).nonzero().view(-1)
         for which, b, c in triangles(graph, forward, later=True):
@@ -135,7 +134,7 @@ def update_split(
         touched[old.col[b]] = True
     damaged = touched.clone()
     parent = torch.arange(len(graph.keys), device=gone.device)
-    _recompute(graph, damaged.nonzero().view(-1), parent, _on_triton(impl, parent))
+    _recompute(graph, damaged.nonzero().view(-1), parent, on_triton(impl, parent))
     touched[graph.row[new]] = True
     forward = new[graph.row[new] < graph.col[new]]
     for which, b, c in triangles(graph, forward, later=False):
@@ -237,9 +236,9 @@ def _join(graph: Slots, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None
     _unite(parent, pairs)
 
 
-def _recompute(graph: Slots, nodes: Tensor, parent: Tensor, on_triton: bool) -> None:
+def _recompute(graph: Slots, nodes: Tensor, parent: Tensor, dense: bool) -> None:
     """The components of these nodes' egos alone, where `parent` has each slot by itself."""
-    if on_triton:
+    if dense:
         from nscma_kernels.triton.ego_split import LARGEST_DEGREE, components
 
         small = graph.rowptr[nodes + 1] - graph.rowptr[nodes] <= LARGEST_DEGREE
@@ -288,9 +287,3 @@ def _place(ids: Tensor, wanted: Tensor) -> Tensor:
     if len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids):
         return wanted - ids[0]
     return torch.searchsorted(ids, wanted)
-
-
-def _on_triton(impl: Impl, tensor: Tensor) -> bool:
-    if impl not in ("auto", "torch", "triton"):
-        raise ValueError(f"impl must be auto, torch or triton, got {impl!r}")
-    return impl == "triton" or (impl == "auto" and tensor.is_cuda)

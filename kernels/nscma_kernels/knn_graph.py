@@ -16,11 +16,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from nscma_kernels.implementation import Impl, on_triton
 from nscma_kernels.precision import native_dtype
 
 EPSILON = 2.0**-24  # a positional term below half a unit in the last place of 1 is 0
@@ -42,7 +43,7 @@ def knn_graph(
     stream: Tensor | None = None,  # [n] integers
     batch: Tensor | None = None,  # [n] integers
     start: int = 0,
-    impl: Literal["auto", "torch", "triton"] = "auto",
+    impl: Impl = "auto",
 ) -> tuple[Tensor, Tensor]:
     """Every row from `start` on chooses its k best other rows with s > gamma; an edge stands where either end chose.
 
@@ -56,7 +57,7 @@ def knn_graph(
     Returns edge_index [2, E] int64, both directions of each edge, ordered by (row, col), and edge_weight [E] float32,
     the scores. Holds O(n (d + k)) and one stripe. Raises ValueError where shapes, values or `impl` do not fit.
     """
-    _check(x, k, gamma, alpha, sigma, start, impl)
+    _check(x, k, gamma, alpha, sigma, start)
     places = {"position": position, "stream": stream, "batch": batch}
     for name, numbers in places.items():
         if numbers is not None and (numbers.shape != x.shape[:1] or numbers.is_floating_point()):
@@ -67,7 +68,7 @@ def knn_graph(
     choosers = (order >= start).nonzero()[:, 0]
     scores = Scores.of(x.detach(), order, alpha, sigma, places)
     found: list[Pairs] = []
-    if impl == "triton" or (impl == "auto" and x.device.type == "cuda"):
+    if on_triton(impl, x):
         from nscma_kernels.triton.knn_graph import candidates
 
         pairs, choosers = candidates(scores, choosers, k, gamma)
@@ -336,7 +337,7 @@ def _lexical(keys: list[Tensor]) -> Tensor:
     return order
 
 
-def _check(x: Tensor, k: int, gamma: float, alpha: float, sigma: float, start: int, impl: str) -> None:
+def _check(x: Tensor, k: int, gamma: float, alpha: float, sigma: float, start: int) -> None:
     if x.ndim != 2 or not x.is_floating_point():
         raise ValueError(f"x must be [n, d] of floats, got {[*x.shape]} {x.dtype}")
     if k < 1:
@@ -345,5 +346,3 @@ def _check(x: Tensor, k: int, gamma: float, alpha: float, sigma: float, start: i
         raise ValueError(f"0 <= alpha <= 1, 0 < sigma <= 2**36 and gamma finite, not {alpha=}, {sigma=}, {gamma=}")
     if not 0 <= start <= len(x):
         raise ValueError(f"start must be a row in 0..{len(x)}, got {start}")
-    if impl not in ("auto", "torch", "triton"):
-        raise ValueError(f"impl must be auto, torch or triton, got {impl!r}")

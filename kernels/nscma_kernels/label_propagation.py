@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from nscma_kernels.graph import CSR, undirected, unpack
+from nscma_kernels.implementation import Impl, on_triton
 
 PAIRWISE = 128  # neighbours up to which labels are compared all with all; beyond, they are sorted
 _WIDTHS = [4, 8, 12, 16, 20, 24, 32, 48, 64, 96, PAIRWISE]
@@ -52,7 +53,7 @@ def label_propagation(
     ids: Tensor | None = None,  # [n] int64
     batch: Tensor | None = None,  # [n] int64
     max_rounds: int | None = None,
-    impl: Literal["auto", "torch", "triton"] = "auto",
+    impl: Impl = "auto",
 ) -> Tensor:
     """The label [n] int64 of each node, once no node of the frontier, or reached from it, sees a heavier one.
 
@@ -84,19 +85,15 @@ def label_propagation(
     base = torch.zeros_like(rank).scatter_reduce(0, graph, rank, "amin", include_self=False)[graph]
     order, tiles = tiles_of(csr, fixed_point(csr, graph))
     codes, hashes = (rank - base + 1).int()[order], mix(names)[order]
-    rounds = _implementation(impl, csr.row.device)
+    rounds = _implementation(impl, csr.row)
     label = torch.empty_like(rank)
     label[order] = rounds(tiles, codes, hashes, look[order], max_rounds) + (base[order] - 1)
     found = torch.empty_like(values).scatter_(0, rank, values)[label]
     return members[first + found] if labels is None and ids is None else found
 
 
-def _implementation(
-    impl: str, device: torch.device
-) -> Callable[[list[Tile], Tensor, Tensor, Tensor, int | None], Tensor]:
-    if impl not in ("auto", "torch", "triton"):
-        raise ValueError(f'impl must be "auto", "torch" or "triton", got {impl!r}')
-    if impl == "torch" or (impl == "auto" and device.type != "cuda"):
+def _implementation(impl: Impl, tensor: Tensor) -> Callable[[list[Tile], Tensor, Tensor, Tensor, int | None], Tensor]:
+    if not on_triton(impl, tensor):
         return propagate
     from nscma_kernels.triton import label_propagation as on_gpu
 

@@ -76,7 +76,7 @@ def jsonable(value: Any) -> Any:
 
 
 def hit_object(hit: Hit) -> dict[str, Any]:
-    """A hit, flat: `id` is what get, history and erase take."""
+    """A hit, flat: `id` is what get, history and erase take; a summary's messages are its `episode_ids`."""
     unit = hit.unit
     return {
         "id": hit.id,
@@ -89,6 +89,7 @@ def hit_object(hit: Hit) -> dict[str, Any]:
         "source": unit.source,
         "kind": unit.kind,
         "unit_id": unit.id,
+        "episode_ids": list(unit.episode_ids),
         "metadata": jsonable(unit.metadata),
         **({"parts": dict(hit.parts)} if hit.parts else {}),
     }

@@ -59,7 +59,7 @@ def search(
         return
     for hit in hits:
         say(f"[bold]{hit.score:.3f}[/]  {_heading(hit)}")
-        say(f"       {plain(hit.text)}")
+        say("       " + plain(hit.text).replace("\n", "\n       "))
         if hit.parts:
             say("       [dim]" + "  ".join(f"{key} {value:.3g}" for key, value in hit.parts.items()) + "[/]")
     if not hits:

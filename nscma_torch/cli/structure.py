@@ -43,7 +43,13 @@ def tree(
     alone = sum(not node.level and node.id not in inside for node in nodes)
     levels = max((node.level for node in nodes), default=0)
     counts = ", ".join(f"{sum(node.level == level for node in nodes)}" for level in range(levels, -1, -1))
-    say(f"{len(nodes)} nodes; from the top, by level: {counts}; {alone} chunks in no summary")
+    if not levels:
+        say("no hierarchy yet; `nscma add FILE` makes one, `nscma tree --rebuild` builds it anew")
+        return
+    lower = sum(root.level <= levels - depth for root in roots)
+    say(f"{len(nodes)} nodes; from the top, by [level]: {counts}; {alone} chunks in no summary".replace("[", r"\["))
+    if lower:
+        say(f"{lower} more summaries stand on lower levels, under no other: --depth {levels}")
     for root in roots:
         if root.level > levels - depth:
             console.print(_branch(root, by_id, depth - (levels - root.level), width), no_wrap=True, soft_wrap=False)
@@ -60,6 +66,7 @@ def _branch(node: Node, by_id: dict[str, Node], depth: int, width: int) -> Tree:
 
 
 def _label(node: Node, width: int) -> Text:
-    text = plain(one_line(node.text, width)) if node.text else "[dim]its summary is not written yet[/]"
-    head = f"[bold]{escape(f'[{node.level}]')}[/] [dim]{len(node.episode_ids)} messages[/]"
+    text = plain(one_line(node.text, width)) if node.text else "[dim]its summary waits for the next flush[/]"
+    noun = "message" if len(node.episode_ids) == 1 else "messages"
+    head = f"[bold]{escape(f'[{node.level}]')}[/] [dim]{len(node.episode_ids)} {noun}[/]"
     return Text.from_markup(f"{head if node.level else '[dim]chunk[/]'} {text}", overflow="ellipsis")

@@ -126,6 +126,7 @@ def delete(
     """Hide a message from every read; `nscma restore` brings it back."""
     with opened(store, config) as memory:
         changed = memory.delete(memory_id, user_id=user)
+        flush(memory)
     _report_change(memory_id, "deleted", changed, json)
 
 
@@ -136,6 +137,7 @@ def restore(
     """Bring a deleted message back."""
     with opened(store, config) as memory:
         changed = memory.restore(memory_id, user_id=user)
+        flush(memory)
     _report_change(memory_id, "restored", changed, json)
 
 
@@ -164,12 +166,13 @@ def erase(
         typer.confirm(f"Erase {what} from {store}? There is no way back", abort=True, err=True)
     with opened(store, config) as memory:
         receipt = memory.erase(user_id=user, memory_id=memory_id)
+        flush(memory)
     if json:
         print_json(receipt)
         return
     say(f"erased {plain(what)}: {receipt.rows.get('episodes', 0)} messages, {sum(receipt.rows.values())} rows")
     if receipt.rebuilt:
-        say(f"recomputed without it: state of {len(receipt.rebuilt)} stream")
+        say(f"recomputed without it: {len(receipt.rebuilt)} streams and hierarchies")
     found = "none found" if receipt.found == 0 else f"[bold red]{receipt.found} fragments still found[/]"
     say(f"searched for its bytes: {found} in {plain(', '.join(receipt.checked))}")
     if receipt.found:

@@ -65,21 +65,19 @@ class Editor:
         return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
 
     def _set_status(self, user_id: str, episode_ids: list[str], status: str, event: str, at: datetime) -> int:
-        changed = 0
         with self._database.write() as connection:
-            for episode_id in episode_ids:
-                seq, episode = episodes.require(connection, user_id, episode_id)
-                if episode.status == status:
-                    continue
-                own = units.seqs_of_episode(connection, seq)
-                if status != "active":
-                    hierarchies.retire(connection, own)
-                elif self._integrate and episode.encoded:
-                    hierarchies.enqueue(connection, [episodes.row_of(connection, seq)])
+            found = [episodes.require(connection, user_id, episode_id) for episode_id in episode_ids]
+            changing = {seq: episode for seq, episode in found if episode.status != status}
+            own = [unit for seq in changing for unit in units.seqs_of_episode(connection, seq)]
+            if status != "active":
+                hierarchies.retire(connection, own)
+            elif self._integrate:
+                back = [seq for seq, episode in changing.items() if episode.encoded]
+                hierarchies.enqueue(connection, [episodes.row_of(connection, seq) for seq in back])
+            units.set_status(connection, own, status)
+            for seq in changing:
                 episodes.set_columns(connection, seq, status=status)
-                units.set_status(connection, own, status)
                 history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at))
-                changed += 1
-            if changed:
+            if changing:
                 streams.touch_user(connection, user_id, changed=True)
-        return changed
+        return len(changing)

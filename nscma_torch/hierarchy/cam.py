@@ -30,12 +30,13 @@ class Cam:
 
     levels: tuple[Level, ...] = ()
 
-    def members(self, settings: CamSettings) -> list[dict[int, tuple[int, ...]]]:
+    def members(self) -> list[dict[int, tuple[int, ...]]]:
         """For each level above the chunks: the numbers of each node's members, one level below."""
-        return [
-            clusters_of(below, settings.min_members).members(below) if len(above.nodes) else {}
-            for below, above in pairwise(self.levels)
-        ]
+        found = []
+        for below, above in pairwise(self.levels):
+            clusters = clusters_of(below).members(below) if len(above.nodes) else {}
+            found.append({number: clusters[number] for number in above.nodes.tolist()})
+        return found
 
 
 def foundation(

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
 from sqlalchemy import Connection
 
+from nscma_torch.errors import StoreFormatError
 from nscma_torch.hierarchy.cam import Cam, assimilate, foundation
 from nscma_torch.hierarchy.rows import cam_of, to_rows
 from nscma_torch.hierarchy.settings import CamSettings
@@ -80,7 +82,7 @@ class Integrator:
             return
         stored, cam = before.state.stored, before.state.cam
         after = self._assimilated(before)
-        old, new = cam.members(self._settings), after.members(self._settings)
+        old, new = cam.members(), after.members()
         said = before.state.said | _placed(before, after)
 
         def holds(connection: Connection) -> bool:
@@ -161,7 +163,8 @@ class Integrator:
         hierarchies.drop_summaries(connection, dropped)
         saved = hierarchies.save(connection, stored, _rows(before.state, after))
         come = _placed(before, after)
-        come |= {key: units.insert(connection, item.units) for key, item in written.items()}
+        seqs = iter(units.insert(connection, [unit for item in written.values() for unit in item.units]))
+        come |= {key: list(islice(seqs, len(item.units))) for key, item in written.items()}
         hierarchies.attach(connection, stored, come)
         hierarchies.forget_drafts(connection, stored.id)
         jobs.finish(connection, batch)
@@ -186,6 +189,8 @@ def _rows(before: _State, after: Cam) -> list[LevelRows]:
 def _vectors(connection: Connection, seqs: Sequence[int], device: torch.device) -> torch.Tensor:
     """[n, d] float32; without any row, a tensor that `torch.cat` passes over."""
     found = units.vectors_of(connection, seqs)
+    if len(found) < len(seqs):
+        raise StoreFormatError(f"{len(seqs) - len(found)} chunks of a hierarchy have no vector; run `nscma doctor`")
     return (
         torch.from_numpy(np.stack([found[seq] for seq in seqs])).to(device) if seqs else torch.empty(0, device=device)
     )

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
-from nscma_torch.errors import JobError
+from nscma_torch.errors import JobError, StoreFormatError
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Scope, Unit
 from nscma_torch.storage import hierarchies, units
@@ -71,7 +71,7 @@ class Summariser:
         for level, own in enumerate(members, start=1):
             climbing = {number for number, below in own.items() if not reworded.isdisjoint(below)}
             todo = sorted(due[level - 1] | climbing)
-            groups = self._groups(stored, level, [own[number] for number in todo], said, written)
+            groups = self._groups(stored, level, [own[number] for number in todo], said, written, holds)
             texts = self._summaries(stored, [[unit for unit, _ in group] for group in groups], holds)
             old = self._wordings({number: said[level, number] for number in todo if (level, number) in said})
             spans = [_span([span for _, span in group]) for group in groups]
@@ -89,6 +89,7 @@ class Summariser:
         wanted: Sequence[tuple[int, ...]],
         said: Mapping[NodeKey, Sequence[int]],
         written: Mapping[NodeKey, Written],
+        holds: Callable[[Connection], bool],
     ) -> list[list[tuple[Unit, Said]]]:
         """What the members of each node say."""
         below = {number for own in wanted for number in own}
@@ -100,8 +101,10 @@ class Summariser:
             else:
                 texts = units.texts(connection, kept)
                 loaded = {seq: _unit(stored, texts[seq], spans[seq]) for seq in kept if seq in texts}
-        if not len(loaded) == len(spans) == len(kept):
-            raise Superseded
+            if not len(loaded) == len(spans) == len(kept):
+                if holds(connection):
+                    raise StoreFormatError(f"units of hierarchy {stored.id} are missing; run `nscma doctor`")
+                raise Superseded
         found: dict[int, list[tuple[Unit, Said]]] = {}
         for number in below:
             item = written.get((level - 1, number))
@@ -115,7 +118,9 @@ class Summariser:
         self, stored: Stored, groups: Sequence[list[Unit]], holds: Callable[[Connection], bool]
     ) -> list[str]:
         """A summary of each group: a draft of an integration that was interrupted, or a new one."""
-        keys = [derive_id("summary", *(unit.text for unit in group)) for group in groups]
+        keys = [
+            derive_id("summary", *(part for u in group for part in (u.text, u.name, u.occurred_at))) for group in groups
+        ]
         with self._database.read() as connection:
             texts = hierarchies.found_drafts(connection, stored.id, keys)
         missing = {key: group for key, group in zip(keys, groups, strict=True) if key not in texts}

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nscma_torch.llm.passage import word_count
+from nscma_torch.llm.passage import first_words, word_count
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import terms
 
@@ -29,7 +29,7 @@ class _Sentence:
 def extract_summary(members: Sequence[str], words: int) -> str:
     """At most `words` words of the members' own sentences, one a line, in the order of the members.
 
-    A sentence that does not fit is passed over; where none fits, the shortest one stands alone.
+    A sentence that does not fit is passed over; where none fits, the beginning of the shortest one stands alone.
     """
     sentences = _sentences(members)
     if not sentences:
@@ -37,7 +37,8 @@ def extract_summary(members: Sequence[str], words: int) -> str:
     weights = _weights(sentences)
     chosen = _cover(sentences, weights, words)
     if not chosen:
-        chosen = [min(sentences, key=lambda sentence: (sentence.words, sentence.member, sentence.place))]
+        shortest = min(sentences, key=lambda sentence: (sentence.words, sentence.member, sentence.place))
+        return first_words(shortest.text, words)
     return "\n".join(s.text for s in sorted(chosen, key=lambda s: (s.member, s.place)))
 
 
@@ -80,7 +81,7 @@ def _cover(sentences: Sequence[_Sentence], weights: dict[str, float], words: int
             continue
         now = gain(sentence)
         if now <= 0:
-            break
+            continue
         if queue and (-now, i) > queue[0]:
             heapq.heappush(queue, (-now, i))
             continue

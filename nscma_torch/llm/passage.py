@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,3 +59,12 @@ def word_count(text: str) -> int:
     """Words of a text, counting two characters without spaces between them as one word."""
     unspaced = 0 if text.isascii() else sum(ord(character) >= 0x2E80 for character in text)
     return len(text.split()) + unspaced // 2
+
+
+def first_words(text: str, words: int) -> str:
+    """The longest beginning of at most so many words, cut between words, or between characters without spaces."""
+    if word_count(text) <= words:
+        return text
+    spaced = [m.start() for m in re.finditer(r"\s", text)]
+    cuts = [cut for cut in spaced if 0 < word_count(text[:cut]) <= words]
+    return text[: cuts[-1]] if cuts else text[: max(1, 2 * words - 1)]

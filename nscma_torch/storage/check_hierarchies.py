@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlalchemy import Connection, func, or_, select
 
@@ -13,11 +13,15 @@ from nscma_torch.storage.schema import hierarchies as hierarchies_table
 from nscma_torch.storage.schema import links, node_units, nodes, personas, units
 
 
-def problems(connection: Connection) -> list[str]:
-    """What is wrong with the hierarchies, a sentence each."""
-    found = list(_said(connection))
-    for row in connection.execute(select(hierarchies_table).order_by(hierarchies_table.c.id)):
+def problems(connection: Connection, users: Collection[str] | None = None) -> list[str]:
+    """What is wrong with the hierarchies of all users, or of some, a sentence each."""
+    found = list(_said(connection, users))
+    query = select(hierarchies_table).order_by(hierarchies_table.c.id)
+    for row in connection.execute(query if users is None else query.where(hierarchies_table.c.user_id.in_(users))):
         name = f"hierarchy {row.id}"
+        if row.id != hierarchies.hierarchy_id(row.user_id, row.agent_id):
+            found.append(f"{name} has not the id of its user and agent")
+            continue
         try:
             next_ids = json.loads(row.next_ids)
         except ValueError:
@@ -58,7 +62,7 @@ def _network(rows: LevelRows) -> Iterator[str]:
             yield f"the link {a}-{b} does not join personas of its nodes"
 
 
-def _said(connection: Connection) -> Iterator[str]:
+def _said(connection: Connection, users: Collection[str] | None) -> Iterator[str]:
     """Nodes say one active chunk on level 0, a summary above; no summary is without its node."""
     query = (
         select(node_units.c.level, node_units.c.number, units.c.id, units.c.kind, units.c.status, nodes.c.user_id)
@@ -71,11 +75,15 @@ def _said(connection: Connection) -> Iterator[str]:
             & (nodes.c.user_id == units.c.user_id),
         )
     )
+    if users is not None:
+        query = query.where(units.c.user_id.in_(users))
     for level, number, unit_id, kind, status, user_id in connection.execute(query):
         if user_id is None:
             yield f"unit {unit_id} belongs to node {number} of level {level}, which is not there"
         if kind != ("summary" if level else "chunk") or status != "active":
             yield f"node {number} of level {level} holds the {status} {kind} {unit_id}"
     loose = select(units.c.id).where(units.c.kind == "summary", units.c.seq.not_in(select(node_units.c.unit_seq)))
+    if users is not None:
+        loose = loose.where(units.c.user_id.in_(users))
     for unit_id in connection.execute(loose).scalars():
         yield f"summary {unit_id} belongs to no node"

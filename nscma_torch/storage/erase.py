@@ -64,15 +64,16 @@ def delete_episode(connection: Connection, episode_seq: int) -> dict[str, int]:
 
 
 def texts_of_user(connection: Connection, user_id: str) -> list[str]:
-    """Every text kept of a user: log, metadata, history and summaries; other units quote the log."""
-    summaries = units_table.c.user_id == user_id
-    return list(_texts(connection, episodes.c.user_id == user_id, history.c.user_id == user_id, summaries))
+    """Every text kept of a user: log, metadata, history, summaries and their drafts; other units quote the log."""
+    tables = (episodes, history, units_table, drafts)
+    return list(_texts(connection, *(table.c.user_id == user_id for table in tables)))
 
 
 def texts_of_episode(connection: Connection, episode_seq: int) -> list[str]:
     """Every text kept of an episode: log, metadata, history and summaries that saw it; other units quote the log."""
     over = hierarchies.above(connection, units.seqs_of_episode(connection, episode_seq))
-    found = list(_texts(connection, episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq, false()))
+    of_log, of_history = episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq
+    found = list(_texts(connection, of_log, of_history, false(), false()))
     for some in pages(over):
         found += connection.execute(select(units_table.c.text).where(units_table.c.seq.in_(some))).scalars()
     return found
@@ -83,6 +84,7 @@ def _texts(
     of_log: ColumnElement[bool],
     of_history: ColumnElement[bool],
     of_summaries: ColumnElement[bool],
+    of_drafts: ColumnElement[bool],
 ) -> Iterable[str]:
     for row in connection.execute(select(episodes.c.text, episodes.c.metadata).where(of_log)):
         yield from row
@@ -90,6 +92,7 @@ def _texts(
         yield from (text for text in (old, new) if text)
     summary = units_table.c.kind == "summary"
     yield from connection.execute(select(units_table.c.text).where(summary, of_summaries)).scalars()
+    yield from connection.execute(select(drafts.c.text).where(of_drafts)).scalars()
 
 
 def rewrite(database: Database) -> None:
@@ -135,7 +138,7 @@ def remaining(database: Database, erased: Sequence[str]) -> tuple[tuple[Path, ..
     """
     wanted = fragments(erased)
     with database.read() as connection:
-        kept = "\n".join(_texts(connection, true(), true(), true())).encode()
+        kept = "\n".join(_texts(connection, true(), true(), true(), true())).encode()
     wanted -= search(kept, wanted)
     files = database.files()
     found = set[bytes]()

@@ -136,11 +136,11 @@ def _replace(
 ) -> None:
     keys, columns = _KEYS[table], [column.name for column in _LEVEL[table]]
     gone, come = sorted(set(old) - set(new)), sorted(set(new) - set(old))
-    place = f"hierarchy_id = '{hierarchy.id}' AND level = {level}"
     if gone:
-        condition = " AND ".join(f"{key} = :{key}" for key in keys)
-        statement = text(f"DELETE FROM {table.name} WHERE {place} AND {condition}")
-        connection.execute(statement, [dict(zip(columns, row, strict=True)) for row in gone])
+        condition = " AND ".join(f"{key} = :{key}" for key in ("hierarchy_id", "level", *keys))
+        place = {"hierarchy_id": hierarchy.id, "level": level}
+        rows = [{**place, **dict(zip(columns, row, strict=True))} for row in gone]
+        connection.execute(text(f"DELETE FROM {table.name} WHERE {condition}"), rows)
     if come:
         fixed = {"hierarchy_id": hierarchy.id, "level": level, "user_id": hierarchy.user_id}
         connection.execute(table.insert(), [{**fixed, **dict(zip(columns, row, strict=True))} for row in come])

@@ -31,18 +31,23 @@ def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[
     """Queue one job for each (lane, episode) that has none of this kind yet; returns how many were added.
 
     The lane is the id of the stream or hierarchy: jobs of one lane are worked on together. An episode of None stands
-    for the lane as a whole; its failed job is queued again.
+    for the lane as a whole. A job that had failed is queued again.
     """
     known: set[tuple[str, int | None]] = set()
-    whole = [lane for lane, seq in subjects if seq is None]
-    if whole:
-        failed = jobs.update().where(jobs.c.kind == kind, jobs.c.lane.in_(whole), jobs.c.episode_seq.is_(None))
-        connection.execute(failed.where(jobs.c.state == "failed").values(state="queued", attempts=0))
+    failed: list[int] = []
     for some in pages(subjects):
         lanes, seqs = {lane for lane, _ in some}, [seq for _, seq in some if seq is not None]
-        query = select(jobs.c.lane, jobs.c.episode_seq).where(jobs.c.kind == kind, jobs.c.lane.in_(lanes))
-        query = query.where(jobs.c.episode_seq.in_(seqs) | jobs.c.episode_seq.is_(None))
-        known.update((lane, seq) for lane, seq in connection.execute(query))
+        query = select(jobs.c.seq, jobs.c.lane, jobs.c.episode_seq, jobs.c.state).where(
+            jobs.c.kind == kind,
+            jobs.c.lane.in_(lanes),
+            jobs.c.episode_seq.in_(seqs) | jobs.c.episode_seq.is_(None),
+        )
+        waiting = [row for row in connection.execute(query) if (row.lane, row.episode_seq) in set(some)]
+        known.update((row.lane, row.episode_seq) for row in waiting)
+        failed += [row.seq for row in waiting if row.state == "failed"]
+    for numbers in pages(failed):
+        again = jobs.update().where(jobs.c.seq.in_(numbers))
+        connection.execute(again.values(state="queued", attempts=0))
     new = [subject for subject in dict.fromkeys(subjects) if subject not in known]
     if new:
         first = next_seq(connection, "jobs", len(new))
@@ -62,19 +67,21 @@ def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[
     return len(new)
 
 
-def next_batch(connection: Connection, sizes: Mapping[str, int], *, max_attempts: int) -> list[Job]:
+def next_batch(
+    connection: Connection, sizes: Mapping[str, int], *, alone: Mapping[str, int] | None = None
+) -> list[Job]:
     """The oldest queued job and those of the same kind and lane, in the order they were said.
 
     Batches are cut by count, `sizes` for each kind, and by lane, never by time, so that timing cannot change a result.
-    A batch that failed is tried again as it was; for the last of `max_attempts` each of its jobs goes alone, so that
-    one message that cannot be worked on does not hold up others.
+    A batch that failed is tried again as it was. `alone` names kinds whose jobs go one by one after so many failures,
+    so that one message that cannot be worked on does not hold up others.
     """
     columns = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
     oldest = select(*columns).where(jobs.c.state == "queued").order_by(jobs.c.seq).limit(1)
     first = connection.execute(oldest).first()
     if first is None:
         return []
-    if first.attempts and first.attempts + 1 >= max_attempts:
+    if alone and first.attempts >= alone.get(first.kind, first.attempts + 1):
         return [Job(*first)]
     beside = select(*columns).where(jobs.c.state == "queued", jobs.c.kind == first.kind, jobs.c.lane == first.lane)
     beside = beside.where(jobs.c.attempts == first.attempts)
@@ -90,7 +97,8 @@ def waiting(connection: Connection) -> bool:
 
 def finish(connection: Connection, done: Sequence[Job]) -> None:
     """Take finished jobs off the queue, in the transaction that holds their work."""
-    connection.execute(jobs.delete().where(jobs.c.seq.in_([job.seq for job in done])))
+    for some in pages([job.seq for job in done]):
+        connection.execute(jobs.delete().where(jobs.c.seq.in_(some)))
 
 
 def withdraw(connection: Connection, kind: str, episode_seq: int) -> None:

@@ -142,7 +142,7 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
             occurred_at=from_micros(row["occurred_at"]),
             role=row["role"],
             name=row["name"],
-            session=row["session"],
+            session=None if row["kind"] == "summary" else row["session"],
             source=row["source"],
             start=row["start"],
             end=row["end"],

@@ -139,7 +139,7 @@ def assert_whole(hierarchy_problems: Callable[..., list[str]]) -> Callable[..., 
         by_id = {node.id: node for node in nodes}
         assert len(by_id) == len(nodes)
         texts = {episode.id: episode.text for episode in memory.log(user_id=user)}
-        expected = [{}, *held.members(settings_of(memory))]
+        expected = [{}, *held.members()]
         for node in nodes:
             assert node.text and not node.stale
             if node.level:

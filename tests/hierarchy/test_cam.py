@@ -179,13 +179,13 @@ def test_a_batch_touches_only_what_it_concerns() -> None:
     of_first = {
         int(i) for i, row in zip(level.split.ids, level.split.owner, strict=True) if int(level.nodes[row]) in first
     }
-    clusters = {n for n, own in before.members(settings)[0].items() if set(own) <= set(first)}
+    clusters = {n for n, own in before.members()[0].items() if set(own) <= set(first)}
     assert clusters
     chunks.put(about(there, 6), sorted(chunks.held)[25:27])
     old, new = labels_of(before), labels_of(chunks.cam)
     assert {i: old[i] for i in of_first} == {i: new[i] for i in of_first}
-    members = chunks.cam.members(settings)[0]
-    assert {n: members[n] for n in clusters} == {n: before.members(settings)[0][n] for n in clusters}
+    members = chunks.cam.members()[0]
+    assert {n: members[n] for n in clusters} == {n: before.members()[0][n] for n in clusters}
 
 
 def test_existing_personas_start_from_their_labels() -> None:
@@ -200,7 +200,7 @@ def test_existing_personas_start_from_their_labels() -> None:
 def test_members_are_those_of_the_level_below() -> None:
     chunks = Chunks(10, LIVELY)
     cam = chunks.integrate(60)
-    members = cam.members(LIVELY)
+    members = cam.members()
     assert len(members) == len(cam.levels) - 1 >= 2
     for below, above, own in zip(cam.levels, cam.levels[1:], members, strict=False):
         assert list(own) == above.nodes.tolist()
@@ -212,7 +212,7 @@ def test_without_flexibility_each_chunk_is_in_at_most_one_cluster() -> None:
     for overlapping in (True, False):
         settings = replace(LIVELY, overlapping=overlapping)
         cam = Chunks(11, settings).integrate(80)
-        belongs = [number for own in cam.members(settings)[0].values() for number in own]
+        belongs = [number for own in cam.members()[0].values() for number in own]
         assert (len(belongs) == len(set(belongs))) == (not overlapping)
 
 

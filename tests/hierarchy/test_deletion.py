@@ -123,10 +123,10 @@ def test_a_message_erased_before_its_batch_is_read(what: str, open_lively: Open)
     memory, other = open_lively(), open_lively()
     ids = [a.id for a in memory.add_many(said(range(3)), user_id="ada")]
     with memory.parts.database.read() as connection:
-        extractions = jobs.next_batch(connection, {"extract": 10}, max_attempts=2)
+        extractions = jobs.next_batch(connection, {"extract": 10})
     memory.parts.worker._handlers["extract"].run(extractions)
     with memory.parts.database.read() as connection:
-        batch = jobs.next_batch(connection, {"integrate": 10}, max_attempts=2)
+        batch = jobs.next_batch(connection, {"integrate": 10})
     assert len(batch) == 3
     other.erase(user_id="ada", memory_id=ids[0] if what == "message" else None)
     memory.parts.worker._handlers["integrate"].run(batch)

@@ -41,16 +41,16 @@ def test_one_call_for_each_level_and_only_for_what_changed(open_lively: Open) ->
     memory = open_lively(tasks=tasks)
     list(memory.add_many(said(range(50)), user_id="ada"))
     memory.flush()
-    settings = settings_of(memory)
-    old = cam(memory).members(settings)
+    settings_of(memory)
+    old = cam(memory).members()
     assert [len(call) for call in tasks.calls] == [len(own) for own in old], "all of one level in one call"
     for first, count in ((50, 1), (51, 5), (56, 1)):
         tasks.calls.clear()
         earlier = texts_of_nodes(memory)
-        old = cam(memory).members(settings)
+        old = cam(memory).members()
         list(memory.add_many(said(range(first, first + count)), user_id="ada"))
         memory.flush()
-        new, now = cam(memory).members(settings), texts_of_nodes(memory)
+        new, now = cam(memory).members(), texts_of_nodes(memory)
         expected, reworded = [], set[int]()
         for level, own in enumerate(new, start=1):
             before = old[level - 1] if level <= len(old) else {}

@@ -49,15 +49,21 @@ def test_it_is_not_longer_than_allowed(words: int) -> None:
     assert word_count(summary) <= words
 
 
-def test_where_no_sentence_fits_the_shortest_stands_alone() -> None:
+def test_where_no_sentence_fits_the_shortest_begins() -> None:
     members = ("Seven words are in this very sentence. There are twelve words in this one, which is a bit longer.",)
-    assert extract_summary(members, 3) == "Seven words are in this very sentence."
+    assert extract_summary(members, 3) == "Seven words are"
 
 
-def test_a_long_sentence_is_passed_over_and_never_cut() -> None:
+def test_a_long_sentence_is_passed_over_and_cut_only_where_nothing_else_is_there() -> None:
     endless = "and then " * 400 + "it ended in Bergen"
     assert extract_summary((endless, "Ana lives in Bergen."), 20) == "Ana lives in Bergen."
-    assert extract_summary((endless,), 20) == endless
+    cut = extract_summary((endless,), 20)
+    assert endless.startswith(cut) and word_count(cut) == 20
+
+
+def test_a_sentence_that_adds_nothing_does_not_end_the_summary() -> None:
+    members = ("Ana moved to Porto.", "Ana moved to Porto!", "The cat sleeps at noon.")
+    assert lines(extract_summary(members, 100)) == ["Ana moved to Porto.", "The cat sleeps at noon."]
 
 
 def test_it_is_in_the_order_of_the_members() -> None:
@@ -155,10 +161,12 @@ def test_any_text(members: list[str], words: int) -> None:
     summary = extract_summary(members, words)
     own = sentences(*members)
     assert bool(summary) == bool(own - {""})
-    assert set(lines(summary)) <= own
+    if len(lines(summary)) == 1:
+        assert any(sentence.startswith(summary) for sentence in own)
+    else:
+        assert set(lines(summary)) <= own
     assert extract_summary(members, words) == summary
-    if len(lines(summary)) > 1:
-        assert word_count(summary) <= words
+    assert word_count(summary) <= max(words, 1)
 
 
 def test_it_depends_on_nothing_but_its_input() -> None:

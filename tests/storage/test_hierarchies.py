@@ -161,13 +161,13 @@ def test_what_is_retired_takes_its_summaries_along(connection: Connection, store
     assert (rows["node_units"], rows["units"], rows["drafts"]) == (3, 2, 1)
     assert count(connection, "nodes") == 8, "the nodes go with the next integration"
     assert hierarchies.version_of(connection, stored.id) > stored.version
-    batch = jobs.next_batch(connection, {"integrate": 10}, max_attempts=2)
+    batch = jobs.next_batch(connection, {"integrate": 10})
     assert [(job.kind, job.lane, job.user_id, job.episode_seq) for job in batch] == [
         ("integrate", stored.id, "ada", None)
     ]
     hierarchies.retire(connection, [4])
     assert nodes_with(connection, stored) == {(0, 1), (0, 2), (0, 4)}
-    assert len(jobs.next_batch(connection, {"integrate": 10}, max_attempts=2)) == 1, "one job for the lane"
+    assert len(jobs.next_batch(connection, {"integrate": 10})) == 1, "one job for the lane"
 
 
 def test_what_is_in_no_hierarchy_retires_without_work(connection: Connection, stored: Stored) -> None:
@@ -210,9 +210,7 @@ def test_a_rebuild_queues_what_was_encoded(connection: Connection, stored: Store
     connection.exec_driver_sql("UPDATE episodes SET status = 'deleted' WHERE seq = 2")
     connection.exec_driver_sql("UPDATE episodes SET agent_id = 'cook' WHERE seq = 3")
     assert hierarchies.rebuild(connection, "ada", None) == 1
-    assert [(job.lane, job.episode_seq) for job in jobs.next_batch(connection, {"integrate": 9}, max_attempts=2)] == [
-        (stored.id, 1)
-    ]
+    assert [(job.lane, job.episode_seq) for job in jobs.next_batch(connection, {"integrate": 9})] == [(stored.id, 1)]
     assert hierarchies.rebuild(connection, "ada", "cook") == 1
     assert hierarchies.rebuild(connection, "ada", "nobody") == 0
     assert jobs.states(connection) == {"queued": 2}

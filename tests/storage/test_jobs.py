@@ -41,39 +41,39 @@ def test_a_lane_as_a_whole_is_queued_once(connection: Connection) -> None:
     assert jobs.enqueue(connection, "ada", "extract", [("odd", None)]) == 0
     assert jobs.enqueue(connection, "ada", "extract", [("odd", None), ODD]) == 1
     assert jobs.enqueue(connection, "ada", "other", [("odd", None)]) == 1
-    batch = jobs.next_batch(connection, SIZES, max_attempts=2)
+    batch = jobs.next_batch(connection, SIZES)
     assert [(job.lane, job.episode_seq) for job in batch] == [("odd", None), ODD]
 
 
 def test_a_batch_is_of_one_lane_in_its_order(connection: Connection) -> None:
     jobs.enqueue(connection, "ada", "extract", [("even", 4), EVEN, ("odd", 3), ODD])
-    first = jobs.next_batch(connection, SIZES, max_attempts=2)
+    first = jobs.next_batch(connection, SIZES)
     assert numbers(first) == [2, 4]
-    assert numbers(jobs.next_batch(connection, {"extract": 1}, max_attempts=2)) == [2]
+    assert numbers(jobs.next_batch(connection, {"extract": 1})) == [2]
     jobs.finish(connection, first)
-    assert numbers(jobs.next_batch(connection, SIZES, max_attempts=2)) == [1, 3]
+    assert numbers(jobs.next_batch(connection, SIZES)) == [1, 3]
 
 
 def test_each_kind_has_its_own_size(connection: Connection) -> None:
     jobs.enqueue(connection, "ada", "other", [("odd", i) for i in (1, 2, 3)])
     jobs.enqueue(connection, "ada", "extract", [("odd", i) for i in (1, 2, 3)])
-    batch = jobs.next_batch(connection, {"extract": 1, "other": 2}, max_attempts=2)
+    batch = jobs.next_batch(connection, {"extract": 1, "other": 2})
     assert [(job.kind, job.episode_seq) for job in batch] == [("other", 1), ("other", 2)]
-    jobs.finish(connection, jobs.next_batch(connection, SIZES, max_attempts=2))
-    assert numbers(jobs.next_batch(connection, {"extract": 1, "other": 2}, max_attempts=2)) == [1]
+    jobs.finish(connection, jobs.next_batch(connection, SIZES))
+    assert numbers(jobs.next_batch(connection, {"extract": 1, "other": 2})) == [1]
 
 
 def test_what_failed_goes_alone_and_then_waits(connection: Connection) -> None:
     jobs.enqueue(connection, "ada", "extract", [ODD, ("odd", 3)])
-    jobs.fail(connection, jobs.next_batch(connection, SIZES, max_attempts=2), "no", max_attempts=2)
-    alone = jobs.next_batch(connection, SIZES, max_attempts=2)
+    jobs.fail(connection, jobs.next_batch(connection, SIZES), "no", max_attempts=2)
+    alone = jobs.next_batch(connection, SIZES, alone={"extract": 1})
     assert [(job.episode_seq, job.attempts) for job in alone] == [(1, 1)]
     jobs.fail(connection, alone, "no again", max_attempts=2)
     assert jobs.states(connection) == {"failed": 1, "queued": 1}
     assert jobs.failures(connection) == ["no again"]
-    assert numbers(jobs.next_batch(connection, SIZES, max_attempts=2)) == [3]
+    assert numbers(jobs.next_batch(connection, SIZES)) == [3]
     assert jobs.retry(connection) == 1
-    assert [(job.episode_seq, job.attempts) for job in jobs.next_batch(connection, SIZES, max_attempts=2)] == [(1, 0)]
+    assert [(job.episode_seq, job.attempts) for job in jobs.next_batch(connection, SIZES)] == [(1, 0)]
 
 
 def test_a_lease_has_one_holder(connection: Connection) -> None:
@@ -97,6 +97,6 @@ def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, m
     assert jobs.count_recalls(connection, "extract") == 1
     accesses = [row[0] for row in connection.exec_driver_sql("SELECT accesses FROM episodes ORDER BY seq")]
     assert accesses == [3, 1, 0, 0]
-    batch = jobs.next_batch(connection, SIZES, max_attempts=2)
+    batch = jobs.next_batch(connection, SIZES)
     stream = connection.exec_driver_sql("SELECT stream_id FROM episodes WHERE seq = 1").scalar_one()
     assert [(job.lane, job.episode_seq) for job in batch] == [(stream, 1)]
