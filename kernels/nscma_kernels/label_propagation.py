@@ -29,7 +29,7 @@ from nscma_kernels.implementation import Impl, on_triton
 
 PAIRWISE = 128  # neighbours up to which labels are compared all with all; beyond, they are sorted
 _WIDTHS = [4, 8, 12, 16, 20, 24, 32, 48, 64, 96, PAIRWISE]
-_CACHED = (1 << 15) - 1  # elements at a time: they stay in the cache, and torch wakes no thread for so few
+_CACHED = 1 << 18  # elements at a time: few enough to stay in the cache, many enough for several threads
 CODE = (1 << 29) - 1  # labels are smaller, so that a bit above them is free
 LAST = -(2**63)  # the priority of who does not move
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -106,3 +108,14 @@ def test_two_processes_take_turns(open_lively: Open, assert_whole: Any) -> None:
             memory.flush()
     assert_whole(one)
     assert one.digest() == other.digest() == alone.digest()
+
+
+def test_two_threads_that_flush_share_the_work(open_lively: Open, assert_whole: Any) -> None:
+    tasks = Tasks(before=lambda _: time.sleep(0.05))
+    memory = open_lively(tasks=tasks)
+    list(memory.add_many(said(range(40)), user_id="ada"))
+    with ThreadPoolExecutor(2) as threads:
+        done = [thread.result() for thread in [threads.submit(memory.flush) for _ in range(2)]]
+    assert sorted(done) == [0, 80], "each job is done once"
+    assert_whole(memory)
+    assert len(tasks.calls) == max(node.level for node in memory.tree(user_id="ada"))

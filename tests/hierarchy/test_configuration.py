@@ -96,3 +96,20 @@ def test_changed_settings_work_on_from_what_is_there(open_lively: Open) -> None:
         assert other.verify() == []
         assert (other.stats().jobs_queued, other.stats().jobs_failed) == (0, 0)
         assert not any(node.stale for node in other.tree(user_id="ada"))
+
+
+@pytest.mark.parametrize(("first", "then"), [(5, 2), (2, 5)])
+def test_settings_may_change(first: int, then: int, open_lively: Open, assert_whole: Any) -> None:
+    """A store goes on under other settings: what does not change keeps its shape, and nothing is left without text."""
+    with open_lively(hierarchy={"min_members": first}) as memory:
+        list(memory.add_many(said(range(60)), user_id="ada"))
+        memory.flush()
+    memory = open_lively(hierarchy={"min_members": then})
+    there = memory.add("A message that goes at once.", user_id="ada")[0].id
+    memory.delete(there, user_id="ada")
+    memory.flush()
+    assert memory.verify() == []
+    assert not any(node.stale for node in memory.tree(user_id="ada"))
+    list(memory.add_many(said(range(60, 70)), user_id="ada"))
+    memory.flush()
+    assert_whole(memory)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,3 +91,50 @@ def test_drafts_spare_the_second_attempt_what_was_done(open_lively: Open, assert
     done = [group for call in first[:2] for group in map(tuple, call)]
     assert not any(tuple(group) in done for call in tasks.calls for group in call)
     assert_whole(memory)
+
+
+def test_an_outage_does_not_change_what_comes_of_a_batch(open_lively: Open, assert_whole: Any) -> None:
+    """A batch that failed is tried again as a batch: one by one it would be another hierarchy, and many calls."""
+    tasks = Tasks(before=lambda n: raise_(JobError("the server is restarting")) if n <= 2 else None)
+    memory, undisturbed = open_lively("outage.db", tasks=tasks), open_lively("undisturbed.db")
+    for store in (memory, undisturbed):
+        list(store.add_many(said(range(40)), user_id="ada", now=NOW))
+        store.flush()
+    assert_whole(memory)
+    assert memory.digest() == undisturbed.digest()
+    levels = max(node.level for node in memory.tree(user_id="ada"))
+    assert len(tasks.calls) == 2 + levels
+
+
+def test_an_edit_takes_up_a_message_that_had_failed(open_lively: Open, assert_whole: Any) -> None:
+    tasks = Failing("raises")
+    memory = open_lively(config={"worker": {"max_attempts": 1}}, tasks=tasks)
+    ids = [added.id for added in memory.add_many(said(range(20)), user_id="ada")]
+    memory.flush()
+    assert memory.stats().jobs_failed == 20
+    tasks.stuck = False
+    memory.update(ids[0], "The landlord has painted the harbour house green.", user_id="ada")
+    memory.delete(ids[1], user_id="ada")
+    memory.restore(ids[1], user_id="ada")
+    memory.flush()
+    assert memory.stats().jobs_failed == 18
+    held = {source for node in memory.tree(user_id="ada") for source in node.episode_ids}
+    assert held == set(ids[:2])
+    memory.retry_failed()
+    memory.flush()
+    assert_whole(memory)
+
+
+@pytest.mark.parametrize("damage", ["UPDATE units SET user_id = 'bob'", "DELETE FROM vectors"])
+def test_a_damaged_store_is_an_error_not_an_endless_flush(damage: str, open_lively: Open, tmp_path: Path) -> None:
+    memory = open_lively()
+    list(memory.add_many(said(range(20)), user_id="ada"))
+    memory.flush()
+    with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+        connection.execute(f"{damage} WHERE {'seq' if 'units' in damage else 'unit_seq'} <= 10")
+        connection.commit()
+    memory.parts.integrator._last = None
+    list(memory.add_many(said(range(20, 30)), user_id="ada"))
+    memory.flush()
+    assert memory.stats().jobs_failed
+    assert all(failure.startswith("StoreFormatError: ") for failure in memory.stats().failures)
