@@ -16,6 +16,8 @@ from nscma_torch.llm.passage import first_words, word_count
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import terms
 
+_FRAGMENT = 4  # words: "ok, see you" says little, however well it fits
+
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
@@ -29,11 +31,13 @@ class _Sentence:
 def extract_summary(members: Sequence[str], words: int) -> str:
     """At most `words` words of the members' own sentences, one a line, in the order of the members.
 
-    A sentence that does not fit is passed over; where none fits, the beginning of the shortest one stands alone.
+    A sentence that does not fit is passed over, and so is one of fewer than four words where there are longer ones.
+    Where none fits, the beginning of the shortest one stands alone.
     """
     sentences = _sentences(members)
     if not sentences:
         return ""
+    sentences = [sentence for sentence in sentences if sentence.words >= min(_FRAGMENT, words)] or sentences
     weights = _weights(sentences)
     chosen = _cover(sentences, weights, words)
     if not chosen:
@@ -61,14 +65,14 @@ def _weights(sentences: Sequence[_Sentence]) -> dict[str, float]:
 
 
 def _cover(sentences: Sequence[_Sentence], weights: dict[str, float], words: int) -> list[_Sentence]:
-    """Greedily by new weight over the root of the length.
+    """Greedily by new weight per word.
 
     Gains only shrink, so a sentence is weighed again only when it comes up.
     """
     covered: set[str] = set()
 
     def gain(sentence: _Sentence) -> float:
-        return sum(weights[term] for term in sorted(sentence.terms - covered)) / math.sqrt(sentence.words)
+        return sum(weights[term] for term in sorted(sentence.terms - covered)) / sentence.words
 
     queue = [(-gain(sentence), i) for i, sentence in enumerate(sentences)]
     heapq.heapify(queue)
