@@ -16,7 +16,7 @@ from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import NodeKey, Stored
 from nscma_torch.storage.streams import derive_id
-from nscma_torch.storage.units import NewUnit, Said
+from nscma_torch.storage.units import NewUnit, Weight
 
 Members = dict[int, tuple[int, ...]]  # of each node of a level, numbers of the level below
 
@@ -38,7 +38,7 @@ class Written:
 
     text: str
     units: list[NewUnit]
-    said: Said
+    weight: Weight
 
 
 class Superseded(Exception):  # noqa: N818 - not an error: the work is done again on what is there now
@@ -74,11 +74,11 @@ class Summariser:
             groups = self._groups(stored, level, [own[number] for number in todo], said, written, holds)
             texts = self._summaries(stored, [[unit for unit, _ in group] for group in groups], holds)
             old = self._wordings({number: said[level, number] for number in todo if (level, number) in said})
-            spans = [_span([span for _, span in group]) for group in groups]
-            origins = [_origin(stored, level, number, span) for number, span in zip(todo, spans, strict=True)]
+            weights = [_together([weight for _, weight in group]) for group in groups]
+            origins = [_origin(stored, level, number, weight) for number, weight in zip(todo, weights, strict=True)]
             made = self._maker.units("summary", texts, origins)
-            new = zip(todo, texts, made, spans, strict=True)
-            written |= {(level, number): Written(text, own_units, span) for number, text, own_units, span in new}
+            new = zip(todo, texts, made, weights, strict=True)
+            written |= {(level, number): Written(text, own_units, weight) for number, text, own_units, weight in new}
             reworded = {n for n, text in zip(todo, texts, strict=True) if old.get(n) != text.split()}
         return written
 
@@ -90,28 +90,28 @@ class Summariser:
         said: Mapping[NodeKey, Sequence[int]],
         written: Mapping[NodeKey, Written],
         holds: Callable[[Connection], bool],
-    ) -> list[list[tuple[Unit, Said]]]:
+    ) -> list[list[tuple[Unit, Weight]]]:
         """What the members of each node say."""
         below = {number for own in wanted for number in own}
         kept = sorted({s for n in below if (level - 1, n) not in written for s in said[level - 1, n]})
         with self._database.read() as connection:
-            spans = units.said(connection, kept)
+            weights = units.weights(connection, kept)
             if level == 1:
                 loaded = units.load(connection, stored.user_id, kept)
             else:
                 texts = units.texts(connection, kept)
-                loaded = {seq: _unit(stored, texts[seq], spans[seq]) for seq in kept if seq in texts}
-            if not len(loaded) == len(spans) == len(kept):
+                loaded = {seq: _unit(stored, texts[seq], weights[seq]) for seq in kept if seq in texts}
+            if not len(loaded) == len(weights) == len(kept):
                 if holds(connection):
                     raise StoreFormatError(f"units of hierarchy {stored.id} are missing; run `nscma doctor`")
                 raise Superseded
-        found: dict[int, list[tuple[Unit, Said]]] = {}
+        found: dict[int, list[tuple[Unit, Weight]]] = {}
         for number in below:
             item = written.get((level - 1, number))
             if item is None:
-                found[number] = [(loaded[seq], spans[seq]) for seq in said[level - 1, number]]
+                found[number] = [(loaded[seq], weights[seq]) for seq in said[level - 1, number]]
             else:
-                found[number] = [(_unit(stored, item.text, item.said), item.said)]
+                found[number] = [(_unit(stored, item.text, item.weight), item.weight)]
         return [[pair for number in own for pair in found[number]] for own in wanted]
 
     def _summaries(
@@ -146,12 +146,12 @@ class Summariser:
         return {number: " ".join(texts[seq] for seq in own).split() for number, own in seqs.items()}
 
 
-def _span(said: Sequence[Said]) -> Said:
+def _together(parts: Sequence[Weight]) -> Weight:
     """A summary is of the time of its newest part, and matters as much as its best."""
-    return Said(max(part.occurred_at for part in said), max(part.importance for part in said))
+    return Weight(max(part.occurred_at for part in parts), max(part.importance for part in parts))
 
 
-def _origin(stored: Stored, level: int, number: int, span: Said) -> dict[str, Any]:
+def _origin(stored: Stored, level: int, number: int, weight: Weight) -> dict[str, Any]:
     """What stands in for an episode's row."""
     return {
         "id": derive_id("node", stored.id, level, number),
@@ -164,15 +164,15 @@ def _origin(stored: Stored, level: int, number: int, span: Said) -> dict[str, An
         "session": f"{level}.{number}",  # each node alone: summaries have no neighbours in time
         "role": "memory",
         "name": None,
-        "occurred_at": span.occurred_at,
-        "recorded_at": span.occurred_at,
+        "occurred_at": weight.occurred_at,
+        "recorded_at": weight.occurred_at,
         "expires_at": None,
-        "importance": span.importance,
+        "importance": weight.importance,
         "status": "active",
     }
 
 
-def _unit(stored: Stored, text: str, said: Said) -> Unit:
+def _unit(stored: Stored, text: str, weight: Weight) -> Unit:
     """A summary as a member of the next level; whose it is goes without saying, so it carries no provenance."""
     scope = Scope(stored.user_id, stored.agent_id)
-    return Unit("", scope, "summary", text, (), from_micros(said.occurred_at), role="memory")
+    return Unit("", scope, "summary", text, (), from_micros(weight.occurred_at), role="memory")

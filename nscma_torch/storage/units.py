@@ -245,18 +245,18 @@ def texts(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Weight:
     """What a summary takes over from a unit below it: when it was said (microseconds), and its importance."""
 
     occurred_at: int
     importance: float
 
 
-def said(connection: Connection, seqs: Sequence[int]) -> dict[int, Said]:
-    """`Said` of units, by row number."""
+def weights(connection: Connection, seqs: Sequence[int]) -> dict[int, Weight]:
+    """The weight of each unit, by row number."""
     query = select(units.c.seq, units.c.occurred_at, units.c.importance)
     found = (row for some in pages(seqs) for row in connection.execute(query.where(units.c.seq.in_(some))))
-    return {row.seq: Said(row.occurred_at, row.importance) for row in found}
+    return {row.seq: Weight(row.occurred_at, row.importance) for row in found}
 
 
 def ordinals(connection: Connection, stream_id: str) -> dict[int, int]:
