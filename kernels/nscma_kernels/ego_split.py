@@ -33,15 +33,19 @@ class EgoSplit:
     next_id: int  # ids from here on were never given out
 
     @cached_property
+    def reverse(self) -> Tensor:
+        """[E] int64, the slot of the same edge in the other direction."""
+        row, col = self.edge_index
+        return torch.searchsorted(row * self.num_nodes + col, col * self.num_nodes + row)
+
+    @cached_property
     def persona_edge_index(self) -> Tensor:
         """[2, E] int64, the persona graph in positions into `ids`, slot by slot in the order of `edge_index`.
 
         Slot u -> v joins the persona of u that holds v and the persona of v that holds u.
         """
         place = _place(self.ids, self.persona)
-        row, col = self.edge_index
-        reverse = torch.searchsorted(row * self.num_nodes + col, col * self.num_nodes + row)
-        return torch.stack([place, place[reverse]])
+        return torch.stack([place, place[self.reverse]])
 
     @cached_property
     def anchors(self) -> Tensor:

@@ -80,14 +80,7 @@ def _cuts(level: Level, max_members: int) -> Tensor:
         heaviest = chosen[torch.argsort(-level.weight[chosen], stable=True)]
         ends = torch.stack([source[heaviest], target[heaviest]])
         cut[heaviest] = _apart(ends.T.tolist(), max(1, 2 * max_members // 3)).to(cut.device)
-    return cut | cut[_reverse(level)]
-
-
-def _reverse(level: Level) -> Tensor:
-    """[E] the slot of the same edge in the other direction."""
-    n = max(len(level.nodes), 1)
-    source, target = level.split.edge_index
-    return torch.searchsorted(source * n + target, target * n + source)
+    return cut | cut[level.split.reverse]
 
 
 def _apart(edges: list[list[int]], limit: int) -> Tensor:

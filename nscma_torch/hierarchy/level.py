@@ -74,7 +74,7 @@ class Level:
         leaving[grown.rows(edit.removed)] = True
         edges, weight = _once(grown.rows(edit.edges), edit.weight)
         n = max(len(grown.nodes), 1)
-        keys = grown.split.edge_index[0] * n + grown.split.edge_index[1]
+        keys = keys_of(grown.split, n)
         wanted = edges[0] * n + edges[1]
         present = torch.isin(wanted, keys)
         insert = edges[:, ~present]
