@@ -1,0 +1,264 @@
+"""The notation in which `configs/relations.toml` states a relation, and its matching against clauses.
+
+A form is a row of tokens: `S` subject, `O` object, `R` the object that held before, `T` topic, `A` somebody of no account; `O:kind` (or S, R) another kind
+than the relation's; `~live` or `~(live|reside)` a verb in any inflection, with its auxiliaries and adverbs; `(a|b)` alternatives;
+`[x]` an option; `_` a word, `*` some words; all else is itself. "S ~move from R to O". In Chinese `~` stands before a verb for negation and adverbs, and nothing is
+inflected: "S~住在O".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from nscma_torch.llm.phrases import NAME
+from nscma_torch.relations import Relation, Schema, Wordings
+from nscma_torch.text import inflection
+
+Mood = Literal["states", "begins", "ends"]
+
+_BE = {"am": "third", "is": "third", "are": "third", "was": "past", "were": "past", "been": "participle", "being": "ing", "be": "base"}
+_AUXILIARY = (
+    r"(?:am|is|are|was|were|be|been|being|have|has|had|having|do|does|did|will|shall|would|could|might|may|should|must|can|cannot|used to"
+    r"|going to|want to|wants to|plan to|plans to|hope to|hopes to|need to|needs to|have to|has to|about to|try to|trying to|tried to|like to|love to"
+    r"|get to|got to|decided to|managed to|started|began|begun|stopped|quit|given up|gave up|keep|kept|not|never|no longer"
+    r"|now|just|also|still|currently|recently|finally|always|already|only|really|actually|officially|probably|even|mostly|usually|often|since|both|all"
+    r"|long|proudly|happily|temporarily|permanently|mainly|regularly|sometimes|once|previously|formerly|absolutely|totally|completely|quite|so|truly|originally"
+    r"|basically|soon|again|today|yesterday|then|later|eventually|immediately|quietly|quickly|suddenly|lately|nowadays|newly|hardly|no more|secretly|kind of|sort of|very)"
+)
+_ADVERBS = re.compile(
+    r"\b(?:now|just|also|still|currently|recently|finally|always|already|only|really|actually|officially|probably|even|mostly|usually)\b"
+)
+Tense = Literal["holds", "past", "happened", "ahead"]
+
+_AHEAD = re.compile(
+    r"\b(?:will|shall|would|could|might|may|should|must|can|cannot|going to|wants? to|plans? to|hopes? to|needs? to|about to|try to|trying to"
+    r"|tried to|ha(?:ve|s) to|like to|love to)\b"
+)
+_NOT = re.compile(r"\b(?:not|never|no longer|no more|hardly|stopped|quit|given up|gave up)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A compiled form of one relation. `anchors`: words of which one must occur in a clause before it is tried."""
+
+    relation: str
+    mood: Mood
+    pattern: re.Pattern[str]
+    slots: tuple[tuple[str, str], ...]
+    anchors: frozenset[str]
+    cjk: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What the verb group of a match says: whether it is negated, and when."""
+
+    negated: bool
+    tense: Tense
+
+
+def read_verb(group: str, verb: frozenset[str] | tuple[str, ...]) -> Verb:
+    """Polarity and tense of a verb group: auxiliaries, adverbs and the verb."""
+    words = group.lower().split()
+    text = " ".join(words)
+    negated = bool(_NOT.search(text))
+    if re.search(r"\bused to\b", text):
+        return Verb(False, "past")
+    if _AHEAD.search(text):
+        return Verb(negated, "ahead")
+    last = words[-1]
+    form = _BE.get(last) or _form_of(last, tuple(verb))
+    if any(word in words[:-1] for word in ("have", "has", "been")):
+        return Verb(negated, "happened" if form in ("past", "participle") else "holds")
+    if any(word in words[:-1] for word in ("was", "were", "did", "had")):
+        return Verb(negated, "past")
+    if form == "past" or form == "participle":
+        passive = any(word in words[:-1] for word in ("am", "is", "are"))
+        return Verb(negated, "happened" if passive else "past")
+    return Verb(negated, "holds")
+
+
+@cache
+def _form_of(word: str, verbs: tuple[str, ...]) -> str:
+    for verb in verbs:
+        found = inflection.forms(verb).get(word)
+        if found:
+            return found
+    return "base"
+
+
+_SLOT = re.compile(r"([ASORT])(?::(\w+))?")
+
+
+def compile_forms(schema: Schema) -> list[Form]:
+    """All forms of a schema, in its order."""
+    found: list[Form] = []
+    for relation in schema.relations.values():
+        for wordings, cjk in ((relation.en, False), (relation.zh, True)):
+            found += _of_wordings(relation, wordings, cjk)
+    return found
+
+
+def _of_wordings(relation: Relation, wordings: Wordings, cjk: bool) -> Iterable[Form]:
+    moods: tuple[tuple[Mood, tuple[str, ...]], ...] = (
+        ("begins", wordings.begins),
+        ("ends", wordings.ends),
+        ("states", wordings.states),
+    )
+    for mood, sources in moods:
+        for source in sources:
+            yield _compile_cjk(relation, mood, source) if cjk else _compile(relation, mood, source)
+
+
+def _kinds(relation: Relation, slots: Iterable[tuple[str, str | None]]) -> tuple[tuple[str, str], ...]:
+    default = {"S": relation.subject, "O": relation.object, "R": relation.object, "T": "thing", "A": "any"}
+    return tuple((slot, kind or default[slot]) for slot, kind in slots)
+
+
+def _compile(relation: Relation, mood: Mood, source: str) -> Form:
+    parser = _Parser(source)
+    body = parser.sequence()
+    pattern = re.compile(re.sub(r"^\\s\+", "", body) + r"$", re.IGNORECASE)
+    return Form(relation.name, mood, pattern, _kinds(relation, parser.slots), parser.anchors(), False, source)
+
+
+class _Parser:
+    """Recursive descent over one English form: every item brings the space before it, so that options can drop out."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._at = 0
+        self._depth = 0
+        self._verbs: list[frozenset[str]] = []
+        self._words: list[str] = []
+        self._named: set[str] = set()
+        self.slots: list[tuple[str, str | None]] = []
+
+    def anchors(self) -> frozenset[str]:
+        """Forms of the first verb that is not to be; else the first telling word outside of options."""
+        for verb in self._verbs:
+            return verb
+        return frozenset(self._words[:1])
+
+    def sequence(self) -> str:
+        """Items up to the end, or to the `|`, `]` or `)` that closes them."""
+        items: list[str] = []
+        while self._at < len(self._source) and self._source[self._at] not in "|])":
+            if self._source[self._at] == " ":
+                self._at += 1
+                continue
+            items.append(self._item())
+        return "".join(items)
+
+    def _item(self) -> str:
+        opener = self._source[self._at]
+        if opener == "~":
+            self._at += 1
+            return r"\s+" + self._verb()
+        if opener in "[(":
+            self._at += 1
+            self._depth += 1
+            alternatives = [self.sequence()]
+            while self._source[self._at] == "|":
+                self._at += 1
+                alternatives.append(self.sequence())
+            self._at += 1
+            self._depth -= 1
+            return f"(?:{'|'.join(alternatives)})" + ("?" if opener == "[" else "")
+        end = self._at
+        while end < len(self._source) and self._source[end] not in " |])":
+            end += 1
+        token, self._at = self._source[self._at : end], end
+        slot = _SLOT.fullmatch(token)
+        if slot:
+            self.slots.append((slot[1], slot[2]))
+            last = self._at >= len(self._source)
+            if slot[2] == "possessor" or (slot[1] == "S" and _OWNS.match(self._source, self._at)):
+                return rf"\s+(?P<{slot[1]}>(?:my|our|your|his|her|its|their|\S.{{0,60}}?'s?))"
+            return rf"\s+(?P<{slot[1]}>\S{'.*' if last else '.{0,70}?'})"
+        if token in _WILD:
+            return _WILD[token]
+        if not self._depth and re.fullmatch(r"[a-z'-]{3,}", token) and token not in _TOO_COMMON:
+            self._words.append(token)
+        return r"\s+" + token
+
+    def _verb(self) -> str:
+        end = self._source.find(")", self._at) + 1 if self._source[self._at] == "(" else self._at
+        while end < len(self._source) and self._source[end] not in " |])":
+            end += 1
+        verbs, self._at = self._source[self._at : end].strip("()").split("|"), end
+        forms = sorted({form for verb in verbs for form in _inflected(verb)}, key=lambda form: (-len(form), form))
+        tail = _TAIL if verbs == ["be"] else ""
+        if verbs != ["be"]:
+            self._verbs.append(frozenset(form.split()[0] for form in forms))
+        name = "?:" if self._named else "?P<verb>"
+        self._named.add("verb")
+        return rf"({name}(?:{_AUXILIARY}\s+)*(?:{'|'.join(map(re.escape, forms))}){tail})\b"
+
+
+_OWNS = re.compile(r"\s+(?:\[_\]\s+)*(?:T\b|\(|(?!and\b|would\b|can\b|do\b|does\b|must\b|have\b|best friend ,|report\b)[a-z])")
+_WILD = {",": r"\s*,", "_": r"\s+[\w'’-]+", "*": r"(?:\s+[\w'’-]+){1,6}?"}
+_TAIL = (
+    r"(?:\s+(?:not|never|now|no longer|currently|also|still|really|actually|officially|just|always|already|finally|only|back|all|very|so"
+    r"|pretty|quite|absolutely|mostly|both|probably|once|again))*"
+)
+
+_TOO_COMMON = frozenset("the and for from with".split())
+
+
+def _inflected(verb: str) -> Iterable[str]:
+    """Forms of a verb, which may have a particle: "pick up"."""
+    if verb == "be":
+        return _BE
+    first, _, particle = verb.partition(" ")
+    return [f"{form} {particle}".strip() for form in inflection.forms(first)]
+
+
+_HAN_ADVERBS = (
+    r"(?P<verb>(?:从来|再也|已经|现在|目前|一直|还|也|都|最近|刚刚|刚|特别|很|非常|最|真的|真|其实|终于|又|正在|正|早就|就|才|如今"
+    r"|以前|曾经|曾|上个月|去年|不再|不是|不|没有|没|要|会|想|打算|准备|今年|今天|昨天|上周)*)"
+)
+
+
+def _compile_cjk(relation: Relation, mood: Mood, source: str) -> Form:
+    """A Chinese form is a regular expression with slots: `O(?<=a|b)` is an object that ends in a or b."""
+    slots = [(letter, kind or None) for letter, kind in re.findall(r"([SORT])(?::([a-z]+))?", source)]
+    ended = re.sub(r"([SORT])\(\?<=\(?([^()]*)\)?\)", r"(?P<\1>.*?(?:\2))", source)
+    pattern = re.sub(r"(?<!<)([ORT])(?::[a-z]+)?(?![>])", r"(?P<\1>.+?)", ended)
+    pattern = re.sub(r"(?<!<)S(?::[a-z]+)?(?![>])", r"(?P<S>.*?)", pattern)
+    pattern = pattern.replace("~?", "~").replace("~", _HAN_ADVERBS, 1).replace("~", "")
+    return Form(
+        relation.name,
+        mood,
+        re.compile(pattern + r"(?:了|啦|呢|哦|啊)*$"),
+        _kinds(relation, slots),
+        frozenset(),
+        True,
+        source,
+    )
+
+
+def verbs_of(forms: Iterable[Form]) -> frozenset[str]:
+    """Every inflected verb that a form holds: a clause part that begins with one shares the subject before it."""
+    found: set[str] = set()
+    for form in forms:
+        if not form.cjk:
+            for token in re.findall(r"~(\([^)]*\)|[\w-]+)", form.source):
+                for verb in token.strip("()").split("|"):
+                    found.update(word.split()[0] for word in _inflected(verb))
+    return frozenset(found - {"be", "been", "being", "set", "back"})
+
+
+def verb_stems(form: Form) -> tuple[str, ...]:
+    """The verbs of a form, for `read_verb`."""
+    return tuple(
+        verb.split()[0] for token in re.findall(r"~(\([^)]*\)|[\w-]+)", form.source) for verb in token.strip("()").split("|")
+    )
+
+
+NAME_PATTERN = re.compile(NAME)

@@ -1,0 +1,121 @@
+"""Who and what a phrase means within a message: I and you are the speakers, she and it what was spoken of last."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from nscma_torch.llm.phrases import KIN_RELATION, NAME, PRONOUNS, bare, is_person
+from nscma_torch.records import Statement
+
+_KIN = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
+_ADJECTIVE = (
+    r"(?:(?:older|younger|elder|little|big|best|old|new|twin|eldest|youngest|oldest|late|dear|lovely|only|good|close|childhood|current|"
+    r"line|first|second|baby|great|former|two|three|both|teenage|oldest|school|college|dear|maternal|paternal)\s+)*"
+)
+_FULL_NAME = rf"{NAME}(?:\s+{NAME}){{0,2}}"
+_KIN_NAMED = re.compile(
+    rf"\b(?P<owner>[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir|[Yy]our|{NAME}'s)\s+(?P<adjective>{_ADJECTIVE})(?P<kin>{_KIN})s?"
+    rf"(?:\s+(?:called|named|is called|is named)|\s*,)?\s+(?P<name>(?:(?:Dr|Mr|Mrs|Ms)\.?\s+)?{_FULL_NAME})(?:\s*,)?"
+    rf"(?:\s+and\s+(?P<second>{NAME})(?=\s+(?:are|were|have|and|both)\b|$|,))?"
+)
+_SPEAKERS = {"i", "me", "we", "us", "myself", "mine", "ourselves", "我", "我们", "咱们", "咱", "俺", "本人"}
+_LISTENERS = {"you", "yourself", "你", "您", "你们"}
+_PERSONS = {"he", "she", "him", "her", "他", "她"}
+_THINGS = {"it", "this", "that", "它", "这", "那", "这个", "那个"}
+_HAN_KIN = "妈妈|爸爸|母亲|父亲|姐姐|妹妹|哥哥|弟弟|老公|老婆|丈夫|妻子|女儿|儿子|爷爷|奶奶|外婆|外公|姥姥|姥爷|同事|朋友|室友|女朋友|男朋友|老板|经理|舅舅|叔叔|阿姨|表哥|表姐|表弟|表妹|堂哥|堂姐|妈|爸|姐|妹|哥|弟"
+_HAN_OWNED = re.compile(rf"^(?P<owner>我们?|咱们?|你|您|他|她)(?:的|家的?|(?=(?:{_HAN_KIN})))(?P<rest>.+)$")
+_CAPITAL_HOURS = frozenset(
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August September October November"
+    " December Today Tomorrow Yesterday The This That These Those There Here Everyone Everybody Somebody Someone Nobody Nothing Everything"
+    " Something Both All Some Most Many People It He She We They What Who Which When Where Why How And But So".split()
+)
+
+
+@dataclass
+class Mentions:
+    """What the pronouns of one message can mean, as it is read from the beginning."""
+
+    speaker: str
+    listener: str
+    person: str = ""
+    thing: str = ""
+    subject: str = ""  # as written, of the clause before
+    kin: list[Statement] = field(default_factory=list)
+
+    def resolve(self, phrase: str) -> str:
+        """The name of what a noun phrase means, "" where that is unclear."""
+        plain = " ".join(phrase.strip(" ,.'\"").split())
+        lowered = plain.lower()
+        if lowered in _SPEAKERS:
+            return self.speaker
+        if lowered in _LISTENERS:
+            return self.listener
+        if lowered in _PERSONS:
+            return self.person
+        if lowered in _THINGS:
+            return self.thing
+        if lowered in PRONOUNS or not plain:
+            return ""
+        kin = _KIN_NAMED.fullmatch(plain) or _KIN_NAMED.fullmatch(plain.rstrip(","))
+        if kin and not kin["second"]:
+            return kin["name"]
+        named = re.fullmatch(rf"(?:a|an|another|this|the)\s+(?:\w+\s+){{0,3}}(?:called|named)\s+(?P<name>{_FULL_NAME})", plain)
+        if named:
+            return named["name"]
+        han = _HAN_OWNED.match(plain)
+        if han:
+            owner = self.resolve(han["owner"])
+            return f"{owner}'s {han['rest']}" if owner and han["rest"] else ""
+        owned = re.match(rf"(?P<owner>my|our|your|his|her|their|its|{NAME}(?:\s+{NAME})?'s?(?=\s))\s+(?:own\s+)?(?P<rest>.+)", plain, re.IGNORECASE)
+        if owned and not owned["rest"].lower().startswith(("s ", "and ")):
+            owner = self._owner(owned["owner"])
+            return f"{owner}'s {_without_adjective(owned['rest'])}" if owner else ""
+        if re.fullmatch(rf"(?:{_KIN})", plain, re.IGNORECASE) and lowered in ("mum", "mom", "dad", "grandma", "grandpa", "granny", "gran", "nan", "papa", "mama", "mam"):
+            return f"{self.speaker}'s {lowered}"
+        return bare(plain, keep=("new", "brand-new", "brand new", "all", "one of", "only", "both"))
+
+    def _owner(self, word: str) -> str:
+        lowered = word.lower()
+        if lowered in ("my", "our"):
+            return self.speaker
+        if lowered == "your":
+            return self.listener
+        if lowered in ("his", "her"):
+            return self.person
+        if lowered == "its":
+            return self.thing
+        if lowered == "their":
+            return ""
+        return word.removesuffix("'s").removesuffix("'")
+
+    def note(self, phrase: str, name: str) -> None:
+        """Remember a resolved phrase: later pronouns may mean it."""
+        lowered = phrase.strip().lower()
+        if not name or lowered in _LISTENERS or name == self.speaker:
+            return
+        if lowered in _THINGS or not is_person(phrase):
+            self.thing = name
+        else:
+            self.person = name
+
+    def read_kin(self, text: str, start: int, end: int) -> str:
+        """Take down "my sister Anna" as a statement; the text with "Anna" in its place."""
+
+        def named(match: re.Match[str]) -> str:
+            owner = self._owner(match["owner"])
+            names = [name for name in (match["name"], match["second"]) if name]
+            if match["name"].split()[0] in _CAPITAL_HOURS or not owner:
+                return match[0]
+            relation = KIN_RELATION[match["kin"].lower()]
+            for name in names:
+                self.kin.append(Statement(owner, relation, name, confidence=0.95, start=start, end=end))
+            self.person = names[0]
+            return " and ".join(names)
+
+        return _KIN_NAMED.sub(named, text)
+
+
+def _without_adjective(phrase: str) -> str:
+    match = re.match(rf"(?:(?:lovely|dear|late|poor|beloved|old)\s+)(?P<rest>(?:{_KIN})\b.*)", phrase, re.IGNORECASE)
+    return match["rest"] if match else phrase

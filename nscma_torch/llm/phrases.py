@@ -1,0 +1,184 @@
+"""Noun phrases of a clause: where an object ends, and whether it can be what a relation asks for."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from nscma_torch.relations import Kind, Shape
+
+PRONOUNS = frozenset("i you he she it we they me him her us them myself yourself".split())
+KIN = {
+    "parent": "mother father mom mum mommy mama mam dad daddy papa parents stepmother stepfather stepmom stepdad",
+    "child": "son daughter kid child stepson stepdaughter baby toddler eldest youngest",
+    "sibling": "sister brother twin half-sister half-brother stepsister stepbrother",
+    "married_to": "wife husband spouse hubby",
+    "partner": "girlfriend boyfriend partner fiancé fiancée fiance fiancee",
+    "relative": "grandmother grandfather grandma grandpa granny gran nan nana grandad granddad aunt auntie uncle cousin niece nephew"
+    " mother-in-law father-in-law sister-in-law brother-in-law grandson granddaughter godmother godfather son-in-law daughter-in-law",
+    "friend": "friend buddy mate pal bestie",
+    "colleague": "colleague coworker co-worker teammate workmate",
+    "manager": "boss manager supervisor",
+    "roommate": "roommate flatmate housemate",
+}
+KIN_RELATION = {noun: relation for relation, nouns in KIN.items() for noun in nouns.split()}
+_KIN_NOUNS = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
+_OTHERS = "doctor|dentist|teacher|neighbour|neighbor|landlord|landlady|therapist|coach|tutor|roommate|trainer|intern|assistant|lawyer|ex"
+PERSON_NOUN = re.compile(rf"(?:{_KIN_NOUNS}|{_OTHERS})\b", re.IGNORECASE)
+NAME = r"[A-ZÀ-ÖØ-ÞŁŚŠŽČŽĐİ][\w.'’&-]*"
+_NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|and|&|du|da|di)\s+)*{NAME})*")
+
+_ALWAYS = (
+    r"[,;()\x00]|\.\s|\s[–—-]+\s|:\s"
+    r"|\b(?:because|since|when|whenever|after|before|until|till|so|but|although|though|while|whereas|which|who|whom|whose|where"
+    r"|now|these days|nowadays|any ?more|any longer|again|too|as well|already|currently|right now|at the moment|for now|at present"
+    r"|at last|lately|recently|instead|then|finally|if|unless|this (?:week|month|year|morning|afternoon|evening|summer|winter"
+    r"|spring|autumn|fall|weekend|time)|(?:last|next|past) \w+|yesterday|today|tomorrow|tonight|\w+ (?:days?|weeks?|months?|years?) ago|"
+    r"ages ago|long ago|a while|every single|thanks to|due to|apparently|actually|honestly|obviously|by the way|btw|as of|as from|"
+    r"starting|these|once|ever|than|despite|except|rather|either|anyway|though|lol|haha|permanently|full-time|part-time|altogether|"
+    r"(?:on|this|last|next|since) (?:mon|tues|wednes|thurs|fri|satur|sun)day\w*|"
+    r"(?:in|since|around|during|by|until|till|before|after) (?:(?:early|late|mid)[ -])?(?:january|february|march|april|may|june|july|august"
+    r"|september|october|november|december|spring|summer|autumn|fall|winter|(?:19|20)\d\d|then)|in the (?:meantime|end|morning|evening|afternoon)"
+    r"|for (?:the )?(?:\w+ )?(?:\w+ )?(?:days?|weeks?|months?|years?|decades?|ages|good|long|now|ever|while|sure))\b"
+)
+_CUTS: dict[str, str] = {
+    "person": r"|\b(?:and|with|for|from|in|at|on|as|to|over|by|is|was|about|of)\b",
+    "place": r"|\b(?:and|with|for|as|from|to|by|that|is|or|just|alone|together|via|without|about|over|doing|working|studying)\b",
+    "group": r"|\b(?:and(?=\s+[a-z])|with|for|in|as|from|to|on|by|that|is|doing|over|about|under|or|downtown|near|after)\b",
+    "thing": r"|\b(?:with|for|from|in|at|as|by|that|on|is|are|to|called|named|like|since|during|over|about|next|behind|under|into|because|more than|there|every)\b",
+    "name": r"|\b(?:and|with|for|from|in|as|by|on|is|at|but|after|or)\b",
+    "number": r"|\b(?:and|with|for|from|in|at|as|on|by|to|that|of|or|including|already)\b",
+    "date": r"|\b(?:and|with|because|for|in (?:the|my|our)|as|from|that|to (?:make|give|allow|leave))\b",
+    "trait": r"|\b(?:and(?= (?:the|my|I|we|it)\b)|for|in|as|by|that|at|on|to|with|from|about|of|like|or)\b",
+    "title": r"|\b(?:and(?= (?:the|my|I|we|it)\b)|for|in|by|that|to|with|from|about|like|or|on)\b",
+    "deed": r"|\b(?:and (?:then|I|we|my)|that|as soon as)\b",
+    "any": r"|\b(?:and (?:then|I|we|my|it)|that|for|from|as)\b",
+}
+_NO_THING = frozenset(
+    """it that this them those these everything nothing something anything someone anyone everyone one ones lot lots bit
+    all both time fun idea point problem way day days feeling chance moment look doubt question reason trouble turn thing things
+    stuff nothing minute second while blast good bad great nice better best sense place break care part more less much many few
+    enough any none kind sort two three side look hard plenty others another each other what how why who where when
+    there here home""".split()
+)
+_NO_PLACE = frozenset(
+    """mind love trouble touch hurry charge general fact particular case order time pain shock line tears bed work it that this them
+    public private progress bits person theory practice principle doubt danger fashion control short total peace sync contact
+    question sight view front middle meeting meetings mood moment past future world dark end way lead air loop zone life
+    head plan plans works sleep fine something anything one same hope fear silence advance full detail turn place
+    sum spite town""".split()
+) - {"town"}
+
+
+@cache
+def _boundary(shape: Shape) -> re.Pattern[str]:
+    return re.compile(_ALWAYS + _CUTS[shape], re.IGNORECASE)
+
+
+def cut(text: str, kind: Kind) -> str:
+    """The beginning of `text` that can be an object of this kind, without its determiner where it is a thing's."""
+    match = _boundary(kind.like).search(text, 1 if text else 0)
+    phrase = text[: match.start()] if match else text
+    return phrase.strip(" .,!?\"'“”…")
+
+
+_DETERMINER = re.compile(
+    r"^(?:the|a|an|some|any|this|that|these|those|both|all|another|such a|quite a|one of|a (?:pair|couple|bit|lot) of|lots of|plenty of|only|just|really|very|"
+    r"about|around|roughly|exactly|almost|nearly|now|also|still|always|brand[- ]new|new|my own|our own|probably|definitely|currently|finally|officially|completely|fully|already|back|mostly|going|all|pretty|so|too|quite|right|deeply|genuinely|now|even)\s+",
+    re.IGNORECASE,
+)
+_OWNER = re.compile(r"^(?:my|our|your|his|her|their|its)\s+", re.IGNORECASE)
+
+
+def bare(phrase: str, *, keep: tuple[str, ...] = ()) -> str:
+    """A phrase without determiners and fillers at its beginning."""
+    while True:
+        match = _DETERMINER.match(phrase)
+        if match is None or match[0].strip().lower() in keep or len(match[0]) == len(phrase):
+            return phrase
+        phrase = phrase[match.end() :]
+
+
+def fits(phrase: str, kind: Kind) -> bool:
+    """Whether a phrase (cut, still with its determiner) can be what a relation takes."""
+    words = phrase.split()
+    if not words or len(words) > (14 if kind.like == "deed" else 8):
+        return False
+    core = bare(_OWNER.sub("", phrase)).lower()
+    if not core or (core in PRONOUNS and kind.like not in ("person", "any")):
+        return False
+    return _shaped(phrase, core, kind.like) and kind.admits(phrase, core)
+
+
+def _shaped(phrase: str, core: str, shape: Shape) -> bool:
+    words, last = phrase.split(), core.split()[-1]
+    match shape:
+        case "person":
+            return is_person(phrase)
+        case "place":
+            if core.split()[0] in _NO_PLACE or core in _NO_PLACE or last in PRONOUNS:
+                return False
+            return bool(_NAMES.search(phrase)) or bool(_DETERMINER.match(phrase) or _OWNER.match(phrase)) or core == "home"
+        case "group" | "name":
+            return bool(_NAMES.search(phrase)) or (shape == "group" and bool(re.match(r"(?:a|an|the|my|our)\s", phrase, re.I)))
+        case "number":
+            return is_number(core)
+        case "thing" | "any":
+            return last not in _NO_THING and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no", "done"} and not core[0] in "'’"
+        case "trait" | "title":
+            return len(words) <= 5 and core.split()[0] not in _NO_THING | {"not", "going", "so", "like"}
+        case _:
+            return True
+
+
+NOT_NAMES = frozenset(
+    """just tastes sounds looks seems feels careful so sure sorry thanks thank please everybody everyone somebody nobody nothing something
+    everything someone anyone all both some most many no not never always also only even still there here that this these those what
+    who why when where how today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday january february march april june
+    july august september october november december christmas easter half best good great love lunch dinner breakfast work life time people
+    congrats congratulations happy ok okay yes hi hey hello dear oh wow firmware one two three four five six seven eight nine ten if but and
+    got been was is are had has have did do does can will would could should may might must""".split()
+)
+
+
+def is_person(phrase: str) -> bool:
+    """A pronoun of a person, a name, or a kin noun with its owner."""
+    plain = phrase.strip()
+    if plain.split() and plain.split()[0].lower() in NOT_NAMES:
+        return False
+    if plain.lower() in PRONOUNS - {"it", "they", "them"}:
+        return True
+    if PERSON_NOUN.search(plain) and len(plain.split()) <= 6:
+        return bool(re.match(rf"(?:my|our|your|his|her|their|the|{NAME}'s)\b|{PERSON_NOUN.pattern}", plain, re.I))
+    return bool(re.fullmatch(rf"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{NAME}(?:\s+{NAME}){{0,3}}", plain))
+
+
+_NUMBER_WORD = (
+    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
+    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|dozen)"
+)
+
+
+def is_number(text: str) -> bool:
+    """Digits, a price, or a number in words."""
+    return bool(
+        re.match(rf"(?:[$€£¥#]|EUR|USD|about |around |over )?\s*\d|{_NUMBER_WORD}(?:[ -]{_NUMBER_WORD})*\b", text, re.I)
+    )
+
+
+def split_list(phrase: str) -> list[str]:
+    """Members of "peanuts, eggs and shellfish"; a phrase without a conjunction is one."""
+    if not re.search(r"\s(?:and|or|&|plus)\s", phrase):
+        return [phrase.split(",")[0].strip()]
+    return [part.strip() for part in re.split(r"\s*,\s*(?:and|or)?\s*|\s+(?:and|or|&|plus)\s+", phrase) if part.strip()]
+
+
+_POSSESSIVES = {"my": "I", "our": "we", "your": "you", "his": "he", "her": "she", "its": "it", "mine": "I", "yours": "you"}
+
+
+def unpossessed(phrase: str) -> str:
+    """The owner that a possessive alone means: "my" is I, "Ben's" is Ben."""
+    plain = phrase.strip()
+    if plain.lower() in _POSSESSIVES:
+        return _POSSESSIVES[plain.lower()]
+    return plain[:-2] if plain.endswith("'s") else plain

@@ -1,0 +1,163 @@
+"""The relation schema of facts, and the wordings that state and ask them: `configs/relations.toml`.
+
+A new relation is a new table in the file, not code.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nscma_torch.errors import ConfigError
+
+Shape = Literal["person", "place", "group", "thing", "name", "number", "date", "trait", "title", "deed", "any"]
+
+
+class Kind(BaseModel):
+    """What a slot of a form takes: a shape, narrowed by words.
+
+    With words, endings or patterns one of them must fit: the last word is one of `words` (of those of the kinds in `also` too),
+    ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of `anywhere`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    like: Shape
+    words: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    anywhere: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+
+    @cached_property
+    def _last(self) -> frozenset[str]:
+        return frozenset(self.words)
+
+    @cached_property
+    def _refused(self) -> frozenset[str]:
+        return frozenset(self.refuses)
+
+    @cached_property
+    def _compiled(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(pattern) for pattern in self.patterns)
+
+    def admits(self, phrase: str, core: str) -> bool:
+        """Whether words fit: `phrase` as written, `core` in lower case without its determiner."""
+        words = core.split()
+        if not words or core in self._refused or words[-1] in self._refused or words[0] in self._refused:
+            return False
+        if not (self.words or self.endings or self.patterns or self.anywhere):
+            return True
+        tails = {" ".join(words[i:]) for i in range(len(words))}
+        return (
+            not tails.isdisjoint(self._last)
+            or any(words[-1].endswith(ending) and len(words[-1]) > len(ending) for ending in self.endings)
+            or any(word in re.split(r"[\s-]+", core) for word in self.anywhere)
+            or any(pattern.match(phrase) for pattern in self._compiled)
+        )
+
+
+class Wordings(BaseModel):
+    """How one language states and asks a relation, in the notation of `llm.forms`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    states: tuple[str, ...] = Field((), description="It holds.")
+    begins: tuple[str, ...] = Field((), description="It has come to hold: events.")
+    ends: tuple[str, ...] = Field((), description="It holds no longer.")
+    asks: tuple[str, ...] = Field((), description="Questions for the object, or for the subject where O is given.")
+    says: str = Field("{subject} {relation} {object}", description="Plain sentence that shows a fact.")
+
+
+class Relation(BaseModel):
+    """One relation. `one` object at a time for a subject (and topic), or `many`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    meaning: str
+    cardinality: Literal["one", "many"] = "many"
+    subject: str = Field("person", description="Kind of the subject.")
+    object: str = Field("any", description="Kind of the object.")
+    symmetric: bool = Field(False, description="The object stands in the same relation to the subject.")
+    inverse: str = Field("", description="Relation in which the object stands to the subject.")
+    opposite: str = Field("", description="Relation that ends where this one begins, for the same object.")
+    locates: bool = Field(False, description="The subject is where its object is.")
+    lasting: bool = Field(False, description="What once held, holds for good: 'was born in'.")
+    nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
+    topics: tuple[str, ...] = Field((), description="Nouns that are topics of this relation, most common ones.")
+    en: Wordings = Wordings()
+    zh: Wordings = Wordings()
+
+
+class Schema(BaseModel):
+    """All relations by name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    relations: Mapping[str, Relation]
+    kinds: Mapping[str, Kind]
+
+    @model_validator(mode="after")
+    def _references(self) -> Self:
+        for kind in self.kinds.values():
+            for other in kind.also:
+                if other not in self.kinds:
+                    raise ValueError(f"kind {kind.name!r} refers to {other!r}, which is not there")
+        for relation in self.relations.values():
+            for other in (relation.subject, relation.object):
+                if other not in self.kinds:
+                    raise ValueError(f"relation {relation.name!r} takes a {other!r}, which is no kind")
+            for other in (relation.inverse, relation.opposite):
+                if other and other not in self.relations:
+                    raise ValueError(f"relation {relation.name!r} refers to {other!r}, which is not there")
+        return self
+
+    def __getitem__(self, name: str) -> Relation:
+        return self.relations[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.relations
+
+    @cached_property
+    def locating(self) -> frozenset[str]:
+        """Relations whose subject is where its object is."""
+        return frozenset(name for name, relation in self.relations.items() if relation.locates)
+
+
+def load_relations(path: str | Path | None = None) -> Schema:
+    """The schema in a TOML file, or the bundled one. Raises `ConfigError` for a file that is missing or wrong."""
+    source = resources.files("nscma_torch.configs").joinpath("relations.toml") if path is None else Path(path)
+    try:
+        tables: dict[str, Any] = tomllib.loads(source.read_text(encoding="utf-8"))
+        return _schema(tables)
+    except OSError as error:
+        raise ConfigError(f"cannot read {source}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
+        raise ConfigError(f"{source} is not TOML of relations: {error}") from error
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise ConfigError(f"{source}: {where}: {problem['msg']}") from error
+
+
+def _schema(tables: dict[str, Any]) -> Schema:
+    shapes = {shape: {"name": shape, "like": shape} for shape in get_args(Shape)}
+    kinds: dict[str, Any] = shapes | {name: {"name": name, **table} for name, table in tables.pop("kinds", {}).items()}
+    for kind in kinds.values():
+        words = list(kind.get("words", ()))
+        for other in kind.get("also", ()):
+            words += kinds.get(other, {}).get("words", ())
+        kind["words"] = words
+    return Schema.model_validate(
+        {"kinds": kinds, "relations": {name: {"name": name, **table} for name, table in tables.items()}}
+    )

@@ -1,0 +1,74 @@
+"""Inflected forms of English verbs: regular ones by rule, the common irregular ones by list."""
+
+from __future__ import annotations
+
+from functools import cache
+
+_IRREGULAR = {  # base: past, participle; the -ing form and the third person are regular
+    line.split()[0]: tuple(line.split()[1:])
+    for line in """
+    become became become|begin began begun|bite bit bitten|break broke broken|bring brought brought|build built built
+    buy bought bought|catch caught caught|choose chose chosen|come came come|cost cost cost|cut cut cut|do did done
+    draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feel felt felt|find found found
+    fly flew flown|forget forgot forgotten|get got got,gotten|give gave given|go went gone|grow grew grown
+    hang hung hung|have had had|hear heard heard|hide hid hidden|hit hit hit|hold held held|hurt hurt hurt
+    keep kept kept|know knew known|lead led led|leave left left|lend lent lent|lay laid laid|lie lay lain|lose lost lost
+    make made made|meet met met|pay paid paid|put put put|quit quit quit|read read read|ride rode ridden|rise rose risen
+    run ran run|say said said|see saw seen|sell sold sold|send sent sent|set set set|sing sang sung|sit sat sat
+    sleep slept slept|speak spoke spoken|spend spent spent|stand stood stood|swim swam swum|take took taken
+    teach taught taught|tell told told|think thought thought|throw threw thrown|understand understood understood
+    wake woke woken|wear wore worn|win won won|write wrote written|shut shut shut|split split split|swear swore sworn
+    """.replace("\n", "|").split("|")
+    if line.strip()
+}
+_VOWELS = "aeiou"
+_DOUBLING = frozenset(
+    "drop grab shop stop plan travel cancel rent jog swap ship skip chat pop step slip hop get put run sit set quit cut win"
+    " swim begin forget hit shut split clap admit commit transfer dig snag strip wrap trim jam pin bet".split()
+) - {"travel", "rent"}
+
+
+def _ing(verb: str) -> tuple[str, ...]:
+    if verb in _DOUBLING:
+        return (verb + verb[-1] + "ing",)
+    if verb.endswith("ie"):
+        return (verb[:-2] + "ying",)
+    if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")):
+        return (verb[:-1] + "ing",)
+    if verb in ("travel", "cancel"):
+        return (verb + "ing", verb + "ling")
+    return (verb + "ing",)
+
+
+def _past(verb: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if verb in _IRREGULAR:
+        past, participle = _IRREGULAR[verb]
+        return tuple(past.split(",")), tuple(participle.split(","))
+    if verb in _DOUBLING:
+        regular: tuple[str, ...] = (verb + verb[-1] + "ed",)
+    elif verb.endswith("e"):
+        regular = (verb + "d",)
+    elif verb.endswith("y") and verb[-2] not in _VOWELS:
+        regular = (verb[:-1] + "ied",)
+    elif verb in ("travel", "cancel"):
+        regular = (verb + "ed", verb + "led")
+    else:
+        regular = (verb + "ed",)
+    return regular, regular
+
+
+def _third(verb: str) -> str:
+    if verb == "have":
+        return "has"
+    if verb.endswith("y") and verb[-2] not in _VOWELS:
+        return verb[:-1] + "ies"
+    return verb + ("es" if verb.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
+
+
+@cache
+def forms(verb: str) -> dict[str, str]:
+    """Each form of a verb with what it is: base, third, past, participle or ing; past where it is both."""
+    past, participle = _past(verb)
+    found = {form: "ing" for form in _ing(verb)} | {form: "participle" for form in participle}
+    found |= {verb: "base", _third(verb): "third"}
+    return found | {form: "past" for form in past}

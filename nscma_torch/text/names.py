@@ -1,0 +1,17 @@
+"""Names of entities: when two wordings mean the same one."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_DETERMINER = re.compile(r"^(?:the|a|an|some|this|that|these|those|its)\s+|^(?:这|那|这个|那个|一个|这只|那只)(?=\S\S)", re.I)
+_EDGES = " \t\n.,;:!?\"“”‘()[]。，！？；：、「」"
+
+
+def name_key(name: str) -> str:
+    """What tells an entity from others: case, determiners, quotes and spacing do not."""
+    text = " ".join(unicodedata.normalize("NFKC", name).replace("’", "'").split()).strip(_EDGES)
+    while (shorter := _DETERMINER.sub("", text)) != text and shorter:
+        text = shorter.strip()
+    return text.casefold()
