@@ -18,12 +18,14 @@ from cases.case import Case
 from cases.ego_split import ego_split_cases
 from cases.knn_graph import knn_graph_cases
 from cases.label_propagation import label_propagation_cases
+from cases.personalized_pagerank import personalized_pagerank_cases
 from cases.scored_topk import scored_topk_cases
 
 CASES: dict[str, Callable[[torch.device], Iterator[Case]]] = {
     "ego_split": ego_split_cases,
     "knn_graph": knn_graph_cases,
     "label_propagation": label_propagation_cases,
+    "personalized_pagerank": personalized_pagerank_cases,
     "scored_topk": scored_topk_cases,
 }
 
@@ -60,7 +62,7 @@ def main() -> None:
         for shape, runs in CASES[operation](device):
             times = {who: milliseconds(run, arguments.repeats, device) for who, run in runs.items()}
             ratios = "  ".join(f"{who} / ours = {ms / times['ours']:.2f}" for who, ms in times.items() if who != "ours")
-            print(f"{operation:18} {shape:32} ours {times['ours']:8.2f} ms   {ratios}")
+            print(f"{operation:21} {shape:32} ours {times['ours']:8.2f} ms   {ratios}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nscma_kernels import EgoSplit, ego_split, knn_graph, label_propagation, update_split
+    from nscma_kernels import (
+        EgoSplit,
+        ego_split,
+        knn_graph,
+        label_propagation,
+        personalized_pagerank,
+        update_split,
+    )
     from nscma_torch.aio import AsyncMemory
     from nscma_torch.config import Config, load_config
     from nscma_torch.encode.replay import Redecision
@@ -44,7 +51,10 @@ _HOME = {
         ),
         "nscma_torch.records",
     ),
-    **dict.fromkeys(("EgoSplit", "ego_split", "knn_graph", "label_propagation", "update_split"), "nscma_kernels"),
+    **dict.fromkeys(
+        ("EgoSplit", "ego_split", "knn_graph", "label_propagation", "personalized_pagerank", "update_split"),
+        "nscma_kernels",
+    ),
 }
 
 __all__ = [
@@ -72,6 +82,7 @@ __all__ = [
     "knn_graph",
     "label_propagation",
     "load_config",
+    "personalized_pagerank",
     "update_split",
 ]
 

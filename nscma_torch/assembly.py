@@ -12,6 +12,8 @@ from nscma_torch.buffer.gate import SurpriseGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.config import Config, Gate
+from nscma_torch.curator.curation import Curator
+from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.encode.edits import Editor
 from nscma_torch.encode.eraser import Eraser
 from nscma_torch.encode.extraction import Extractor
@@ -24,10 +26,13 @@ from nscma_torch.hierarchy.integrator import Integrator
 from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
+from nscma_torch.relations import Schema, load_relations
+from nscma_torch.retrieval.fact_asker import FactAsker
 from nscma_torch.retrieval.lexical import BM25Settings
 from nscma_torch.retrieval.search import Searcher, SearchSettings
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import INTEGRATE
+from nscma_torch.storage.statements import CURATE
 from nscma_torch.storage.vectors import EpisodicWeights
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.embedder import load_embedder
@@ -84,7 +89,14 @@ class Parts:
     def tasks(self) -> LanguageTasks:
         """The language tasks."""
         words = self.config.hierarchy.summary_words
-        return self._tasks or EmbeddedTasks(**self.config.answer.model_dump(), summary_words=words)
+        settings = self.config.answer.model_dump()
+        return self._tasks or EmbeddedTasks(**settings, summary_words=words, relations=self.relations)
+
+    @cached_property
+    def relations(self) -> Schema:
+        """The relation schema."""
+        path = self.config.facts.relations
+        return load_relations(None if path == "bundled" else path)
 
     @cached_property
     def gate(self) -> SurpriseGate:
@@ -132,14 +144,25 @@ class Parts:
         return Searcher(self.database, self.embedder, settings, self.device)
 
     @cached_property
+    def fact_asker(self) -> FactAsker:
+        """Answers from facts."""
+        return FactAsker(self.database, self.relations, self.device)
+
+    @cached_property
+    def curator(self) -> Curator:
+        """Keeps facts in step with what was said."""
+        return Curator(self.database, self.relations, CuratorSettings(**self.config.curator.model_dump()))
+
+    @cached_property
     def worker(self) -> Worker:
         """Runs background jobs."""
         section, hierarchy = self.config.worker, self.config.hierarchy
-        extractor = Extractor(self.database, self.indexer, self.tasks, integrate=hierarchy.enabled)
+        extractor = Extractor(self.database, self.indexer, self.tasks, self.relations, integrate=hierarchy.enabled)
         return Worker(
             self.database,
             {
                 EXTRACT: Handler(extractor.run, section.batch_size),
+                CURATE: Handler(self.curator.run, section.batch_size, separable=False),
                 INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False),
             },
             recall_kind=EXTRACT,

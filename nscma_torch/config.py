@@ -158,6 +158,27 @@ class Hierarchy(Section):
     summary_words: int = Field(100, gt=0, description="Longest extractive summary in words.")
 
 
+class Facts(Section):
+    """Facts that are read out of what was said."""
+
+    relations: str = Field("bundled", description="'bundled', or the path of a relation file of your own.")
+    answer: bool = Field(True, description="Whether `ask` answers from facts where they tell.")
+
+
+class Curator(Section):
+    """Conflicts, forgetting and sleep."""
+
+    half_life: float = Field(90.0, gt=0, description="Days after which a statement weighs half against another speaker's.")
+    tie: float = Field(1.25, ge=1, description="Ratio of scores below which both sides of a contradiction are kept.")
+    slip: float = Field(1.0, ge=0, description="Days within which a correction may mean what was said just before.")
+    initial_strength: float = Field(180.0, gt=0, description="S: days after which retention exp(-t/S) is 1/e.")
+    gain: float = Field(1.0, ge=0, description="What each recall adds to S, in units of initial_strength.")
+    floor: float = Field(0.05, ge=0, lt=1, description="Retention below which sleep archives; 0 forgets nothing.")
+    promotion: float = Field(0.05, ge=0, le=1, description="Share of what is missing to importance 1 per recall.")
+    profile_lines: int = Field(24, gt=0, description="Most lines of a user's profile.")
+    profile_objects: int = Field(6, gt=0, description="Most objects that one line of it names.")
+
+
 class Worker(Section):
     """Background jobs."""
 
@@ -181,6 +202,8 @@ class Config(Section):
     retrieval: Retrieval = Retrieval()
     answer: Answer = Answer()
     hierarchy: Hierarchy = Hierarchy()
+    facts: Facts = Facts()
+    curator: Curator = Curator()
     worker: Worker = Worker()
 
 

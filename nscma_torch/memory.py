@@ -15,6 +15,7 @@ from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
 from nscma_torch.encode.replay import Redecision, replay
 from nscma_torch.errors import InvalidInputError, NotFoundError, TextTooLargeError, TimestampError
+from nscma_torch.knowing import Knowing
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import (
@@ -38,7 +39,7 @@ from nscma_torch.text.messages import MessagesLike, as_messages
 from nscma_torch.text.timestamps import parse_timestamp
 
 
-class Memory:
+class Memory(Knowing):
     """One store, opened.
 
     Args:
@@ -202,8 +203,18 @@ class Memory:
         top_k: int = 10,
         as_of: datetime | None = None,
         now: datetime | None = None,
+        follows: Answer | None = None,
     ) -> Answer:
-        """One retrieval and one answer with evidence, or that the memory does not know. Arguments as in `search`."""
+        """What the facts say, else one retrieval and one answer with evidence, or that the memory does not know.
+
+        Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
+        """
+        if self.config.facts.answer and top_k > 0:
+            scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+            before = None if follows is None else follows.query
+            told = self.parts.fact_asker.ask(question, scope, now=clock(now), as_of=as_of, follows=before)
+            if told is not None and not wanted:
+                return told
         found = self._search(question, user_id, agent_id, run_id, filters, as_of, now, top_k, 0.0, ("chunk",), False)
         return self.parts.tasks.answer(question, found.hits, support=found.support)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from nscma_torch.records import Answer, Hit, Unit
+from nscma_torch.records import Answer, Extraction, Hit, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -68,8 +68,8 @@ class Proxy(Protocol):
 class LanguageTasks(Protocol):
     """What the system needs from language, batch first; `llm.embedded` does it without a language model."""
 
-    def extract(self, units: Sequence[Unit]) -> list[list[str]]:
-        """Atomic facts of each unit: sentences that stand alone (Structural Memory section 3.1)."""
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        """Atomic facts and triples of each unit (Structural Memory section 3.1); whom each speaks to, "" if unclear."""
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """A summary of what the units of each group say (CAM, abstraction nodes); the whole batch at once."""

@@ -15,6 +15,8 @@ from nscma_torch.errors import ScopeError
 
 UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", "skill"]
 Status = Literal["active", "archived", "deleted"]
+FactStatus = Literal["active", "archived", "disputed"]
+Action = Literal["ADD", "UPDATE", "ARCHIVE", "NOOP", "MERGE", "PROPOSE"]
 ROLES = ("user", "assistant", "system", "tool", "document")
 
 
@@ -137,6 +139,101 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """What a text says of one subject, before it is compared with what is known: text from `start` to `end`.
+
+    `relation` is a name of `configs/relations.toml`; `topic` tells apart what it has one of each ("colour" of
+    favourite). `negated`: no longer, or not; with an empty `object` none holds. `replaces` is the object that it says
+    held before; `correction`: that what was said before was never true. `valid_from` and `valid_to` are the times it
+    names itself; `past`: it held once, and no longer does. `confidence` is in (0, 1].
+    """
+
+    subject: str
+    relation: str
+    object: str
+    topic: str = ""
+    negated: bool = False
+    replaces: str = ""
+    correction: bool = False
+    past: bool = False
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    confidence: float = 1.0
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What a unit yields: sentences that stand alone (atomic facts), and statements (triples)."""
+
+    sentences: tuple[str, ...] = ()
+    statements: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`(subject, relation, object)` with the time it holds in the world and the time it was believed: bitemporal.
+
+    `valid_from` None: since an unknown time; `valid_to` None: still. `retired_at` None: believed now. `sequence` puts
+    facts that begin at the same time in the order they were said. `strength` counts the statements behind it,
+    `episode_ids` are the messages that made them; `reason` says why it has its status.
+    """
+
+    id: str
+    scope: Scope
+    subject: str
+    relation: str
+    object: str
+    topic: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    recorded_at: datetime
+    retired_at: datetime | None
+    status: FactStatus
+    confidence: float
+    strength: int
+    sequence: int
+    episode_ids: tuple[str, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CuratorDecision:
+    """One thing that the curator decided, with its reason; `undo(id)` takes it back while nothing rests on it."""
+
+    id: str
+    at: datetime
+    action: Action
+    subject: str
+    relation: str
+    object: str
+    topic: str
+    reason: str
+    fact_ids: tuple[str, ...]
+    undone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FactQuery:
+    """A question as a walk over facts: from `subject` along `path`, to what is asked.
+
+    With `asks` = "subject" the walk goes backwards from `object`. `before` names the object before which a past value
+    is asked ("before the bathroom"); `previous` asks for the value before the current one. `count` asks how many.
+    """
+
+    asks: Literal["object", "subject", "whether", "when", "giver", "receiver", "thing"]
+    path: tuple[str, ...]
+    subject: str = ""
+    object: str = ""
+    topic: str = ""
+    before: str = ""
+    previous: bool = False
+    count: bool = False
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A unit found by a search. `parts` (with `explain=True`) holds each lane's score and rank."""
 
@@ -188,7 +285,8 @@ class Usage:
 class Answer:
     """An answer with the sentences that it rests on. `abstained` is True when nothing stored fits the question.
 
-    `confidence` is in [0, 1]; `trace` names the steps that led here.
+    `confidence` is in [0, 1]; `trace` names the steps that led here. `facts` are those that it was read off from, and
+    `query` the walk that did it, on which a next question ("and before that?") can follow.
     """
 
     text: str
@@ -197,6 +295,8 @@ class Answer:
     evidence: tuple[Evidence, ...]
     trace: tuple[str, ...] = ()
     usage: Usage = Usage()
+    facts: tuple[Fact, ...] = ()
+    query: FactQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +345,8 @@ class EraseReceipt:
 class Stats:
     """Counts of a user or of the whole store.
 
-    `written` and `deferred` are the gate's decisions; `units` counts active ones by kind; `stage_seconds` is what this
-    process spent per stage of ingestion.
+    `written` and `deferred` are the gate's decisions; `units` counts active ones by kind, `facts` those believed now by
+    status; `stage_seconds` is what this process spent per stage of ingestion.
     """
 
     users: int
@@ -256,6 +356,7 @@ class Stats:
     deferred: int
     deleted: int
     units: Mapping[str, int]
+    facts: Mapping[str, int]
     jobs_queued: int
     jobs_failed: int
     failures: tuple[str, ...]

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.records import Message, Scope, Statement
+from nscma_torch.storage import profiles, skills, statements, streams
+from nscma_torch.storage.groups import Key
+from nscma_torch.storage.profiles import ProfileLine
+from tests.storage.telling import curate, day, heard, lives, say, tell
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -148,3 +152,97 @@ def test_export_and_import_give_the_same_store(open_memory: Open, conversation: 
         memory.flush()
     assert empty.digest() == full.digest()
     assert list(empty.export(user_id="bob"))[1:] != []
+
+
+def test_times_of_the_store_do_not_count_in_facts(open_memory: Open) -> None:
+    """A message without a time of its own was said when it was stored."""
+    digests = set()
+    for year, cut in ((2023, 1), (2025, 2)):
+        memory = open_memory(f"{year}.db")
+        now = datetime(year, 3, 1, tzinfo=UTC)
+        begins = now.replace(day=2)  # "since tomorrow": another day in another year
+        said = [lives("Ann", "Oslo"), lives("Ann", "Rome", valid_from=begins)]
+        texts = ["Ann lives in Oslo.", "Ann lives in Rome since tomorrow."]
+        ids = []
+        for some in [texts] if cut == 1 else [[text] for text in texts]:
+            ids += [added.id for added in memory.add(some, user_id="ada", now=now, infer=False)]
+        for episode_id, statement in zip(ids, said, strict=True):
+            say(memory, episode_id, statement)
+        curate(memory)
+        digests.add(memory.digest())
+    assert len(digests) == 1
+
+
+def test_times_that_were_given_do_count_in_facts(open_memory: Open) -> None:
+    stores = [open_memory(f"{n}.db") for n in range(3)]
+    for memory, at in zip(stores, (1, 1, 2), strict=True):
+        tell(memory, "Ann lives in Oslo.", lives("Ann", "Oslo"), at=0)
+        tell(memory, "Bo lives in Rome.", lives("Bo", "Rome", valid_from=day(at)), at=5)
+        curate(memory)
+    assert stores[0].digest() == stores[1].digest() != stores[2].digest()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        lives("Bo", "Oslo"),
+        lives("ann", "Oslo"),
+        lives("Ann", "Rome"),
+        lives("Ann", "Oslo", topic="summer"),
+        lives("Ann", "Oslo", negated=True),
+        lives("Ann", "Oslo", past=True),
+        lives("Ann", "Oslo", correction=True),
+        lives("Ann", "Oslo", replaces="Rome"),
+        lives("Ann", "Oslo", valid_to=day(9)),
+        lives("Ann", "Oslo", confidence=0.5),
+        lives("Ann", "Oslo", end=3),
+    ],
+)
+def test_what_a_message_says_does_count(said: Statement, open_memory: Open) -> None:
+    one, other = open_memory("one.db"), open_memory("other.db")
+    tell(one, "Ann lives in Oslo.", lives("Ann", "Oslo"))
+    tell(other, "Ann lives in Oslo.", said)
+    assert one.digest() != other.digest()
+
+
+def test_what_is_withdrawn_does_not_count(memory: Memory) -> None:
+    """Undoing gives the digest of before: what was believed and decided on the way is in no digest."""
+    tell(memory, "Ann lives in Oslo.", lives("Ann", "Oslo"), at=0)
+    episode = tell(memory, "She lives in Rome, and so does Bo.", at=1)
+    curate(memory)
+    before = memory.digest()
+    say(memory, episode, lives("Ann", "Rome"), lives("Bo", "Rome"))
+    curate(memory, at=2)
+    assert memory.digest() != before
+    rows = heard(memory, Key("ann", "lives_in", ""), Key("bo", "lives_in", ""))
+    with memory.parts.database.write() as connection:
+        statements.withdraw(connection, [row.seq for row in rows if row.object == "Rome"], True)
+    curate(memory, at=3)
+    assert memory.digest() == before and memory.verify() == []
+
+
+def test_the_order_of_arrival_does_not_count_in_facts(open_memory: Open) -> None:
+    one, other = open_memory("one.db"), open_memory("other.db")
+    for memory, agents in ((one, "xy"), (other, "yx")):
+        for agent in agents:  # rows of two lanes are numbered otherwise
+            tell(memory, f"Ann, says {agent}.", lives("Ann", "Oslo"), at=ord(agent), agent_id=agent)
+            tell(memory, f"ANN, says {agent}.", lives("ANN", "Rome"), at=3, agent_id=agent)
+            curate(memory, agent_id=agent)
+    assert one.digest() == other.digest()
+
+
+def test_skills_and_profiles_do_count(memory: Memory) -> None:
+    tell(memory, "Hello.")
+    seen = [memory.digest()]
+    with memory.parts.database.write() as connection:
+        profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann is kind.", day(1).date(), ("f1",))])
+    seen.append(memory.digest())
+    (new,) = memory.parts.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
+    with memory.parts.database.write() as connection:
+        streams.touch_user(connection, "ada", changed=True)
+        skill = skills.put(connection, Scope("ada"), "Bread", "hunger", ["bake"], new, 0)
+    seen.append(memory.digest())
+    with memory.parts.database.write() as connection:
+        skills.note_outcome(connection, "ada", skill.id, success=False, at=5)
+    seen.append(memory.digest())
+    assert len(set(seen)) == 4

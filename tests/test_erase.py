@@ -6,7 +6,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,16 @@ import pytest
 
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
-from nscma_torch.records import EraseReceipt, Message
+from nscma_torch.records import EraseReceipt, Message, Scope, Statement
+from nscma_torch.storage import decisions, digest_facts, entities, facts, lanes, profiles, skills, streams
+from nscma_torch.storage.decisions import NewDecision
+from nscma_torch.storage.profiles import ProfileLine
+from tests.storage.telling import curate, lives, marked, micros, tell
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 SECRET = (
-    "Confidential: Theodora Vanterpool transferred the pomegranate inheritance to Liechtenstein yesterday. "
+    "Clandestinely, Theodora Vanterpool transferred the pomegranate inheritance to Liechtenstein yesterday. "
     "She was diagnosed with hyperthyroidism, and her passphrase is quixotically-marmalade. 她的护照号码是绝密的。"
 )
 LABELS = {
@@ -189,3 +193,138 @@ def test_reset_erases_every_user(memory: Memory, tmp_path: Path) -> None:
     assert still_there(tmp_path, {b"zephyrlike", b"zephyr"}) == {}
     memory.add("And we begin anew.", user_id="ada")
     assert len(memory.search("anew", user_id="ada")) == 1
+
+
+def secret_facts(memory: Memory) -> str:
+    """Ada's facts, among them some that only one message knows of; returns its id."""
+    tell(memory, "Theodora lives in Oslo.", lives("Theodora", "Oslo"), at=0)
+    curate(memory, at=0)
+    target = tell(
+        memory,
+        "THEODORA lives in Llanfairpwll, and so does Bartholomew.",
+        lives("THEODORA", "Llanfairpwll"),
+        lives("Bartholomew", "Llanfairpwll", topic="wintertime"),
+        Statement("Bartholomew", "favourite", "Chartreuse", "absintheware", replaces="Vermillion"),
+        at=1,
+        name="Wilhelmina",
+    )
+    (*_, last) = curate(memory, at=1)
+    lane = lanes.lane_of("ada", None)
+    with memory.parts.database.write() as connection:
+        log = NewDecision("ARCHIVE", "theodora", "lives_in", "", "Oslo", "Llanfairpwll took its place", None)
+        merge = NewDecision("MERGE", "Bartholomew", "", "", "Theodora", "", None, before={"key": "bartholomew"})
+        decisions.insert(connection, lane, "ada", [log, merge], micros(1))
+        entities.set_canonical(connection, lane, "bartholomew", "theodora")
+        lines = [
+            ProfileLine(0, "Somebody moved to Llanfairpwll.", date(2024, 1, 2), (last.id,)),
+            ProfileLine(1, "Rain is likely.", date(2024, 1, 2), ("another",)),
+        ]
+        profiles.replace(connection, "ada", None, lines)
+    return target
+
+
+def test_facts_of_an_erased_message_leave_no_byte(memory: Memory, tmp_path: Path) -> None:
+    target = secret_facts(memory)
+    gone = {
+        b"lanfair",
+        b"artholomew",
+        b"hartreuse",
+        b"ermillion",
+        b"wintertime",
+        b"absinthe",
+        b"ilhelmina",
+        b"THEODORA",
+    }
+    assert set().union(*still_there(tmp_path, gone).values()) == gone
+    receipt = memory.erase(user_id="ada", memory_id=target)
+    assert "facts: theodora lives_in" in receipt.rebuilt
+    assert not any(piece.decode() in line for line in receipt.rebuilt for piece in gone)
+    for table, n in (("statements", 3), ("facts", 3), ("entities", 3), ("decisions", 4), ("profile", 1)):
+        assert receipt.rows[table] >= n, table
+    assert_gone(memory, receipt, tmp_path, gone | {b"lanfairpwll"})
+
+
+def test_facts_are_made_again_without_the_erased_message(open_memory: Open) -> None:
+    """As in a store that has never seen it; what others said of the same things stays, with its past."""
+    saw, never = open_memory("saw.db"), open_memory("never.db")
+    target = secret_facts(saw)
+    tell(never, "Theodora lives in Oslo.", lives("Theodora", "Oslo"), at=0)
+    saw.erase(user_id="ada", memory_id=target)
+    for memory in (saw, never):
+        curate(memory, at=5)
+        with memory.parts.database.write() as connection:
+            profiles.replace(connection, "ada", None, [])
+    with saw.parts.database.read() as connection:
+        (fact,) = facts.select_facts(connection, Scope("ada"))
+        assert (fact.subject, fact.object, fact.valid_to) == ("Theodora", "Oslo", None)
+        before = facts.select_facts(connection, Scope("ada"), known_at=micros(0))
+        assert [fact.object for fact in before] == ["Oslo"]
+        log = [(row.action, row.object, row.reason) for row in decisions.select_decisions(connection, Scope("ada"))]
+        assert log == [("ARCHIVE", "Oslo", ""), ("ADD", "Oslo", "nothing else was said")]
+    assert saw.verify() == []
+    with never.parts.database.read() as connection, saw.parts.database.read() as other:
+        lane = lanes.lane_of("ada", None)
+        assert entities.names(other, lane) == entities.names(connection, lane)
+    assert digest_lines(saw) == digest_lines(never) != []
+
+
+def digest_lines(memory: Memory) -> list[tuple[Any, ...]]:
+    with memory.parts.database.read() as connection:
+        return list(digest_facts.rows(connection, "ada"))
+
+
+def test_names_that_others_wrote_stay(memory: Memory) -> None:
+    target = tell(memory, "ANN lives in Oslo.", lives("ANN", "Oslo"), at=0)
+    tell(memory, "Ann lives in Oslo too.", lives("Ann", "Oslo"), at=1)
+    tell(memory, "Bo lives in Rome.", lives("Bo", "Rome"), at=2)
+    curate(memory, at=3)
+    memory.erase(user_id="ada", memory_id=target)
+    assert marked(memory) == [("ann", "lives_in", "")]
+    with memory.parts.database.read() as connection:
+        assert entities.names(connection, lanes.lane_of("ada", None)) == {
+            "ann": "Ann", "bo": "Bo", "oslo": "Oslo", "rome": "Rome"
+        }  # fmt: skip
+        assert [d.subject for d in decisions.select_decisions(connection, Scope("ada"))] == ["bo", "ann"]
+    assert [row.object for row in curate(memory, at=4)] == ["Oslo"]
+    assert memory.verify() == []
+
+
+def test_an_entity_that_others_were_merged_into(memory: Memory) -> None:
+    tell(memory, "Bob lives in Oslo.", lives("Bob", "Oslo"), at=0)
+    target = tell(memory, "Robert lives in Rome.", lives("Robert", "Rome"), at=1)
+    lane = lanes.lane_of("ada", None)
+    with memory.parts.database.write() as connection:
+        entities.set_canonical(connection, lane, "bob", "robert")
+    curate(memory, at=2)
+    receipt = memory.erase(user_id="ada", memory_id=target)
+    assert receipt.rows["facts"] == 2, "also Bob's, which stood under Robert's name"
+    assert marked(memory) == [("bob", "lives_in", "")]
+    (fact,) = curate(memory, at=3)
+    assert (fact.subject, fact.object, fact.status) == ("bob", "Oslo", "active")
+    assert memory.verify() == []
+
+
+def test_a_user_with_facts_and_skills_leaves_no_byte(memory: Memory, tmp_path: Path) -> None:
+    secret_facts(memory)
+    (new,) = memory.parts.indexer.units("skill", ["Kintsugi: porcelain"], [skills.origin(Scope("ada"), "Kintsugi", 0)])
+    with memory.parts.database.write() as connection:
+        streams.touch_user(connection, "ada", changed=True)
+        skills.put(connection, Scope("ada"), "Kintsugi", "porcelain", ["varnishing"], new, 0)
+    tell(memory, "Bob keeps his own.", lives("Bob", "Oslo"), user_id="bob")
+    curate(memory, user_id="bob")
+    before = memory.digest(user_id="bob")
+    gone = {b"lanfairpwll", b"artholomew", b"hartreuse", b"intsugi", b"porcelain", b"varnish", b"heodora"}
+    assert set().union(*still_there(tmp_path, gone).values()) == gone
+    receipt = memory.erase(user_id="ada")
+    assert receipt.rows["skills"] == 1 and receipt.rows["fact_lanes"] == 1 and receipt.rows["profile"] == 2
+    assert memory.digest(user_id="bob") == before == memory.digest()
+    assert_gone(memory, receipt, tmp_path, gone)
+
+
+def test_a_user_who_has_only_skills(memory: Memory) -> None:
+    (new,) = memory.parts.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
+    with memory.parts.database.write() as connection:
+        streams.touch_user(connection, "ada", changed=True)
+        skills.put(connection, Scope("ada"), "Bread", "hunger", ["bake"], new, 0)
+    assert memory.erase(user_id="ada").rows["skills"] == 1
+    assert memory.stats().users == 0

@@ -3,7 +3,17 @@
 from nscma_kernels.ego_split import EgoSplit, ego_split, update_split
 from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
+from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_kernels.precision import native_dtype
 from nscma_kernels.scored_topk import scored_topk
 
-__all__ = ["EgoSplit", "ego_split", "knn_graph", "label_propagation", "native_dtype", "scored_topk", "update_split"]
+__all__ = [
+    "EgoSplit",
+    "ego_split",
+    "knn_graph",
+    "label_propagation",
+    "native_dtype",
+    "personalized_pagerank",
+    "scored_topk",
+    "update_split",
+]

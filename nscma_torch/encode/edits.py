@@ -7,7 +7,7 @@ from datetime import datetime
 from nscma_torch.encode.indexer import Indexer, chunk_units
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.records import Episode
-from nscma_torch.storage import episodes, fingerprint, hierarchies, history, jobs, streams, units
+from nscma_torch.storage import episodes, fingerprint, hierarchies, history, jobs, statements, streams, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 
@@ -25,7 +25,7 @@ class Editor:
         self._integrate = integrate
 
     def update(self, user_id: str, episode_id: str, text: str, *, at: datetime) -> Episode:
-        """Replace an episode's text. The old one stays in its history; its units are made anew.
+        """Replace an episode's text. The old one stays in its history; its units and statements are made anew.
 
         The gate's decision stays: it says what was known when the message came.
         """
@@ -39,6 +39,7 @@ class Editor:
             episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
             row = episodes.row_of(connection, seq)
             units.insert(connection, chunk_units(row, indexed))
+            statements.replace(connection, row, [])
             if old.encoded:
                 jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])
             streams.touch_user(connection, user_id, changed=True)
@@ -78,6 +79,7 @@ class Editor:
             for seq in changing:
                 episodes.set_columns(connection, seq, status=status)
                 history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at))
+            statements.mark(connection, changing)
             if changing:
                 streams.touch_user(connection, user_id, changed=True)
         return len(changing)

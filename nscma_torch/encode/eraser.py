@@ -10,8 +10,9 @@ from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, Past, Weighed, weig
 from nscma_torch.errors import NotFoundError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import EraseReceipt
-from nscma_torch.storage import episodes, erase, hierarchies, streams, units
+from nscma_torch.storage import episodes, erase, statistics, streams
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.erase import Erased
 from nscma_torch.storage.streams import Stream
 
 
@@ -27,13 +28,13 @@ class Eraser:
         """Erase everything of a user. Raises `NotFoundError` for a user without memory."""
         with self._database.write() as connection:
             texts = erase.texts_of_user(connection, user_id)
-            if not streams.of_user(connection, user_id):
+            if user_id not in statistics.users_of(connection):
                 raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was erased")
             rows = erase.delete_user(connection, user_id)
         return self._receipt(user_id, None, rows, (), texts)
 
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
-        """Erase one episode, its units and its history, and recompute the state of its stream without it.
+        """Erase one episode with all that came of it, and recompute the state of its stream without it.
 
         The state is computed outside the transaction, as in `Writer`; if the stream moves meanwhile, again.
         """
@@ -43,14 +44,14 @@ class Eraser:
             weighed = self._rebuilt(texts)
             with self._database.write() as connection:
                 if streams.unmoved(connection, stream):
-                    erased, rows, concerned = self._commit(connection, user_id, episode_id, stream, weighed)
+                    erased = self._commit(connection, user_id, episode_id, stream, weighed)
                     break
         else:
             with self._database.write() as connection:
                 stream, texts = self._without(connection, user_id, episode_id)
                 weighed = self._rebuilt(texts)
-                erased, rows, concerned = self._commit(connection, user_id, episode_id, stream, weighed)
-        return self._receipt(user_id, episode_id, rows, (stream.id, *concerned), erased)
+                erased = self._commit(connection, user_id, episode_id, stream, weighed)
+        return self._receipt(user_id, episode_id, erased.rows, (stream.id, *erased.rebuilt), erased.texts)
 
     def _without(self, connection: Connection, user_id: str, episode_id: str) -> tuple[Stream, list[str]]:
         """The episode's stream, and the weighed texts of it that will remain."""
@@ -63,16 +64,10 @@ class Eraser:
 
     def _commit(
         self, connection: Connection, user_id: str, episode_id: str, stream: Stream, weighed: Weighed
-    ) -> tuple[list[str], dict[str, int], list[str]]:
-        """Delete the episode's rows and set its stream's state.
-
-        Returns the texts and the counts of what went, and the hierarchies that it went from.
-        """
+    ) -> Erased:
+        """Delete the episode's rows and set its stream's state."""
         seq, _ = episodes.require(connection, user_id, episode_id)
-        own = units.seqs_of_episode(connection, seq)
-        concerned = [hierarchy for hierarchy, _ in hierarchies.holding(connection, own)]
-        texts = erase.texts_of_episode(connection, seq)
-        rows = erase.delete_episode(connection, seq)
+        erased = erase.delete_episode(connection, seq)
         streams.touch_user(connection, user_id, changed=True)
         streams.save(
             connection,
@@ -82,7 +77,7 @@ class Eraser:
             proxy_state=weighed.proxy_state,
             gate_state=weighed.gate_state.to_bytes().decode(),
         )
-        return texts, rows, concerned
+        return erased
 
     def _receipt(
         self, user_id: str, item_id: str | None, rows: dict[str, int], rebuilt: tuple[str, ...], texts: list[str]

@@ -1,29 +1,38 @@
-"""The extract job: atomic facts of what the gate wrote, or deferred and somebody recalled."""
+"""The extract job: atomic facts and statements of what the gate wrote, or deferred and somebody recalled."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from torch import Tensor
 
 from nscma_torch.encode.indexer import Indexer
+from nscma_torch.encode.triples import sentence
+from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
-from nscma_torch.records import Unit
-from nscma_torch.storage import episodes, fingerprint, hierarchies, jobs, streams, units
+from nscma_torch.records import Statement, Unit
+from nscma_torch.relations import Schema
+from nscma_torch.storage import episodes, fingerprint, hierarchies, jobs, speakers, statements, streams, units
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.units import NewUnit
 
 
 class Extractor:
-    """Turns chunk units into atomic-fact units (Structural Memory section 3.1). Runs the same twice without harm.
+    """Turns chunk units into atomic facts and triples (Structural Memory section 3.1), and into the statements that the
+    curator makes facts of. Runs the same twice without harm.
 
     Args:
+        schema: the relations that a statement may have.
         integrate: whether what was extracted is queued for its hierarchy.
     """
 
-    def __init__(self, database: Database, indexer: Indexer, tasks: LanguageTasks, *, integrate: bool) -> None:
+    def __init__(
+        self, database: Database, indexer: Indexer, tasks: LanguageTasks, schema: Schema, *, integrate: bool
+    ) -> None:
         self._database = database
+        self._schema = schema
         self._indexer = indexer
         self._tasks = tasks
         self._integrate = integrate
@@ -36,10 +45,16 @@ class Extractor:
             chunks_of = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
             found = units.load(connection, user_id, [chunk for chunks in chunks_of.values() for chunk in chunks])
             embedded = units.vectors_of(connection, list(found))
+            listeners = {seq: speakers.listener_of(connection, seq) for seq in wanted if chunks_of[seq]}
         chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
-        facts = self._tasks.extract([unit for _, unit in chunks])
-        pairs = [(seq, fact) for (seq, _), own in zip(chunks, facts, strict=True) for fact in own]
-        indexed = self._indexer.index([fact for _, fact in pairs], [True] * len(pairs))
+        extracted = self._tasks.extract([unit for _, unit in chunks], listeners=[listeners[seq] for seq, _ in chunks])
+        said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
+        texts: list[tuple[int, str, str]] = []  # episode, kind of unit, text
+        for (seq, unit), own in zip(chunks, extracted, strict=True):
+            said[seq] += [self._placed(statement, unit) for statement in own.statements]
+            texts += [(seq, "atomic_fact", fact) for fact in own.sentences]
+            texts += [(seq, "triple", sentence(s, self._schema)) for s in own.statements if s.object]
+        indexed = self._indexer.index([text for _, _, text in texts], [True] * len(texts))
         vectors = self._vectors({chunk: unit.text for chunk, unit in found.items() if chunk not in embedded})
         with self._database.write() as connection:
             fingerprint.bind(connection, self._indexer.fingerprint)
@@ -50,24 +65,38 @@ class Extractor:
                 for seq in wanted
                 if chunks_of[seq] and current[seq] == chunks_of[seq]
             }
-            earlier = [fact for seq in rows for fact in units.seqs_of_episode(connection, seq, "atomic_fact")]
+            earlier = [
+                unit
+                for seq in rows
+                for kind in ("atomic_fact", "triple")
+                for unit in units.seqs_of_episode(connection, seq, kind)
+            ]
             units.remove(connection, earlier)
             new_vectors = {chunk: vectors[chunk] for seq in rows for chunk in chunks_of[seq] if chunk in vectors}
             units.add_vectors(connection, user_id, new_vectors)
             new = [
-                NewUnit("atomic_fact", item.chunk.text, rows[seq], 0, len(item.chunk.text), item.terms, item.vector)
-                for (seq, _), own in zip(pairs, indexed, strict=True)
+                NewUnit(kind, item.chunk.text, rows[seq], 0, len(item.chunk.text), item.terms, item.vector)
+                for (seq, kind, _), own in zip(texts, indexed, strict=True)
                 if seq in rows
                 for item in own
             ]
             units.insert(connection, _distinct(new))
-            for seq in rows:
+            for seq, row in rows.items():
+                statements.replace(connection, row, said[seq])
                 episodes.set_columns(connection, seq, encoded=True)
             if self._integrate:
                 hierarchies.enqueue(connection, rows.values())
             jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
             if rows:
                 streams.touch_user(connection, user_id, changed=bool(earlier or new_vectors))
+
+    def _placed(self, statement: Statement, unit: Unit) -> Statement:
+        """A statement with offsets in the episode's text; `JobError` for a relation that the schema lacks."""
+        if statement.relation not in self._schema:
+            raise JobError(
+                f"extract returned the relation {statement.relation!r}, which the relation file does not have; add it there"
+            )
+        return replace(statement, start=unit.start + statement.start, end=unit.start + statement.end)
 
     def _vectors(self, texts: Mapping[int, str]) -> dict[int, Tensor]:
         """Vectors of chunks that were stored without one."""
@@ -76,6 +105,6 @@ class Extractor:
 
 
 def _distinct(new: Sequence[NewUnit]) -> list[NewUnit]:
-    """Without facts that one message states twice in the same words."""
-    seen = {(unit.origin["seq"], unit.text): unit for unit in reversed(new)}
+    """Without what one message states twice in the same words."""
+    seen = {(unit.origin["seq"], unit.kind, unit.text): unit for unit in reversed(new)}
     return list(reversed(seen.values()))

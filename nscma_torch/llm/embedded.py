@@ -13,7 +13,9 @@ from datetime import date, datetime
 
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import best_passage
-from nscma_torch.records import Answer, Evidence, Hit, Unit, Usage
+from nscma_torch.llm.statements import StatementReader
+from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
+from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.cues import salience
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.sentences import split_sentences
@@ -49,11 +51,13 @@ class EmbeddedTasks:
         cutoff: score, relative to the best passage, below which one is not shown.
         words: longest passage; a shorter message is shown whole.
         summary_words: longest summary.
+        relations: what facts there are, and the wordings that state them; None for the bundled ones.
     """
 
     def __init__(
         self,
         *,
+        relations: Schema | None = None,
         support_needed: float = 0.72,
         passages: int = 3,
         cutoff: float = 0.6,
@@ -65,10 +69,17 @@ class EmbeddedTasks:
         self._cutoff = cutoff
         self._words = words
         self._summary_words = summary_words
+        self._reader = StatementReader(relations or load_relations())
 
-    def extract(self, units: Sequence[Unit]) -> list[list[str]]:
-        """Sentences of each unit that state a fact, with their speaker and their relative dates resolved."""
-        return [[_attributed(unit, sentence) for sentence in _factual(unit.text)] for unit in units]
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        """Sentences of each unit that state a fact, their speaker and relative dates resolved; and its statements."""
+        return [
+            Extraction(
+                tuple(_attributed(unit, sentence) for sentence in _factual(unit.text)),
+                self._reader.read(unit, listener),
+            )
+            for unit, listener in zip(units, listeners, strict=True)
+        ]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """The units' own sentences that cover most of what they share."""

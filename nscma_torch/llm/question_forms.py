@@ -2,20 +2,25 @@
 
 A form is a row of tokens, matched from the first to the last word of a question, whatever the case:
 
-- `S`, `O`, `T`: subject, object and topic, as short as they can be; `S's` the subject as an owner ("my", "Ben's");
+- `S`, `O`, `T`: subject, object and topic, as short as they can be; `S's` the subject as an owner ("my", "Ben's"); `O!`
+  an object of at most three words, only of those that its kind lists ("vegan", of a diet; English);
 - `BE` is, are, am, was, were; `DO` do, does, did; `HAVE` have, has, had;
 - `~live`: that verb in any inflection;
 - `NOUN`: a noun of some relation, in the singular or the plural, `NOUN's` its possessive; `WH`: a question word that
   fits what the noun names (who for a person, where for a place, …);
 - `(a|b)` alternatives, `[x]` an option, both may nest; all else is itself.
 
+Each slot stands at most once.
+
 Before the form may stand what it asks for, with a colon: `object`, `subject`, `whether`, `when`, `giver`, `receiver`,
 `thing` (see `records.FactQuery`), and `count` or `previous` beside it: `subject count: how many things BE O carrying`.
-Without it, a form that begins with BE, DO or HAVE asks whether, one with `O` alone for the subject, others for the
-object. After the form, ` > r` walks on along relation r: `which country DO S ~live in > part_of`.
+Without it, a form that begins with BE, DO or HAVE or has both `S` and `O` asks whether, one with `O` alone for the
+subject, others for the object. After the form, ` > r` walks on along relation r: `which country DO S ~live in >
+part_of`.
 
 A question inside a sentence is understood from the same form: "where DO S ~live" also matches "where I live", and
-"who BE S's boss" matches "who my boss is". In Chinese tokens follow each other without spaces, `S's` is the owner with
+"who BE S's boss" matches "who my boss is", "BE S allergic to O" "whether I am allergic to
+nuts". In Chinese tokens follow each other without spaces, `S's` is the owner with
 or without 的, and a form that ends in 吗 asks whether.
 """
 
@@ -41,6 +46,7 @@ _CLASSES = {
     "HAVE": ("have", "has", "had"),
 }
 _OWNER = r"(?P<S>my|our|your|\S.*?(?:'s|s'))"
+_LISTED_WORDS = 3  # words of an `O!`, at most
 _OPEN, _CLOSE = "([", ")]"
 
 
@@ -59,10 +65,12 @@ class QuestionForm:
     chinese: bool = False
 
     @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """What a question matches from end to end; an English one begins with a space."""
+    def patterns(self) -> tuple[re.Pattern[str], ...]:
+        """What a question matches from end to end; an English one begins with a space. Several for an `O!` of words."""
         emit = self._emit_chinese if self.chinese else self._emit
-        return re.compile("".join(map(emit, self.tokens)), re.IGNORECASE)
+        source = "".join(map(emit, self.tokens))
+        lengths = range(_LISTED_WORDS) if "O!" in self.tokens else range(1)
+        return tuple(re.compile(source.replace("{n}", f"{{{n}}}"), re.IGNORECASE) for n in lengths)
 
     @cached_property
     def needed(self) -> tuple[frozenset[str], ...]:
@@ -76,6 +84,8 @@ class QuestionForm:
             return f" (?:{'|'.join(_CLASSES[token])})"
         if token in ("S", "O", "T"):
             return rf" (?P<{token}>\S.*?)"
+        if token == "O!":
+            return r" (?P<O>\S+(?: \S+){n})"
         if token == "S's":
             return f" {_OWNER}"
         if token in ("NOUN", "NOUN's"):
@@ -108,7 +118,8 @@ def compile_form(source: str, relation: str, nouns: str, *, chinese: bool = Fals
     tokens = tuple((_ZH_TOKEN if chinese else _TOKEN).findall(body))
     asked = [word for word in words if word in get_args(Asks)]
     unknown = [word for word in words if word not in (*get_args(Asks), "count", "previous")]
-    if unknown or len(asked) > 1 or not _balanced(tokens):
+    slots = [token[0] for token in tokens if token in ("S", "S's", "O", "O!", "T")]
+    if unknown or len(asked) > 1 or len(slots) > len(set(slots)) or not _balanced(tokens):
         raise ConfigError(f"relation {relation!r}: cannot read the question form {source!r}; see llm.question_forms")
 
     def form(row: tuple[str, ...]) -> QuestionForm:
@@ -121,10 +132,11 @@ def compile_form(source: str, relation: str, nouns: str, *, chinese: bool = Fals
 
 
 def _default(tokens: Sequence[str]) -> Asks:
-    slots = {token.removesuffix("'s") for token in tokens}
-    if tokens[0] in _CLASSES or tokens[-1].endswith("吗"):
+    words = [token for token in tokens if token not in "()|[]"]
+    subject, object_ = not {"S", "S's"}.isdisjoint(words), not {"O", "O!"}.isdisjoint(words)
+    if words[0] in _CLASSES or words[-1].endswith("吗") or (subject and object_):
         return "whether"
-    return "subject" if "O" in slots and "S" not in slots else "object"
+    return "subject" if object_ else "object"
 
 
 def _balanced(tokens: Sequence[str]) -> bool:
@@ -138,8 +150,6 @@ def _balanced(tokens: Sequence[str]) -> bool:
 
 def _inside(tokens: tuple[str, ...]) -> tuple[str, ...] | None:
     """The order of words inside a sentence: no DO, and BE behind what it asks about."""
-    if tokens[0] in _CLASSES:
-        return None
     if "DO" in tokens:
         place = tokens.index("DO")
         return (*tokens[:place], *tokens[place + 1 :])
@@ -147,7 +157,7 @@ def _inside(tokens: tuple[str, ...]) -> tuple[str, ...] | None:
         return None
     place = tokens.index("BE")
     after = tokens[place + 1]
-    if after in ("S", "O", "T"):
+    if after in ("S", "O", "O!", "T"):
         return (*tokens[:place], after, "BE", *tokens[place + 2 :])
     return (*tokens[:place], *tokens[place + 1 :], "BE")
 
@@ -181,6 +191,6 @@ def _needed(tokens: Sequence[str]) -> Iterator[frozenset[str]]:
 def _words(token: str) -> frozenset[str]:
     if token in _CLASSES:
         return frozenset(_CLASSES[token])
-    if token in ("S", "O", "T", "S's", "NOUN", "NOUN's", "WH"):
+    if token in ("S", "O", "O!", "T", "S's", "NOUN", "NOUN's", "WH"):
         return frozenset()
     return frozenset(inflected(token[1:])) if token.startswith("~") else frozenset({token.casefold()})

@@ -23,7 +23,7 @@ _OPENING = re.compile(
     r"|tell me(?: again)?|(?:can|could|would|will) you (?:please )?(?:tell|remind) me"
     r"|(?:do|would|did) you (?:happen to )?(?:know|remember|recall)|can you remember"
     r"|i (?:want|need|would like) to know|i'?d like to know|i forgot|i forget"
-    r"|i (?:do not|don't|can't|cannot) (?:remember|recall|know)|what i want to know is|any idea|what about)"
+    r"|i (?:do not|don't|can't|cannot) (?:remember|recall|know)|what i want to know is|any idea|what about|if|whether)"
     r"\b[\s,:;.!-]*)+",
     re.IGNORECASE,
 )

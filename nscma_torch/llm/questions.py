@@ -8,7 +8,7 @@ would name ("he", "that"), is no query: such a question is for passages.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
 
@@ -106,10 +106,10 @@ class QuestionReader:
         text = plain_chinese(question) if chinese else plain(question)
         if not text.words and text.previous:
             return replace(follows, previous=True) if follows else None
-        as_of = None
-        if now is not None:
+        found, as_of = self._best(text, chinese), None
+        if now is not None and not (found and found.object and self._is_dated(found)):
             text, as_of = _without_date(text, now)
-        found = self._best(text, chinese)
+            found = self._best(text, chinese) if as_of else found
         if found is None:
             return None
         before = self._entity(text.before) if text.before else ""
@@ -118,29 +118,34 @@ class QuestionReader:
         return replace(found, before=before, previous=found.previous or text.previous, as_of=as_of)
 
     def _best(self, text: Plain, chinese: bool) -> FactQuery | None:
-        """The reading that leaves least to its slots; of equal ones the first in the schema."""
+        """The reading by listed words, then the one that leaves least to its slots, then the first in the schema."""
         words = {"", *text.words.casefold().split()}
         written = text.words if chinese else f" {text.words}"
-        best: tuple[int, FactQuery] | None = None
+        best: tuple[tuple[bool, int], FactQuery] | None = None
         for form in self._chinese if chinese else self._forms:
             if any(needed.isdisjoint(words) for needed in form.needed):
                 continue
-            match = form.pattern.fullmatch(written)
-            if match is None:
-                continue
-            open_ = sum(len(text or "") for name, text in match.groupdict().items() if name in ("S", "O", "T"))
-            if best is not None and best[0] <= open_:
-                continue
-            query = self._query(form, match)
-            if query is not None:
-                best = open_, query
+            for pattern in form.patterns:
+                match = pattern.fullmatch(written)
+                if match is None:
+                    continue
+                left = sum(len(match.groupdict().get(slot) or "") for slot in ("S", "O", "T"))
+                rank = ("O!" not in form.tokens, left)
+                if best is None or rank < best[0]:
+                    query = self._query(form, match)
+                    best = (rank, query) if query else best
         return best[1] if best else None
+
+    def _is_dated(self, query: FactQuery) -> bool:
+        """Whether its object is a date, so that a date in the question is what holds, and not when."""
+        return self._schema.kinds[self._schema[query.path[-1]].object].like == "date"
 
     def _query(self, form: QuestionForm, match: re.Match[str]) -> FactQuery | None:
         slots = match.groupdict()
-        names = {slot: self._entity(slots[slot]) for slot in ("S", "O") if slots.get(slot)}
+        owner = "S's" in form.tokens
+        names = {slot: self._entity(slots[slot], owner=owner) for slot in ("S", "O") if slots.get(slot)}
         topic = _topic(slots["T"]) if slots.get("T") else ""
-        if None in names.values() or topic is None:
+        if None in names.values() or topic is None or not self._listed(form, slots):
             return None
         subject, object_ = names.get("S") or "", names.get("O") or ""
         path = form.path
@@ -153,6 +158,13 @@ class QuestionReader:
             topic = self._entity(topic) or ""
         return FactQuery(form.asks, path, subject, object_, topic, previous=form.previous, count=form.count)
 
+    def _listed(self, form: QuestionForm, slots: Mapping[str, str | None]) -> bool:
+        """Whether the object is among the words of its kind, where the form demands it."""
+        if "O!" not in form.tokens:
+            return True
+        phrase = slots["O"] or ""
+        return self._schema.kinds[self._schema[form.relation].object].admits(phrase, phrase.casefold())
+
     def _named(self, noun: str, word: str) -> Relation | None:
         """The one relation that a noun names, if the question word fits it."""
         named = self._by_noun.get(noun.casefold()) or self._by_noun.get(singular(noun.casefold())) or []
@@ -162,28 +174,31 @@ class QuestionReader:
             return None
         return named[0]
 
-    def _entity(self, phrase: str) -> str | None:
+    def _entity(self, phrase: str, *, owner: bool = False) -> str | None:
         """The name of what a noun phrase means; None for a pronoun or what is no name."""
         text = _DETERMINER.sub("", phrase.strip(" ,\"'“”"))
         if script(text) == "cjk":
             return self._chinese_entity(text)
         lowered = text.casefold()
-        if lowered in _SELF or lowered in ("my", "our"):
+        if lowered in _SELF or (owner and lowered in ("my", "our")):
             return self._asker
-        if lowered in _LISTENER or lowered == "your":
+        if lowered in _LISTENER or (owner and lowered == "your"):
             return self._assistant
         words = lowered.split()
+        if len(words) > 1 and not (_SELF | _LISTENER).isdisjoint(words):
+            return None
         if not words or len(words) > _LONGEST or not _NO_NAME.isdisjoint(words) or words[-1] in ("my", "your", "the"):
             return None
         text = _ADJECTIVES.sub("", text) if " " in text else text
         text = re.sub(r"'s$|(?<=s)'$", "", text)
-        owner, _, rest = text.partition(" ")
+        first, _, rest = text.partition(" ")
         owners = {"my": self._asker, "our": self._asker, "your": self._assistant}
-        if owner.casefold() in owners:
-            return f"{owners[owner.casefold()]}'s {rest}" if rest else None
+        if first.casefold() in owners:
+            return f"{owners[first.casefold()]}'s {rest}" if rest else None
         return text or None
 
     def _chinese_entity(self, text: str) -> str | None:
+        text = text.lstrip("了的")
         if not text or _NO_NAME_ZH.search(text):
             return None
         for pronouns, name in ((_SELF, self._asker), (_LISTENER, self._assistant)):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 
 from sqlalchemy import Connection, func, or_, select
 
-from nscma_torch.storage import check_hierarchies
+from nscma_torch.storage import check_facts, check_hierarchies
 from nscma_torch.storage.schema import (
     episodes,
     postings,
@@ -18,14 +19,16 @@ from nscma_torch.storage.schema import (
 from nscma_torch.text.terms import terms
 
 
-def problems(connection: Connection) -> list[str]:
-    """What is wrong with the store, a sentence each; empty when all is well. Reads every row."""
+def problems(connection: Connection, *, single: Collection[str] = ()) -> list[str]:
+    """What is wrong with the store, a sentence each; empty when all is well. Reads every row.
+
+    `single` names the relations that hold one object at a time.
+    """
     found = [f"SQLite: {row[0]}" for row in connection.exec_driver_sql("PRAGMA integrity_check") if row[0] != "ok"]
     broken = connection.exec_driver_sql("PRAGMA foreign_key_check")
     found += [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
     found += _streams(connection) + _chunks(connection) + _vectors(connection) + _postings(connection)
-    found += check_hierarchies.problems(connection)
-    return found
+    return found + check_hierarchies.problems(connection) + check_facts.problems(connection, single=single)
 
 
 def _streams(connection: Connection) -> list[str]:
@@ -55,7 +58,8 @@ def _chunks(connection: Connection) -> list[str]:
     found += [
         f"message {episode_id} has no chunk: search cannot find it" for episode_id in connection.execute(bare).scalars()
     ]
-    orphans = select(units.c.id).where(units.c.kind != "summary", units.c.seq.not_in(select(unit_sources.c.unit_seq)))
+    made = units.c.kind.in_(("summary", "skill"))
+    orphans = select(units.c.id).where(~made, units.c.seq.not_in(select(unit_sources.c.unit_seq)))
     found += [f"unit {unit_id} comes from no message" for unit_id in connection.execute(orphans).scalars()]
     strangers = (
         select(units.c.id)

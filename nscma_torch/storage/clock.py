@@ -22,3 +22,8 @@ def from_micros(micros: int) -> datetime:
 def optional_micros(moment: datetime | None) -> int | None:
     """`to_micros`, or None."""
     return None if moment is None else to_micros(moment)
+
+
+def optional_from_micros(micros: int | None) -> datetime | None:
+    """`from_micros`, or None."""
+    return None if micros is None else from_micros(micros)

@@ -1,7 +1,7 @@
 """The fingerprint of what the memory knows: equal for two stores that were given the same input.
 
-It covers streams, episodes with their decisions, units with their provenance, and hierarchies; not system times, job
-rows, access counts or row numbers. Floats count to six decimals.
+It covers streams, episodes with their decisions, units with their provenance, hierarchies, and what `digest_facts`
+names; not system times, job rows, access counts or row numbers. Floats count to six decimals.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
+from nscma_torch.storage import digest_facts
 from nscma_torch.storage.schema import (
     episodes,
     hierarchies,
@@ -81,6 +82,8 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
     for name, query in (("source", sources), ("said", said)):
         for row in connection.execute(query.execution_options(yield_per=1024)):
             sha.update(_canonical(name, *row))
+    for line in digest_facts.rows(connection, user_id):
+        sha.update(_canonical(*line))
     return sha.hexdigest()
 
 

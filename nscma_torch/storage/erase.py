@@ -6,13 +6,15 @@ looks at every file of the store for fragments of each erased text that no remai
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
 
-from nscma_torch.storage import hierarchies, units
+from nscma_torch.storage import erase_facts, hierarchies, units
 from nscma_torch.storage.database import Database, pages
 from nscma_torch.storage.schema import (
     drafts,
@@ -43,38 +45,52 @@ _OF_UNIT = (postings, vectors, unit_sources)
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     """Delete every row of a user; returns the deleted rows by table."""
     tables: Sequence[Table] = (*_OF_EPISODE, *_OF_HIERARCHY, *_OF_UNIT, units_table, episodes, streams, users)
-    return {
+    return erase_facts.delete_user(connection, user_id) | {
         table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount for table in tables
     }
 
 
-def delete_episode(connection: Connection, episode_seq: int) -> dict[str, int]:
-    """Delete one episode with its units, history and jobs, and the summaries that saw it.
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What went with an episode: rows by table, every text, and what is made again without it."""
 
-    Returns the deleted rows by table.
+    rows: dict[str, int]
+    texts: list[str]
+    rebuilt: list[str]
+
+
+def delete_episode(connection: Connection, episode_seq: int) -> Erased:
+    """Delete one episode with its units, history and jobs, the summaries that saw it, and the facts that rest on it.
+
+    Returns what went, and which hierarchies and facts are made again by the jobs that it queues.
     """
     own = units.seqs_of_episode(connection, episode_seq)
-    counts = hierarchies.retire(connection, own)
-    for name, n in units.remove(connection, own).items():
-        counts[name] += n
+    rebuilt = [hierarchy for hierarchy, _ in hierarchies.holding(connection, own)]
+    texts = _texts_of_episode(connection, episode_seq, own)
+    of_facts = erase_facts.delete_episode(connection, episode_seq)
+    rebuilt += [" ".join(("facts:", *filter(None, key))) for key in of_facts.rebuilt]
+    counts = Counter(of_facts.rows)
+    counts.update(hierarchies.retire(connection, own))
+    counts.update(units.remove(connection, own))
     for table in _OF_EPISODE:
-        counts[table.name] = connection.execute(delete(table).where(table.c.episode_seq == episode_seq)).rowcount
-    counts[episodes.name] = connection.execute(delete(episodes).where(episodes.c.seq == episode_seq)).rowcount
-    return counts
+        counts[table.name] += connection.execute(delete(table).where(table.c.episode_seq == episode_seq)).rowcount
+    counts[episodes.name] += connection.execute(delete(episodes).where(episodes.c.seq == episode_seq)).rowcount
+    return Erased(dict(counts), texts + of_facts.texts, rebuilt)
 
 
 def texts_of_user(connection: Connection, user_id: str) -> list[str]:
-    """Every text kept of a user: log, metadata, history, summaries and their drafts; other units quote the log."""
+    """Every text kept of a user: log, metadata, history, units, drafts and facts; chunks quote the log."""
     tables = (episodes, history, units_table, drafts)
-    return list(_texts(connection, *(table.c.user_id == user_id for table in tables)))
+    found = list(_texts(connection, *(table.c.user_id == user_id for table in tables)))
+    return found + list(erase_facts.texts(connection, user_id))
 
 
-def texts_of_episode(connection: Connection, episode_seq: int) -> list[str]:
-    """Every text kept of an episode: log, metadata, history and summaries that saw it; other units quote the log."""
-    over = hierarchies.above(connection, units.seqs_of_episode(connection, episode_seq))
+def _texts_of_episode(connection: Connection, episode_seq: int, own: Sequence[int]) -> list[str]:
+    """Every text kept of an episode, but for its facts: log, metadata, history, units and summaries that saw it."""
+    over = hierarchies.above(connection, own)
     of_log, of_history = episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq
     found = list(_texts(connection, of_log, of_history, false(), false()))
-    for some in pages(over):
+    for some in pages([*own, *over]):
         found += connection.execute(select(units_table.c.text).where(units_table.c.seq.in_(some))).scalars()
     return found
 
@@ -83,15 +99,15 @@ def _texts(
     connection: Connection,
     of_log: ColumnElement[bool],
     of_history: ColumnElement[bool],
-    of_summaries: ColumnElement[bool],
+    of_units: ColumnElement[bool],
     of_drafts: ColumnElement[bool],
 ) -> Iterable[str]:
     for row in connection.execute(select(episodes.c.text, episodes.c.metadata).where(of_log)):
         yield from row
     for old, new in connection.execute(select(history.c.old_text, history.c.new_text).where(of_history)):
         yield from (text for text in (old, new) if text)
-    summary = units_table.c.kind == "summary"
-    yield from connection.execute(select(units_table.c.text).where(summary, of_summaries)).scalars()
+    written = units_table.c.kind != "chunk"
+    yield from connection.execute(select(units_table.c.text).where(written, of_units)).scalars()
     yield from connection.execute(select(drafts.c.text).where(of_drafts)).scalars()
 
 
@@ -138,7 +154,8 @@ def remaining(database: Database, erased: Sequence[str]) -> tuple[tuple[Path, ..
     """
     wanted = fragments(erased)
     with database.read() as connection:
-        kept = "\n".join(_texts(connection, true(), true(), true(), true())).encode()
+        texts = (*_texts(connection, true(), true(), true(), true()), *erase_facts.texts(connection))
+    kept = "\n".join(texts).encode()
     wanted -= search(kept, wanted)
     files = database.files()
     found = set[bytes]()

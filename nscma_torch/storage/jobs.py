@@ -95,6 +95,14 @@ def waiting(connection: Connection) -> bool:
     return any(connection.execute(query).first() for query in (queued, select(recalls.c.user_id).limit(1)))
 
 
+def queued(connection: Connection, user_id: str, kinds: Sequence[str]) -> bool:
+    """Whether jobs of these kinds are queued for a user."""
+    query = (
+        select(jobs.c.seq).where(jobs.c.state == "queued", jobs.c.user_id == user_id, jobs.c.kind.in_(kinds)).limit(1)
+    )
+    return connection.execute(query).first() is not None
+
+
 def finish(connection: Connection, done: Sequence[Job]) -> None:
     """Take finished jobs off the queue, in the transaction that holds their work."""
     for some in pages([job.seq for job in done]):

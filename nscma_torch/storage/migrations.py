@@ -1,7 +1,7 @@
 """Numbered migrations. A new store gets today's tables at once; an older one is brought up step by step.
 
-To change the schema: change `schema.py`, raise `SCHEMA_VERSION`, add one function to `STEPS`, and keep a store of the
-old version in `tests/storage/schemas/`. All steps of one opening run in one transaction.
+To change the schema: change `schema.py` or `fact_schema.py`, raise `SCHEMA_VERSION`, add one function to `STEPS`, and
+keep a store of the old version in `tests/storage/schemas/`. All steps of one opening run in one transaction.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from nscma_torch.errors import StoreFormatError
-from nscma_torch.storage import schema
+from nscma_torch.storage import fact_schema, schema
 
 
 def _jobs_leases_recalls(connection: Connection) -> None:
@@ -61,7 +61,23 @@ def _hierarchies(connection: Connection) -> None:
     next(index for index in schema.units.indexes if index.name == "units_stream").create(connection)
 
 
-STEPS: dict[int, Callable[[Connection], None]] = {1: _jobs_leases_recalls, 2: _hierarchies}
+def _facts(connection: Connection) -> None:
+    """3 to 4: statements and facts. What was extracted before is queued again, for what it says."""
+    for table in fact_schema.TABLES:
+        table.create(connection)
+    connection.exec_driver_sql(
+        "INSERT INTO jobs (seq, user_id, kind, lane, episode_seq, state, attempts) "
+        "SELECT (SELECT coalesce(max(value), 1) FROM counters WHERE name = 'jobs') - 1 "
+        "+ row_number() OVER (ORDER BY seq), user_id, 'extract', stream_id, seq, 'queued', 0 FROM episodes "
+        "WHERE encoded AND status = 'active' AND seq NOT IN (SELECT episode_seq FROM jobs WHERE kind = 'extract')"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO counters (name, value) SELECT 'jobs', coalesce(max(seq), 0) + 1 FROM jobs WHERE true "
+        "ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"
+    )
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {1: _jobs_leases_recalls, 2: _hierarchies, 3: _facts}
 
 
 def migrate(connection: Connection) -> None:

@@ -2,7 +2,7 @@
 
 Every row carries its `user_id`; rows of the log and the units carry the whole scope. `seq` numbers come from
 `counters`, rise with every insert and are never given out twice, so that a reader catches up by asking for larger
-ones.
+ones. The tables of facts are in `fact_schema`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
 
 metadata = MetaData()
@@ -173,7 +173,9 @@ jobs = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("user_id", Text, nullable=False, index=True),
     Column("kind", Text, nullable=False),
-    Column("lane", Text, nullable=False),  # id of the stream or hierarchy: jobs of one lane are worked on together
+    Column(
+        "lane", Text, nullable=False
+    ),  # id of the stream, hierarchy or lane of facts: its jobs are worked on together
     Column("episode_seq", BigInteger, ForeignKey("episodes.seq")),  # null: the lane as a whole
     Column("state", Text, nullable=False),  # queued | failed; a finished job's row is gone
     Column("attempts", Integer, nullable=False),

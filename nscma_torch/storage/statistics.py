@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, func, select
 
 from nscma_torch.records import Stats
-from nscma_torch.storage import fingerprint, jobs, units
+from nscma_torch.storage import facts, fingerprint, jobs, units
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.schema import episodes, recalls, streams, users
 
@@ -37,6 +37,7 @@ def collect(connection: Connection, database: Database, user_id: str | None, sec
         deferred=sum(n for (_, write), n in tally.items() if write is False),
         deleted=sum(n for (status, _), n in tally.items() if status == "deleted"),
         units=units.count(connection, user_id),
+        facts=facts.count(connection, user_id),
         jobs_queued=states.get("queued", 0),
         jobs_failed=states.get("failed", 0),
         failures=tuple(jobs.failures(connection, user_id)),

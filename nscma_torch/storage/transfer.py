@@ -18,8 +18,9 @@ import numpy as np
 from sqlalchemy import Column, Connection, Table, exc, select
 
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError
-from nscma_torch.storage import check_hierarchies, fingerprint
+from nscma_torch.storage import check_facts, check_hierarchies, fingerprint
 from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.fact_schema import TABLES
 from nscma_torch.storage.hierarchies import new_version
 from nscma_torch.storage.schema import (
     SCHEMA_VERSION,
@@ -44,9 +45,18 @@ FORMAT = "nscma-export"
 _ORDER: tuple[Table, ...] = (
     *(users, streams, episodes, units, unit_sources, vectors, postings, history, jobs),
     *(hierarchies, nodes, personas, links, node_units),
+    *TABLES,
 )
 _BY_NAME = {table.name: table for table in _ORDER}
-_JSON = frozenset({"metadata", "decision", "observation", "next_ids"})  # columns whose text is JSON
+_JSON = frozenset(  # columns whose text is JSON
+    {"metadata", "decision", "observation", "next_ids", "fact_ids", "before", "steps", "sources"}
+)
+_REFERENCES = {
+    "episode_seq": "episodes",
+    "unit_seq": "units",
+    "statement_seq": "statements",
+    "fact_seq": "facts",
+}  # columns that hold row numbers of another table
 _BATCH = 1024
 
 
@@ -97,7 +107,7 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
         if progress is not None:
             progress(total)
     write()
-    broken = check_hierarchies.problems(connection, imported)
+    broken = check_hierarchies.problems(connection, imported) + check_facts.problems(connection, imported)
     if broken:
         raise MalformedInputError(f"the export contradicts itself: {broken[0]}; nothing was imported")
     return total
@@ -183,7 +193,7 @@ def _insert(
         for i, row in enumerate(rows):
             shift[table.name, row["seq"]] = first + i
             row["seq"] = first + i
-    for column, target in (("episode_seq", "episodes"), ("unit_seq", "units")):
+    for column, target in _REFERENCES.items():
         if column in table.c:
             for number, row in numbered:
                 if row[column] is None:

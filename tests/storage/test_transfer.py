@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.errors import InvalidInputError, MalformedInputError
 from nscma_torch.memory import Memory
+from nscma_torch.records import Scope
+from nscma_torch.storage import decisions, facts, profiles, skills
+from tests.storage.telling import curate, fill, lives, marked, micros, tell
 
 Open = Callable[..., Memory]
 
@@ -57,3 +60,46 @@ def test_progress_counts_rows(memory: Memory, open_memory: Open) -> None:
     total = open_memory("other.db").import_(memory.export(), progress=seen.append)
     assert seen == list(range(1, total + 1))
     assert open_memory("third.db").import_([*memory.export(), "", "  "]) == total, "blank lines are passed over"
+
+
+def test_facts_come_along_with_their_past(open_memory: Open) -> None:
+    full, empty, shifted = (open_memory(f"{name}.db") for name in ("full", "empty", "shifted"))
+    fill(full)
+    full.add("Row numbers are others here.", user_id="carl")
+    tell(shifted, "Carol lives in Bonn.", lives("Carol", "Bonn"), user_id="carol")
+    curate(shifted, user_id="carol")
+    lines = list(full.export())
+    for other in (empty, shifted):
+        other.import_(lines)
+        assert other.verify() == []
+        assert other.digest(user_id="ada") == full.digest(user_id="ada")
+        assert past(other) == past(full)
+        assert marked(other) == marked(full) != []
+    assert empty.digest() == full.digest()
+    for memory in (full, shifted):
+        curate(memory, at=9)
+    assert past(shifted) == past(full) != past(empty)
+
+
+def past(memory: Memory) -> list[object]:
+    """What was ever believed and decided of ada."""
+    with memory.parts.database.read() as connection:
+        believed = [
+            facts.select_facts(connection, Scope("ada"), known_at=micros(n), statuses=("active", "archived"))
+            for n in range(10)
+        ]
+        lines = profiles.of_scope(connection, Scope("ada"))
+        log = decisions.select_decisions(connection, Scope("ada"))
+        return [believed, log, lines, skills.select_skills(connection, Scope("ada"))]
+
+
+@pytest.mark.parametrize("table", ["statements", "facts", "decisions"])
+def test_numbers_of_rows_that_are_not_there(table: str, open_memory: Open) -> None:
+    full = open_memory("full.db")
+    fill(full)
+    lines = [line for line in full.export() if f'"table": "{table}"' not in line or "annie" not in line]
+    if table == "decisions":
+        assert open_memory("other.db").import_(lines), "nothing refers to a decision"
+        return
+    with pytest.raises(MalformedInputError, match=f"of {table}, which is not there"):
+        open_memory("other.db").import_(lines)

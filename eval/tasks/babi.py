@@ -1,0 +1,64 @@
+"""bAbI (Weston et al. 2015), version 1.2, en-10k test files: stories line by line, with questions in between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from nscma_torch.records import Message
+
+TASKS = (1, 2, 3, 5, 6, 7, 8)  # those about where people and things are, and who has them
+_BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
+_STEP = timedelta(minutes=1)
+_LINE = re.compile(r"(?P<number>\d+) (?P<text>[^\t]+)(?:\t(?P<answer>[^\t]*)\t(?P<support>[\d ]*))?")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, asked at `at`, after the messages before it and before those behind it."""
+
+    text: str
+    answer: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Story:
+    """One story: its statements as messages a minute apart, and its questions."""
+
+    name: str
+    messages: list[Message]
+    questions: list[Question]
+
+
+def load(data: Path, task: int) -> list[Story]:
+    """All stories of one task in file order. Raises ValueError for a line that is not of the format."""
+    (path,) = sorted((data / "babi").glob(f"qa{task}_*_test.txt"))
+    return list(_stories(f"qa{task}", path.read_text(encoding="utf-8")))
+
+
+def _stories(name: str, text: str) -> Iterator[Story]:
+    story: Story | None = None
+    count = 0
+    for place, line in enumerate(text.splitlines(), 1):
+        match = _LINE.fullmatch(line.rstrip())
+        if match is None:
+            raise ValueError(f"{name}, line {place}: not a line of bAbI: {line!r}")
+        number = int(match["number"])
+        if number == 1:
+            if story is not None:
+                yield story
+            count += 1
+            story = Story(f"{name}-{count}", [], [])
+        if story is None:
+            raise ValueError(f"{name}, line {place}: a story begins with line number 1, this is {number}")
+        at = _BEGIN + number * _STEP
+        if match["answer"] is None:
+            story.messages.append(Message("user", match["text"].strip(), at))
+        else:
+            story.questions.append(Question(match["text"].strip(), match["answer"], at))
+    if story is not None:
+        yield story

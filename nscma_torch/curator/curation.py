@@ -1,0 +1,144 @@
+"""The curate job: keeps the facts of a user and agent in step with what was said, logs why, and takes back on request.
+
+Each decision is logged, and can be undone as long as no later one rests on it: facts are made of statements, so that
+without the statement they are what they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.forgetting import FORGOTTEN, bring_back
+from nscma_torch.curator.grouping import NAMED
+from nscma_torch.curator.merging import MERGED, follow_names, merged, unmerge
+from nscma_torch.curator.resolution import Resolved, resolve_groups
+from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.errors import InvalidInputError, NotFoundError
+from nscma_torch.records import CuratorDecision
+from nscma_torch.relations import Schema
+from nscma_torch.storage import decisions, entities, jobs, lanes, statements, streams
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.decisions import DecisionRow, NewDecision
+from nscma_torch.storage.jobs import Job
+from nscma_torch.storage.statements import CURATE
+
+
+class Curator:
+    """Makes facts of statements.
+
+    Args:
+        clock: the system's time, for what is believed no longer.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        schema: Schema,
+        settings: CuratorSettings,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._database = database
+        self._schema = schema
+        self._settings = settings
+        self._clock = clock
+
+    def run(self, batch: Sequence[Job]) -> None:
+        """Resolve the groups of the jobs' lane that wait for it, in one transaction."""
+        with self._database.write() as connection:
+            self.settle(connection, batch[0].lane, to_micros(self._clock()))
+            jobs.finish(connection, batch)
+
+    def settle(self, connection: Connection, lane: str, now: int, *, recalled: Collection[str] = ()) -> list[Resolved]:
+        """Resolve whatever waits in a lane, inside the caller's transaction; names that come to light merge entities.
+
+        `recalled` are ids of facts that are forgotten no longer.
+        """
+        done: list[Resolved] = []
+        while keys := statements.unresolved(connection, lane):
+            user_id = lanes.owner(connection, lane).user_id
+            resolved = resolve_groups(connection, lane, keys, self._schema, self._settings, now=now, recalled=recalled)
+            statements.clear(connection, lane, keys)
+            decisions.insert(connection, lane, user_id, resolved.decisions, now)
+            if any(key.relation == NAMED for key in keys):
+                follow_names(connection, lane, resolved, {key.subject for key in keys if key.relation == NAMED}, now)
+            done.append(resolved)
+        if done:
+            jobs.clear(connection, CURATE, lane)
+            streams.touch_user(connection, lanes.owner(connection, lane).user_id)
+        return done
+
+    def undo(self, user_id: str, decision_id: str, *, at: datetime) -> CuratorDecision:
+        """Take a decision back, in one transaction, and return it; undone in reverse order, all is as it was.
+
+        Raises:
+            NotFoundError: the user has no such decision.
+            InvalidInputError: it is undone already, or a later one rests on it.
+        """
+        with self._database.write() as connection:
+            decision = decisions.find(connection, user_id, decision_id)
+            if decision is None:
+                raise NotFoundError(f"user {user_id!r} has no decision {decision_id!r}; `nscma conflicts` lists them")
+            _check_free(connection, decision)
+            now = to_micros(at)
+            recalled: Collection[str] = ()
+            if FORGOTTEN in decision.before:
+                recalled = bring_back(connection, decision)
+            elif MERGED in decision.before:
+                unmerge(connection, decision)
+            elif decision.statement_seq is not None:
+                statements.withdraw(connection, [decision.statement_seq], True)
+            decisions.mark_undone(connection, decision.seq)
+            self.settle(connection, decision.lane, now, recalled=recalled)
+            streams.touch_user(connection, user_id, changed=True)
+            undone = decisions.find(connection, user_id, decision_id)
+        assert undone is not None  # it was there, in this transaction
+        return undone.record
+
+    def merge(self, user_id: str, proposal_id: str, *, at: datetime) -> CuratorDecision:
+        """Follow a proposal: the two entities are one from now on. Returns the MERGE decision, which can be undone.
+
+        Raises:
+            NotFoundError: the user has no such decision.
+            InvalidInputError: it is no proposal, or was dismissed or followed.
+        """
+        with self._database.write() as connection:
+            proposal = decisions.find(connection, user_id, proposal_id)
+            if proposal is None:
+                raise NotFoundError(f"user {user_id!r} has no decision {proposal_id!r}; `nscma conflicts` lists them")
+            if proposal.record.action != "PROPOSE" or proposal.record.undone:
+                raise InvalidInputError(f"decision {proposal_id!r} is not a proposal that stands; nothing was merged")
+            now = to_micros(at)
+            key, into = proposal.record.subject, proposal.record.object
+            before = entities.canonical(connection, proposal.lane)
+            entities.set_canonical(connection, proposal.lane, key, into)
+            done = self.settle(connection, proposal.lane, now)
+            made = NewDecision(
+                "MERGE", key, "", "", into, "the proposal was followed", None, _changed(done), merged(key, before)
+            )
+            (decision_id,) = decisions.insert(connection, proposal.lane, user_id, [made], now)
+            decision = decisions.find(connection, user_id, decision_id)
+        assert decision is not None  # it was logged in this transaction
+        return decision.record
+
+
+def _changed(done: Sequence[Resolved]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(fact.id for resolved in done for fact in resolved.facts))
+
+
+def _check_free(connection: Connection, decision: DecisionRow) -> None:
+    """`InvalidInputError` where a decision is undone, or a later one is about a fact of it."""
+    if decision.record.undone:
+        raise InvalidInputError(f"decision {decision.record.id!r} is undone already")
+    own = set(decision.record.fact_ids)
+    for later in decisions.later(connection, decision):
+        entity = later.before.get(MERGED) == decision.before.get(MERGED) is not None
+        if own & set(later.record.fact_ids) or entity:
+            raise InvalidInputError(
+                f"decision {later.record.id!r} ({later.record.action} {later.record.subject} {later.record.relation} "
+                f"{later.record.object}) rests on {decision.record.id!r}; undo it first"
+            )

@@ -1,0 +1,100 @@
+"""Forgetting by the Ebbinghaus curve: what is not recalled leaves search in time. Nothing is destroyed, all comes back.
+
+Retention is R = exp(-Δt / S), with Δt since it was last told and S that grows with each recall (MemoryBank, section 2:
+the published code divides the other way round, so that a stronger memory would fade faster).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.records import Episode, Fact, Scope
+from nscma_torch.storage import decisions, episodes, facts, groups, lanes, streams, units
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.decisions import DecisionRow, NewDecision
+from nscma_torch.storage.facts import FORGETTING, FactRow
+
+FORGOTTEN = "forgotten"  # key of a decision's `before`: "fact", or the id of an episode
+_FACT = "fact"
+_DAY = timedelta(days=1)
+
+
+def retention(age: float, strength: float) -> float:
+    """R = exp(-age / strength), both in days; in (0, 1]. What lies in the future is fresh."""
+    return math.exp(-max(age, 0.0) / strength)
+
+
+def strength(times: int, settings: CuratorSettings) -> float:
+    """S in days of what was recalled or told again so many times."""
+    return settings.initial_strength * (1.0 + settings.gain * times)
+
+
+def retained(episode: Episode, now: datetime, settings: CuratorSettings) -> float:
+    """Retention of a message."""
+    return retention((now - episode.occurred_at) / _DAY, strength(episode.accesses, settings))
+
+
+def retained_fact(fact: Fact, told: Sequence[Episode], now: datetime, settings: CuratorSettings) -> float:
+    """Retention of a fact that these messages told."""
+    newest = max(episode.occurred_at for episode in told)
+    times = fact.strength - 1 + sum(episode.accesses for episode in told)
+    return retention((now - max(newest, fact.valid_from or newest)) / _DAY, strength(times, settings))
+
+
+def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorSettings) -> tuple[int, int]:
+    """Archive what has faded below the floor, each with a decision; returns how many facts, and how many messages.
+
+    A faded message's units leave search; the message itself and its place in the hierarchy stay.
+    """
+    log = {episode.id: episode for episode in episodes.select_all(connection, scope, episodes.live())}
+    faded = _faded_facts(connection, scope, log, now, settings)
+    for row in faded:
+        reason = f"not told or recalled for long: retention is below {settings.floor:g}"
+        facts.archive(connection, [row.seq], by=FORGETTING, reason=reason, at=max(to_micros(now), row.recorded_at))
+        made = NewDecision(
+            "ARCHIVE", row.subject, row.relation, row.topic, row.object, reason, None, (row.id,), {FORGOTTEN: _FACT}
+        )
+        decisions.insert(connection, row.lane, row.user_id, [made], to_micros(now))
+    weak = [episode for episode in log.values() if retained(episode, now, settings) < settings.floor]
+    archived = 0
+    for episode in weak:
+        seq, _ = episodes.require(connection, scope.user_id, episode.id)
+        if not units.active_chunks(connection, [seq]):
+            continue
+        units.set_status(connection, units.seqs_of_episode(connection, seq), "archived")
+        lane = lanes.ensure(connection, scope.user_id, episode.scope.agent_id)
+        reason = f"not recalled for long: retention is below {settings.floor:g}"
+        made = NewDecision("ARCHIVE", "", "", "", "", reason, None, (), {FORGOTTEN: episode.id})
+        decisions.insert(connection, lane, scope.user_id, [made], to_micros(now))
+        archived += 1
+    if faded or archived:
+        streams.touch_user(connection, scope.user_id, changed=True)
+    return len(faded), archived
+
+
+def _faded_facts(
+    connection: Connection, scope: Scope, log: dict[str, Episode], now: datetime, settings: CuratorSettings
+) -> list[FactRow]:
+    weak = []
+    for fact in facts.select_facts(connection, scope):
+        told = [log[episode_id] for episode_id in fact.episode_ids if episode_id in log]
+        if told and retained_fact(fact, told, now, settings) < settings.floor:
+            weak.append(fact.id)
+    return facts.by_ids(connection, scope.user_id, weak)
+
+
+def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]:
+    """Take back that something was forgotten; returns the ids of facts to be resolved without it, in marked groups."""
+    what = decision.before[FORGOTTEN]
+    if what == _FACT:
+        groups.mark(connection, decision.lane, [decision.key])
+        return decision.record.fact_ids
+    seq, episode = episodes.require(connection, decision.user_id, what)
+    if episode.status == "active":
+        units.set_status(connection, units.seqs_of_episode(connection, seq), "active")
+    return ()

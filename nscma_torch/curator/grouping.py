@@ -1,0 +1,173 @@
+"""From statements to groups of claims that hold one value at a time, and from their spans back to facts.
+
+A relation that holds one object at a time is one group a subject and topic, and its values are objects. Of the others
+each object has a group of its own, and the values are relations: one, or one and its opposite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from nscma_torch.curator.claims import Claim
+from nscma_torch.curator.timeline import Span
+from nscma_torch.relations import Schema
+from nscma_torch.storage.facts import NewFact
+from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statements import StatementRow
+from nscma_torch.text.names import name_key
+
+NAMED = "named"  # its objects are names, not what they name
+_PLACES = 1 << 20  # positions in a message that `order` tells apart
+
+
+class Source(NamedTuple):
+    """Who said a statement: the role, and the message's place in its stream."""
+
+    role: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Claims of which one holds at a time. `object_key` is empty where objects are the values."""
+
+    subject: str
+    relations: tuple[str, ...]
+    topic: str
+    object_key: str
+    claims: list[Claim] = field(default_factory=list)
+
+
+def closed(keys: Iterable[Key], schema: Schema) -> set[Key]:
+    """These keys with those of opposite relations: what is resolved together."""
+    return {Key(key.subject, relation, key.topic) for key in keys for relation in family(key.relation, schema)}
+
+
+def family(name: str, schema: Schema) -> tuple[str, ...]:
+    """A relation with those that end where it begins. One that the schema does not know stands alone."""
+    if name not in schema or schema[name].cardinality == "one":
+        return (name,)
+    opposite = schema[name].opposite
+    others = {other.name for other in schema.relations.values() if other.opposite == name} | {opposite} - {""}
+    return tuple(sorted({name, *(other for other in others if schema[other].cardinality == "many")}))
+
+
+def groups_of(
+    rows: Sequence[StatementRow],
+    schema: Schema,
+    trust: Mapping[str, float],
+    sources: Mapping[int, Source],
+    slip: int,
+) -> list[Group]:
+    """The groups of statements, which are complete for their keys and in the order of saying.
+
+    Args:
+        trust: by role.
+        sources: by the number of the statement's episode.
+        slip: microseconds within which a correction that names nothing is about what was said just before.
+    """
+    found: dict[tuple[str, tuple[str, ...], str, str], Group] = {}
+
+    def group(row: StatementRow, object_key: str) -> Group:
+        key = (row.subject, family(row.relation, schema), row.topic, object_key)
+        return found.setdefault(key, Group(*key))
+
+    by_key: dict[tuple[str, tuple[str, ...], str], list[StatementRow]] = {}
+    for row in rows:
+        by_key.setdefault((row.subject, family(row.relation, schema), row.topic), []).append(row)
+    for own in by_key.values():
+        for place, row in enumerate(own):
+            claim = _claim(
+                row, sources[row.episode_seq], trust, lasting=row.relation in schema and schema[row.relation].lasting
+            )
+            value, replaced = object_of(row), _replaced(row)
+            if single(row.relation, schema):
+                group(row, "").claims.append(_with(claim, value, row.negated, replaced, row.correction))
+                continue
+            if row.correction and not row.negated and not replaced:
+                replaced = _corrected(row, own[:place], slip)
+            if replaced and replaced != value:
+                struck = row.correction
+                gone = _with(claim, row.relation if struck else "", struck, row.relation, struck)
+                group(row, replaced).claims.append(gone)
+            if value:
+                correction = row.correction and row.negated
+                group(row, value).claims.append(_with(claim, row.relation, row.negated, "", correction))
+            elif row.negated:
+                named = {object_of(other) for other in own if other.relation == row.relation} - {""}
+                for object_key in sorted(named):
+                    group(row, object_key).claims.append(_with(claim, row.relation, True, "", False))
+    return list(found.values())
+
+
+def single(relation: str, schema: Schema) -> bool:
+    """Whether a relation holds one object at a time."""
+    return relation in schema and schema[relation].cardinality == "one"
+
+
+def object_of(row: StatementRow) -> str:
+    """Key of a statement's object: of the entity that it stands for, but where it is a mere name."""
+    return name_key(row.object) if row.relation == NAMED else row.object_key
+
+
+def _replaced(row: StatementRow) -> str:
+    return name_key(row.replaces) if row.relation == NAMED else row.replaces_key
+
+
+def _corrected(row: StatementRow, before: Sequence[StatementRow], slip: int) -> str:
+    """The object that a correction is about: what its speaker said last, if that was not long ago."""
+    own = [other for other in before if other.speaker == row.speaker]
+    if not own or own[-1].negated or own[-1].relation != row.relation or row.said_at - own[-1].said_at > slip:
+        return ""
+    return object_of(own[-1])
+
+
+def _claim(row: StatementRow, source: Source, trust: Mapping[str, float], *, lasting: bool) -> Claim:
+    ended = row.valid_to if row.valid_from is None else row.valid_from
+    return Claim(
+        seq=row.seq,
+        value="",
+        said_at=row.said_at,
+        order=source.position * _PLACES + min(row.start, _PLACES - 1),
+        speaker=name_key(row.speaker),
+        past=row.past and not lasting,
+        begins=ended if row.negated else row.valid_from,
+        ends=None if row.negated or lasting else row.valid_to,
+        confidence=row.confidence,
+        trust=trust[source.role],
+        decisive=bool(row.replaces) and not row.correction,
+    )
+
+
+def _with(claim: Claim, value: str, negated: bool, replaces: str, correction: bool) -> Claim:
+    past = claim.past and not negated
+    return replace(claim, value=value, negated=negated, replaces=replaces, correction=correction, past=past)
+
+
+def fact_of(group: Group, span: Span, rows: Mapping[int, StatementRow]) -> NewFact:
+    """The fact that a span of a group is."""
+    relation = group.relations[0] if not group.object_key else span.value
+    object_key = group.object_key or span.value
+    return NewFact(
+        subject=group.subject,
+        relation=relation,
+        topic=group.topic,
+        object=_written(object_key, [rows[seq] for seq in span.claims]),
+        object_key=object_key,
+        valid_from=span.valid_from,
+        valid_to=span.valid_to,
+        status=span.status,
+        confidence=span.confidence,
+        strength=len(span.claims),
+        sequence=span.sequence,
+        reason=span.reason,
+        statement_seqs=span.claims,
+    )
+
+
+def _written(object_key: str, rows: Collection[StatementRow]) -> str:
+    """An object as the first of these statements wrote it."""
+    first = min(rows, key=lambda row: (row.said_at, row.episode_seq, row.start, row.seq))
+    return first.object if object_of(first) == object_key else first.replaces

@@ -1,0 +1,149 @@
+"""Entities that may be one. A name that is stated merges; likeness only proposes. Each is logged and can be undone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.grouping import NAMED, object_of
+from nscma_torch.curator.resolution import Resolved
+from nscma_torch.records import Action, Fact
+from nscma_torch.relations import Schema
+from nscma_torch.storage import decisions, entities, facts, lanes
+from nscma_torch.storage.decisions import DecisionRow, NewDecision
+from nscma_torch.text.names import name_key
+
+MERGED = "merged"  # key of a decision's `before`: the entity that was merged into another
+_WAS = "was"  # beside it: what that stood for before, if for another
+_LONG = 8  # characters of a name from which one slip of the pen is not likely to make another name
+_KINDS = frozenset({"person", "place", "group"})
+
+
+class Alike(NamedTuple):
+    """Two entities, by key, that may be one, and why."""
+
+    key: str
+    into: str
+    reason: str
+
+
+def merged(key: str, before: Mapping[str, str]) -> dict[str, Any]:
+    """What undoing the merge of an entity needs; `before` is what entities stood for."""
+    return {MERGED: key, _WAS: before.get(key)}
+
+
+def unmerge(connection: Connection, decision: DecisionRow) -> None:
+    """Take a merge back; the groups of both entities are marked."""
+    entities.set_canonical(connection, decision.lane, decision.before[MERGED], decision.before[_WAS])
+
+
+def follow_names(connection: Connection, lane: str, resolved: Resolved, subjects: Collection[str], now: int) -> None:
+    """Merge the names that subjects say they have, and take those back that no statement says any more.
+
+    A name that another entity has already is not taken from it: that the two are one is only proposed.
+    """
+    user_id = lanes.owner(connection, lane).user_id
+    said = {row.seq for row in resolved.rows}
+    into = entities.canonical(connection, lane)
+    for decision in _standing(connection, lane, "MERGE"):
+        key, subject = decision.before[MERGED], decision.record.object
+        if decision.statement_seq is None or into.get(subject, subject) not in subjects:
+            continue
+        if decision.statement_seq not in said and into.get(key) is not None:
+            entities.set_canonical(connection, lane, key, None)
+        elif decision.statement_seq in said and into.get(key) is None:
+            entities.set_canonical(connection, lane, key, subject)
+    for row in resolved.fresh:
+        key, subject = object_of(row), row.subject
+        into = entities.canonical(connection, lane)
+        if row.relation != NAMED or row.negated or key in ("", subject) or into.get(key) == subject:
+            continue
+        held = [fact for fact in resolved.facts if row.seq in fact.statement_seqs and fact.confidence]
+        if not held or subject in into:
+            continue
+        action: Action = "PROPOSE" if key in into else "MERGE"
+        if action == "MERGE":
+            entities.set_canonical(connection, lane, key, subject)
+        reason = "the name was stated" if action == "MERGE" else "the name was stated, but another has it too"
+        ids = tuple(dict.fromkeys(fact.id for fact in held))
+        before = merged(key, into) if action == "MERGE" else {}
+        made = NewDecision(action, key, NAMED, "", subject, reason, row.seq, ids, before)
+        decisions.insert(connection, lane, user_id, [made], now)
+
+
+def propose(connection: Connection, lane: str, schema: Schema, now: int) -> list[Alike]:
+    """Log a proposal for each pair of entities that look like one and were not proposed before; returns them."""
+    scope = lanes.owner(connection, lane)
+    known = {
+        (decision.record.subject, decision.record.object)
+        for decision in _standing(connection, lane, "PROPOSE", undone=None)
+    }
+    believed = [
+        fact
+        for fact in facts.select_facts(connection, scope, statuses=("active", "archived", "disputed"))
+        if lanes.lane_of(fact.scope.user_id, fact.scope.agent_id) == lane
+    ]
+    found = [one for one in alike(believed, schema) if (one.key, one.into) not in known]
+    made = [NewDecision("PROPOSE", one.key, "", "", one.into, one.reason, None) for one in found]
+    decisions.insert(connection, lane, scope.user_id, made, now)
+    return found
+
+
+def alike(believed: Collection[Fact], schema: Schema) -> list[Alike]:
+    """Pairs of names of one kind, as facts use them, of which one holds the other, or that differ in one letter."""
+    of_kind: dict[str, set[str]] = defaultdict(set)
+    written: dict[str, str] = {}
+    for fact in believed:
+        if fact.relation not in schema or fact.relation == NAMED:
+            continue
+        relation = schema[fact.relation]
+        for name, kind in ((fact.subject, relation.subject), (fact.object, relation.object)):
+            if schema.kinds[kind].like in _KINDS and name[:1].isupper():
+                of_kind[schema.kinds[kind].like].add(name_key(name))
+                written[name_key(name)] = name
+    pairs = {pair for keys in of_kind.values() for pair in (*_containing(keys), *_misspelt(keys))}
+    return sorted(Alike(key, into, _reason(written[key], written[into])) for key, into in pairs)
+
+
+def _containing(keys: Collection[str]) -> Iterator[tuple[str, str]]:
+    """(shorter, longer) where a name of one word is the first or last word of a longer one."""
+    for key in sorted(keys):
+        words = key.split()
+        if len(words) > 1:
+            yield from ((word, key) for word in dict.fromkeys((words[0], words[-1])) if word in keys)
+
+
+def _misspelt(keys: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of long names, the first in order first, that one letter added, dropped or changed tells apart."""
+    nearby: dict[str, list[str]] = defaultdict(list)
+    for key in sorted(keys):
+        if len(key) >= _LONG:
+            half = len(key) // 2
+            for part in {key[:half], key[: half - 1], key[half:], key[half + 1 :]}:
+                nearby[part].append(key)
+    for near in nearby.values():
+        for one, other in combinations(near, 2):
+            if abs(len(one) - len(other)) <= 1 and not any(c.isdigit() for c in one + other) and _one_edit(one, other):
+                yield one, other
+
+
+def _one_edit(one: str, other: str) -> bool:
+    start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    shorter, longer = sorted((one[start:], other[start:]), key=len)
+    return longer[1:] == (shorter[1:] if len(shorter) == len(longer) else shorter)
+
+
+def _reason(one: str, other: str) -> str:
+    contained = len(one.split()) < len(other.split())
+    return f"{one!r} is part of the name {other!r}" if contained else f"{one!r} and {other!r} differ in one letter"
+
+
+def _standing(connection: Connection, lane: str, action: Action, *, undone: bool | None = False) -> list[DecisionRow]:
+    scope = lanes.owner(connection, lane)
+    records = decisions.select_decisions(connection, scope, actions=[action], undone=undone)
+    rows = (decisions.find(connection, scope.user_id, record.id) for record in records)
+    return [row for row in rows if row is not None and row.lane == lane]

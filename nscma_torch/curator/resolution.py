@@ -1,0 +1,163 @@
+"""Makes the facts of groups anew from all their statements, and says what each new statement did to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.grouping import Group, Source, closed, fact_of, groups_of
+from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.curator.timeline import Outcome, Span, Timeline, resolve
+from nscma_torch.records import Action
+from nscma_torch.relations import Schema
+from nscma_torch.storage import decisions, episodes, facts, lanes, statements
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import pages
+from nscma_torch.storage.decisions import NewDecision
+from nscma_torch.storage.facts import FORGETTING, FactRow, NewFact
+from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statements import StatementRow
+
+
+class Resolved(NamedTuple):
+    """What a resolution came to.
+
+    `rows` are the statements that count, `fresh` those of them that no decision is about yet; `facts` is what is
+    believed now, `retired` what no longer is; `decisions` say what the fresh ones did.
+    """
+
+    rows: list[StatementRow]
+    fresh: list[StatementRow]
+    facts: list[FactRow]
+    retired: list[FactRow]
+    decisions: list[NewDecision]
+
+
+@dataclass(frozen=True, slots=True)
+class _Did:
+    """What one statement did in one group: the outcome, with its spans and their facts."""
+
+    outcome: Outcome
+    spans: list[Span]
+    facts: list[FactRow]
+
+
+def resolve_groups(
+    connection: Connection,
+    lane: str,
+    keys: Collection[Key],
+    schema: Schema,
+    settings: CuratorSettings,
+    *,
+    now: int,
+    recalled: Collection[str] = (),
+) -> Resolved:
+    """Write the facts of these groups, and of those that are resolved with them, inside the caller's transaction.
+
+    What only came is believed from the time that its message was stored, so that the time of the job does not matter;
+    what also went is from `now` (microseconds). Facts that were forgotten stay so until something new is said of them,
+    but for those with an id in `recalled`.
+    """
+    keys = closed(keys, schema)
+    user_id = lanes.owner(connection, lane).user_id
+    rows = statements.of_keys(connection, lane, keys)
+    old = facts.believed(connection, lane, keys)
+    known = decisions.decided(connection, [row.seq for row in rows])
+    fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
+    sources, stored = _sources(connection, user_id, rows)
+    groups = groups_of(rows, schema, settings.trust, sources, settings.rules.slip)
+    timelines = [(group, resolve(group.claims, settings.rules)) for group in groups]
+    by_seq = {row.seq: row for row in rows}
+    forgotten = [row for row in old if row.archived_by == FORGETTING and row.id not in recalled]
+    wanted = [
+        [_kept(fact_of(group, span, by_seq), forgotten) for span in timeline.spans] for group, timeline in timelines
+    ]
+    stays = {row.new(): row for row in old}
+    new = [fact for own in wanted for fact in own]
+    retired = [row for fact, row in stays.items() if fact not in set(new)]
+    came_only = {seq for row in old for seq in row.statement_seqs} <= set(by_seq)
+    newest = max((stored[row.episode_seq] for row in fresh), default=None)
+    at = newest if came_only and newest is not None else now
+    at = max(at, *(row.recorded_at for row in old)) if old else at
+    facts.retire(connection, [row.seq for row in retired], at)
+    come = facts.insert(connection, lane, user_id, [fact for fact in new if fact not in stays], at)
+    believed = {**stays, **{row.new(): row for row in come}}
+    did = _did(timelines, [[believed[fact] for fact in own] for own in wanted])
+    made = [_decision(row, did.get(row.seq, []), {one.seq for one in fresh}) for row in fresh]
+    return Resolved(rows, fresh, [believed[fact] for fact in new], retired, made)
+
+
+def _sources(
+    connection: Connection, user_id: str, rows: Sequence[StatementRow]
+) -> tuple[dict[int, Source], dict[int, int]]:
+    """Who said each message and where, and when it was stored (microseconds)."""
+    sources: dict[int, Source] = {}
+    stored: dict[int, int] = {}
+    for some in pages(sorted({row.episode_seq for row in rows})):
+        for seq, episode in episodes.by_seqs(connection, user_id, some).items():
+            sources[seq] = Source(episode.role, episode.position)
+            stored[seq] = to_micros(episode.recorded_at)
+    return sources, stored
+
+
+def _kept(fact: NewFact, forgotten: Collection[FactRow]) -> NewFact:
+    """A fact as it is, or as it was forgotten, if nothing new was said of it."""
+    for row in forgotten:
+        same = (row.key, row.object_key) == (Key(fact.subject, fact.relation, fact.topic), fact.object_key)
+        if same and fact.status != "archived" and set(fact.statement_seqs) <= set(row.statement_seqs):
+            return replace(fact, status="archived", archived_by=FORGETTING, reason=row.reason)
+    return fact
+
+
+def _did(timelines: Sequence[tuple[Group, Timeline]], believed: Sequence[Sequence[FactRow]]) -> dict[int, list[_Did]]:
+    """What each statement did, that in the group of its own object first."""
+    found: dict[int, list[_Did]] = {}
+    for (group, timeline), own in zip(timelines, believed, strict=True):
+        values = {claim.seq: bool(claim.value) and not (claim.correction and claim.replaces) for claim in group.claims}
+        for seq, outcome in timeline.outcomes.items():
+            places = outcome.spans
+            did = _Did(outcome, [timeline.spans[place] for place in places], [own[place] for place in places])
+            found.setdefault(seq, []).insert(0 if values[seq] else len(found.get(seq, ())), did)
+    return found
+
+
+def _decision(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) -> NewDecision:
+    action, reason = _action(row, did, fresh) if did else ("NOOP", "it says nothing of any object")
+    return NewDecision(
+        action=action,
+        subject=row.subject,
+        relation=row.relation,
+        topic=row.topic,
+        object=row.object or row.replaces,
+        reason=reason,
+        statement_seq=row.seq,
+        fact_ids=tuple(dict.fromkeys(fact.id for one in did for fact in one.facts)),
+    )
+
+
+def _action(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) -> tuple[Action, str]:
+    """What a statement came to, and why: of several groups, what it did in that of its own object counts."""
+    outcome, own = did[0].outcome, did[0].facts
+    ended = [fact for one in did for fact in one.facts if fact not in own[:1]]
+    match outcome.effect:
+        case "joins":
+            return "NOOP", outcome.reason or f"known: stated {own[0].strength} times"
+        case "opens":
+            fact, late = own[0], not set(did[0].spans[0].ended_by) <= set(fresh)
+            if fact.status == "archived" and (late or row.past):
+                return "ARCHIVE", f"said late: {fact.reason}" if late else fact.reason
+            if fact.status == "disputed":
+                return "ADD", fact.reason
+            if ended:
+                names = ", ".join(dict.fromkeys(one.object for one in ended))
+                return "UPDATE", f"takes the place of {names}"
+            return "ADD", "new"
+        case "ends" | "corrects" | "past" | "corrected":
+            return "ARCHIVE", outcome.reason or (own[0].reason if own else "it was taken back")
+        case "loses" if not row.negated and own and row.seq in own[0].statement_seqs:
+            return "ARCHIVE", outcome.reason
+        case _:
+            return "NOOP", outcome.reason

@@ -1,0 +1,20 @@
+"""Triple units: each statement as a sentence that search can find."""
+
+from __future__ import annotations
+
+from nscma_torch.records import Statement
+from nscma_torch.relations import Schema
+from nscma_torch.text.terms import script
+
+
+def sentence(statement: Statement, schema: Schema) -> str:
+    """A statement in a plain sentence, in the language of its object: "Anna lives in Oslo"."""
+    relation = schema[statement.relation]
+    chinese = script(statement.object + statement.subject) == "cjk"
+    says = relation.zh.says if chinese else relation.en.says
+    text = says.format(
+        subject=statement.subject, relation=relation.name.replace("_", " "), object=statement.object, topic=statement.topic
+    )
+    if statement.negated or statement.past:
+        return f"{text}（已不成立）" if chinese else f"{text}: no longer"
+    return text

@@ -1,0 +1,108 @@
+"""Answers a question from the facts of a store, with the messages they come from; None where they do not tell."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+
+import torch
+from sqlalchemy import Connection, select
+
+from nscma_torch.llm.questions import QuestionReader
+from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
+from nscma_torch.relations import Schema
+from nscma_torch.retrieval.fact_answer import answer_query
+from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.storage import facts as facts_store
+from nscma_torch.storage import jobs, units
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.groups import CURATE
+from nscma_torch.storage.schema import episodes
+from nscma_torch.text.terms import script
+
+_MAKING = ("extract", CURATE)  # jobs that facts still wait for
+_SHOWN = 3  # messages shown under an answer
+
+
+class FactAsker:
+    """Reads a question as a walk over facts and takes it.
+
+    Args:
+        device: where the view of the graph lives.
+    """
+
+    def __init__(self, database: Database, schema: Schema, device: torch.device) -> None:
+        self._database = database
+        self._schema = schema
+        self._device = device
+        self._readers: dict[str, QuestionReader] = {}
+
+    def ask(
+        self,
+        question: str,
+        scope: Scope,
+        *,
+        now: datetime,
+        follows: FactQuery | None = None,
+        as_of: datetime | None = None,
+    ) -> Answer | None:
+        """The answer of the facts, or None: no form fits the question, no fact tells, or facts are still to be made.
+
+        Args:
+            now: what relative dates in the question count from.
+            follows: the query of the question before.
+            as_of: the world time asked about, where the question names none.
+        """
+        begin = time.perf_counter()
+        with self._database.read() as connection:
+            if jobs.queued(connection, scope.user_id, _MAKING):
+                return None
+            asker = _asker(connection, scope)
+            query = self._reader(asker).read(question, now=now, follows=follows)
+            if query is None:
+                return None
+            known = facts_store.select_facts(connection, scope, statuses=("active", "disputed", "archived"))
+            graph = FactGraph(known, self._schema, now=as_of or now, device=self._device)
+            found = answer_query(query, graph, language="zh" if script(question) == "cjk" else "en", asker=asker)
+            if found is None:
+                return None
+            evidence = _evidence(connection, scope.user_id, found.facts)
+        confidence = min((fact.confidence for fact in found.facts), default=0.5)
+        trace = (f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts")
+        usage = Usage(seconds=time.perf_counter() - begin)
+        return Answer(found.text, False, confidence, evidence, trace, usage, found.facts, query)
+
+    def _reader(self, asker: str) -> QuestionReader:
+        if asker not in self._readers:
+            self._readers[asker] = QuestionReader(self._schema, asker=asker)
+        return self._readers[asker]
+
+
+def _asker(connection: Connection, scope: Scope) -> str:
+    """Whom "I" means: the name that all of the user's own messages carry, or "user"."""
+    query = (
+        select(episodes.c.name)
+        .distinct()
+        .where(episodes.c.user_id == scope.user_id, episodes.c.role == "user")
+        .limit(2)
+    )
+    names = list(connection.execute(query).scalars())
+    return str(names[0]) if len(names) == 1 and names[0] else "user"
+
+
+def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:
+    """The sentences behind the facts, those of the newest facts first."""
+    shown: dict[str, Evidence] = {}
+    for fact in reversed(found):
+        for episode_id in reversed(fact.episode_ids):
+            if episode_id in shown or len(shown) == _SHOWN:
+                continue
+            seq = connection.execute(
+                select(episodes.c.seq).where(episodes.c.id == episode_id, episodes.c.user_id == user_id)
+            ).scalar_one()
+            chunks = units.load(connection, user_id, units.seqs_of_episode(connection, seq, "chunk"))
+            if chunks:
+                unit: Unit = next(iter(chunks.values()))
+                hit = Hit(unit, fact.confidence)
+                shown[episode_id] = Evidence(hit, unit.text, 0, len(unit.text), fact.confidence)
+    return tuple(shown.values())

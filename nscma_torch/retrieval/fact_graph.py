@@ -1,0 +1,276 @@
+"""The facts of one memory as a graph: entities are nodes, facts are edges that hold for a time.
+
+Legend: n entities, E edges, q queries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from nscma_kernels.personalized_pagerank import personalized_pagerank
+from nscma_torch.records import Fact
+from nscma_torch.relations import Relation, Schema, Shape
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.text.names import name_key
+from nscma_torch.text.nouns import narrowing, relations_by_noun, singular
+from nscma_torch.text.terms import terms
+
+_POSSESSIVE = re.compile(r"(?P<owner>.+)(?:'s|(?<=s)')\s+(?P<noun>[^']+)")
+_BRITISH = re.compile(r"(?<=\w{3})our\b")
+_WRITTEN_OUT: frozenset[Shape] = frozenset({"person", "place", "group"})
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+_UNKNOWN = torch.iinfo(torch.int64)  # its ends stand for "since an unknown time" and "still"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An entity at the end of a walk: its name, and the facts that lead there, in the order of the walk."""
+
+    name: str
+    facts: tuple[Fact, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What tells the entity from others."""
+        return name_key(self.name)
+
+
+class _Edge(NamedTuple):
+    source: str  # key
+    relation: str
+    target: str  # name
+    fact: int
+
+
+class FactGraph:
+    """Facts of one (user, agent), with what the schema lets follow from them: inverse and symmetric relations.
+
+    Args:
+        facts: any facts, archived ones too; those that were corrected never held and are left out.
+        schema: their relations; facts of unknown relations are left out.
+        now: what "now" means where no `as_of` is given; None leaves it to the facts' status.
+        device: where the tensors of the view live.
+    """
+
+    def __init__(
+        self,
+        facts: Sequence[Fact],
+        schema: Schema,
+        *,
+        now: datetime | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.schema = schema
+        self.now = now
+        self.facts = tuple(sorted((f for f in facts if f.relation in schema and not corrected(f)), key=order))
+        self._device = torch.device(device)
+        self._names: dict[str, str] = {}
+        self._out: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
+        for edge in self._edges:
+            self._out[edge.source, edge.relation].append(edge)
+            self._names.setdefault(name_key(edge.target), edge.target)
+        self._nouns = relations_by_noun(schema)
+        self._naming = [relation.name for relation in schema.relations.values() if self.shape(relation) == "name"]
+
+    @cached_property
+    def _edges(self) -> list[_Edge]:
+        """One edge for each fact, and one back where the schema says what the object is to the subject."""
+        found = []
+        for i, fact in enumerate(self.facts):
+            relation = self.schema[fact.relation]
+            subject = name_key(fact.subject)
+            self._names.setdefault(subject, fact.subject)
+            found.append(_Edge(subject, relation.name, fact.object, i))
+            back = relation.name if relation.symmetric else relation.inverse
+            if back:
+                found.append(_Edge(name_key(fact.object), back, fact.subject, i))
+        return found
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Names of the n nodes, as first written."""
+        return tuple(self._names.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name_key(name) in self._names
+
+    def shape(self, relation: Relation) -> Shape:
+        """What the relation's objects are like."""
+        return self.schema.kinds[relation.object].like
+
+    def holds(self, fact: Fact, as_of: datetime | None = None) -> bool:
+        """Whether a fact holds at a time in the world, or now.
+
+        What went to the archive without an end (forgotten, outweighed) does not hold now, though it may have then.
+        """
+        if as_of is None and (self.now is None or fact.valid_to is None) and fact.status == "archived":
+            return False
+        at = as_of or self.now
+        return at is None or ((fact.valid_from or _FIRST) <= at and (fact.valid_to is None or at < fact.valid_to))
+
+    def data(self, as_of: datetime | None = None) -> Data:
+        """The edges that hold at a time as a PyG view on the device.
+
+        `edge_index` [2, E] int64; `relation` [E] places in the schema; `fact` [E] places in `facts`; `valid_from`,
+        `valid_to` [E] microseconds since the epoch, the ends of int64 where unknown or still.
+        """
+        places = {key: i for i, key in enumerate(self._names)}
+        relations = {name: i for i, name in enumerate(self.schema.relations)}
+        kept = [edge for edge in self._edges if self.holds(self.facts[edge.fact], as_of)]
+        facts = [self.facts[edge.fact] for edge in kept]
+
+        def tensor(values: Iterable[int]) -> Tensor:
+            return torch.tensor(list(values), dtype=torch.int64, device=self._device)
+
+        ends = [tensor(places[edge.source] for edge in kept), tensor(places[name_key(edge.target)] for edge in kept)]
+        return Data(
+            edge_index=torch.stack(ends),
+            relation=tensor(relations[edge.relation] for edge in kept),
+            fact=tensor(edge.fact for edge in kept),
+            valid_from=tensor(_UNKNOWN.min if f.valid_from is None else to_micros(f.valid_from) for f in facts),
+            valid_to=tensor(_UNKNOWN.max if f.valid_to is None else to_micros(f.valid_to) for f in facts),
+            num_nodes=len(places),
+        )
+
+    def resolve(self, name: str, as_of: datetime | None = None) -> list[Reached]:
+        """Entities that a name can mean: itself, what it is called, and "Ben's sister" also through Ben's siblings.
+
+        A thing that is known under its bare name only is found under its owner's too, and the other way round. A name
+        that nothing is known of means nothing.
+        """
+        found = [Reached(self._names[key], facts) for key, facts in self._aliases(name_key(name), as_of)]
+        owned = _POSSESSIVE.fullmatch(" ".join(name.replace("’", "'").split()))
+        if owned:
+            for relation in self._nouns.get(singular(owned["noun"].casefold()), ()):
+                topic = narrowing(relation, owned["noun"])
+                found += self.walk([owned["owner"]], [relation.name], as_of, topic=topic)
+            if not found and name_key(owned["noun"]) in self._names:
+                found = [Reached(self._names[name_key(owned["noun"])])]
+        elif not found:
+            ending = f"'s {name_key(name)}"
+            owners = [key for key in self._names if key.endswith(ending)]
+            found = [Reached(self._names[owners[0]])] if len(owners) == 1 else []
+        return list({one.key: one for one in reversed(found)}.values())[::-1]
+
+    def _aliases(self, key: str, as_of: datetime | None) -> list[tuple[str, tuple[Fact, ...]]]:
+        """An entity and what it is called, or whom alone is called so."""
+        found: list[tuple[str, tuple[Fact, ...]]] = [(key, ())] if key in self._names else []
+        bearers: dict[str, tuple[Fact, ...]] = {}
+        for naming in self._naming:
+            found += [
+                (name_key(edge.target), (self.facts[edge.fact],))
+                for edge in self._out.get((key, naming), ())
+                if self.holds(self.facts[edge.fact], as_of)
+            ]
+            bearers |= {
+                name_key(self.facts[i].subject): (self.facts[i],)
+                for i in self._named.get((naming, key), ())
+                if self.holds(self.facts[i], as_of)
+            }
+        return found + (list(bearers.items()) if len(bearers) == 1 else [])
+
+    @cached_property
+    def _named(self) -> dict[tuple[str, str], list[int]]:
+        """Places of the naming facts by what they call their subject."""
+        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for i, fact in enumerate(self.facts):
+            if fact.relation in self._naming:
+                found[fact.relation, name_key(fact.object)].append(i)
+        return found
+
+    def walk(
+        self, starts: Iterable[str], path: Sequence[str], as_of: datetime | None = None, *, topic: str = ""
+    ) -> list[Reached]:
+        """Where the relations of `path` lead from the named entities, one after the other, over facts that hold.
+
+        `topic` narrows the last step. Each entity is reached once, by the first way in the order of the facts.
+        """
+        reached = [one for start in starts for one in self.resolve(start, as_of)]
+        for place, relation in enumerate(path):
+            about = topic if place == len(path) - 1 else ""
+            ahead: dict[str, Reached] = {}
+            for one in reached:
+                for edge in self.edges_of(one.name, relation, topic=about, as_of=as_of):
+                    fact = self.facts[edge.fact]
+                    if self.holds(fact, as_of):
+                        ahead.setdefault(name_key(edge.target), Reached(edge.target, (*one.facts, fact)))
+            reached = list(ahead.values())
+        return reached
+
+    def edges_of(self, name: str, relation: str, *, topic: str = "", as_of: datetime | None = None) -> list[_Edge]:
+        """Edges of a relation that leave an entity or a name of it, held or not, in the order of their facts."""
+        keys = dict.fromkeys([name_key(name), *(key for key, _ in self._aliases(name_key(name), as_of))])
+        edges = {edge for key in keys for edge in self._out.get((key, relation), ())}
+        return sorted((e for e in edges if about(self.facts[e.fact], topic)), key=lambda edge: edge.fact)
+
+    def backwards(self, name: str, relation: str, as_of: datetime | None = None, *, topic: str = "") -> list[Reached]:
+        """Subjects of facts of a relation whose object the name means."""
+        names = [name, *(one.name for one in self.resolve(name, as_of))]
+        shape = self.shape(self.schema[relation])
+        found: dict[str, Reached] = {}
+        for edge in self._edges:
+            fact = self.facts[edge.fact]
+            asked = edge.relation == relation and about(fact, topic) and self.holds(fact, as_of)
+            if asked and any(same(edge.target, each, shape) for each in names):
+                found.setdefault(edge.source, Reached(self._names[edge.source], (fact,)))
+        return list(found.values())
+
+    def pagerank(
+        self, seeds: Sequence[Sequence[str]], as_of: datetime | None = None, *, damping: float = 0.85
+    ) -> Tensor:
+        """Personalised PageRank [q, n] of the entities, seen from those that each query names; facts go both ways.
+
+        A query that names nothing known has zeros.
+        """
+        data = self.data(as_of)
+        places = {key: i for i, key in enumerate(self._names)}
+        preference = torch.zeros(len(seeds), len(places), device=self._device)
+        for row, names in enumerate(seeds):
+            known = [places[one.key] for name in names for one in self.resolve(name, as_of)]
+            preference[row, known] = 1.0
+        scores = torch.zeros_like(preference)
+        asked = preference.sum(dim=1) > 0
+        if bool(asked.any()):
+            both = torch.cat([data.edge_index, data.edge_index.flip(0)], dim=1)
+            scores[asked] = personalized_pagerank(both, preference[asked], num_nodes=len(places), damping=damping)
+        return scores
+
+
+def order(fact: Fact) -> tuple[datetime, datetime, int]:
+    """Facts as they followed each other: by beginning, then end, then the order in which they were said."""
+    return (fact.valid_from or _FIRST, fact.valid_to or _LAST, fact.sequence)
+
+
+def corrected(fact: Fact) -> bool:
+    """Whether a fact was taken back as never true: it covers no time, and its reason says so."""
+    return fact.valid_from is not None and fact.valid_from == fact.valid_to and "corrected" in fact.reason
+
+
+def topic_key(topic: str) -> tuple[str, ...]:
+    """What tells topics apart: number, inflection and British spelling do not."""
+    return tuple(terms(_BRITISH.sub("or", topic.casefold())))
+
+
+def about(fact: Fact, topic: str) -> bool:
+    """Whether a fact is of this topic; one without a topic is of any."""
+    return not topic or not fact.topic or topic_key(fact.topic) == topic_key(topic)
+
+
+def same(one: str, other: str, shape: Shape) -> bool:
+    """Whether two names mean the same; of a person, place or group one may be written out further ("Bosch in Ulm")."""
+    if name_key(one) == name_key(other):
+        return True
+    first, second = terms(one), terms(other)
+    shorter = min(len(first), len(second)) if shape in _WRITTEN_OUT else max(len(first), len(second))
+    return bool(first and second) and first[:shorter] == second[:shorter]

@@ -1,0 +1,74 @@
+"""Answers from facts in words, English and Chinese: values, lists, counts, yes and no, both sides of a dispute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Literal
+
+from nscma_torch.relations import Shape
+from nscma_torch.text.names import name_key
+from nscma_torch.text.timestamps import format_day
+
+Language = Literal["en", "zh"]
+
+_NUMBERS = {
+    "en": ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"],
+    "zh": ["没有", "一", "两", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二"],
+}
+_NOBODY = {"en": "nobody", "zh": "没有人"}
+_NOTHING = {"en": "nothing", "zh": "没有"}
+_NONE_NOW = {"en": "none now", "zh": "现在没有"}
+
+
+class Wording:
+    """Writes for one reader: `asker` is the name under which the memory knows who asks."""
+
+    def __init__(self, language: Language, asker: str) -> None:
+        self._language = language
+        self._asker = asker
+
+    def name(self, name: str) -> str:
+        """A name as the asker would say it: "user's sister" is "your sister"."""
+        key, asker = name_key(name), name_key(self._asker)
+        you, your = ("you", "your ") if self._language == "en" else ("你", "你的")
+        if key == asker:
+            return you
+        return your + name[len(asker) + 3 :] if key.startswith(f"{asker}'s ") else name
+
+    def listed(self, names: Sequence[str]) -> str:
+        """A list of names."""
+        return (", " if self._language == "en" else "、").join(map(self.name, names))
+
+    def by_subject(self, pairs: Sequence[tuple[str, str]]) -> str:
+        """Values that belong to different subjects: "Anna: Oslo; Eva: Rome"."""
+        between, end = (": ", "; ") if self._language == "en" else ("：", "；")
+        return end.join(f"{self.name(subject)}{between}{self.name(value)}" for subject, value in pairs)
+
+    def disputed(self, sides: Sequence[str]) -> str:
+        """All sides of a dispute, and a question back."""
+        names = list(dict.fromkeys(map(self.name, sides)))
+        if self._language == "zh":
+            return f"有不同的说法：{'、'.join(names)}。哪个是对的？"
+        return f"I was told different things: {', '.join(names[:-1])} and {names[-1]}. Which is right?"
+
+    def verdict(self, verdict: Literal["yes", "no"], known: Sequence[str] = ()) -> str:
+        """Yes or no, with what is known instead."""
+        word = {"yes": "yes", "no": "no"} if self._language == "en" else {"yes": "是", "no": "不是"}
+        comma = ", " if self._language == "en" else "，"
+        return word[verdict] + (comma + self.listed(known) if known else "")
+
+    def count(self, number: int) -> str:
+        """A number in words up to twelve; "none" for 0."""
+        words = _NUMBERS[self._language]
+        return words[number] if number < len(words) else str(number)
+
+    def none(self, shape: Shape, *, ended: bool = False) -> str:
+        """That nothing is the case, or (`ended`) no longer."""
+        if ended:
+            return _NONE_NOW[self._language]
+        return (_NOBODY if shape == "person" else _NOTHING)[self._language]
+
+    def day(self, day: date) -> str:
+        """A day for people."""
+        return format_day(day) if self._language == "en" else f"{day.year}年{day.month}月{day.day}日"

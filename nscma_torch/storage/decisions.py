@@ -1,0 +1,162 @@
+"""The log of what the curator decided, one row a decision, each with what undoing it needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from nscma_torch.records import Action, CuratorDecision, Scope
+from nscma_torch.storage import lanes
+from nscma_torch.storage.clock import from_micros
+from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.fact_schema import decisions, statements
+from nscma_torch.storage.groups import Key
+from nscma_torch.storage.streams import derive_id
+
+
+@dataclass(frozen=True, slots=True)
+class NewDecision:
+    """A decision about to be logged.
+
+    `statement_seq` is the statement that brought it about, None for one made at sleep or by hand. `before` holds what
+    undoing needs, as JSON values: ids and keys, never row numbers, which an import gives anew, nor text, which must
+    be erasable.
+    """
+
+    action: Action
+    subject: str
+    relation: str
+    topic: str
+    object: str
+    reason: str
+    statement_seq: int | None
+    fact_ids: tuple[str, ...] = ()
+    before: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """A logged decision with what the record does not show."""
+
+    seq: int
+    lane: str
+    user_id: str
+    statement_seq: int | None
+    before: Mapping[str, Any]
+    record: CuratorDecision
+
+    @property
+    def key(self) -> Key:
+        """The group that it was made in."""
+        return Key(self.record.subject, self.record.relation, self.record.topic)
+
+
+_D = decisions.c
+
+
+def insert(connection: Connection, lane: str, user_id: str, new: Sequence[NewDecision], at: int) -> list[str]:
+    """Log decisions; returns their ids, which derive from the lane, what was decided and on which statement."""
+    if not new:
+        return []
+    said: dict[int, str] = {}
+    for some in pages(sorted({one.statement_seq for one in new if one.statement_seq is not None})):
+        query = select(statements.c.seq, statements.c.id).where(statements.c.seq.in_(some))
+        said.update((seq, statement_id) for seq, statement_id in connection.execute(query))
+    first = next_seq(connection, decisions.name, len(new))
+    rows: list[dict[str, Any]] = []
+    for i, one in enumerate(new):
+        what = (one.action, one.subject, one.relation, one.topic, one.object)
+        rows.append(
+            {
+                "seq": first + i,
+                "id": _new_id(connection, {row["id"] for row in rows}, lane, *what, said.get(one.statement_seq or 0)),
+                "lane": lane,
+                "user_id": user_id,
+                "at": at,
+                "action": one.action,
+                "subject": one.subject,
+                "relation": one.relation,
+                "topic": one.topic,
+                "object": one.object,
+                "reason": one.reason,
+                "statement_seq": one.statement_seq,
+                "fact_ids": json.dumps(one.fact_ids),
+                "before": json.dumps(dict(one.before), sort_keys=True, ensure_ascii=False),
+                "undone": False,
+            }
+        )
+    connection.execute(decisions.insert(), rows)
+    return [row["id"] for row in rows]
+
+
+def _new_id(connection: Connection, taken: Collection[str], *parts: object) -> str:
+    ids = (derive_id("decision", *parts, again) for again in count())
+    return next(
+        i for i in ids if i not in taken and connection.execute(select(_D.seq).where(_D.id == i)).first() is None
+    )
+
+
+def select_decisions(
+    connection: Connection,
+    scope: Scope,
+    *,
+    limit: int | None = None,
+    actions: Collection[Action] | None = None,
+    undone: bool | None = None,
+) -> list[CuratorDecision]:
+    """Decisions of a scope, newest first; `undone` for only those that were, or were not."""
+    query = select(decisions).where(_D.user_id == scope.user_id, _D.lane.in_(lanes.lanes(connection, scope)))
+    if actions is not None:
+        query = query.where(_D.action.in_(sorted(actions)))
+    if undone is not None:
+        query = query.where(_D.undone.is_(undone))
+    rows = connection.execute(query.order_by(_D.seq.desc()).limit(limit)).mappings()
+    return [_from_row(row).record for row in rows]
+
+
+def find(connection: Connection, user_id: str, decision_id: str) -> DecisionRow | None:
+    """The user's decision with this id."""
+    query = select(decisions).where(_D.user_id == user_id, _D.id == decision_id)
+    row = connection.execute(query).mappings().first()
+    return None if row is None else _from_row(row)
+
+
+def later(connection: Connection, decision: DecisionRow) -> list[DecisionRow]:
+    """Decisions of the same lane that came after this one and stand, oldest first."""
+    query = select(decisions).where(_D.lane == decision.lane, _D.seq > decision.seq, _D.undone.is_(False))
+    return [_from_row(row) for row in connection.execute(query.order_by(_D.seq)).mappings()]
+
+
+def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
+    """Those of these statements on which there is a decision, undone or not."""
+    found: set[int] = set()
+    for some in pages(sorted(statement_seqs)):
+        query = select(_D.statement_seq).where(_D.statement_seq.in_(some)).distinct()
+        found.update(seq for seq in connection.execute(query).scalars() if seq is not None)
+    return found
+
+
+def mark_undone(connection: Connection, seq: int) -> None:
+    """Note that a decision was taken back."""
+    connection.execute(decisions.update().where(_D.seq == seq).values(undone=True))
+
+
+def _from_row(row: Mapping[Any, Any]) -> DecisionRow:
+    record = CuratorDecision(
+        id=row["id"],
+        at=from_micros(row["at"]),
+        action=row["action"],
+        subject=row["subject"],
+        relation=row["relation"],
+        object=row["object"],
+        topic=row["topic"],
+        reason=row["reason"],
+        fact_ids=tuple(json.loads(row["fact_ids"])),
+        undone=row["undone"],
+    )
+    return DecisionRow(row["seq"], row["lane"], row["user_id"], row["statement_seq"], json.loads(row["before"]), record)

@@ -1,0 +1,139 @@
+"""Entities: the names by which statements know their subjects and objects, and which of them are one.
+
+A name is what the earliest statement that mentions the entity wrote; statements that hold come before withdrawn ones.
+A merge is a reference from one key to another: taken back, everything is as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    and_,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    union_all,
+)
+
+from nscma_torch.errors import InvalidInputError, NotFoundError
+from nscma_torch.storage import groups, lanes
+from nscma_torch.storage.database import pages
+from nscma_torch.storage.fact_schema import entities, statements
+from nscma_torch.storage.groups import Key
+from nscma_torch.storage.schema import episodes
+
+_S = statements.c
+
+
+def names(connection: Connection, lane: str) -> dict[str, str]:
+    """The name of each entity, by key, merged ones included."""
+    query = select(entities.c.key, entities.c.name).where(entities.c.lane == lane).order_by(entities.c.key)
+    return {key: str(name) for key, name in connection.execute(query)}
+
+
+def canonical(connection: Connection, lane: str) -> dict[str, str]:
+    """Which entity each merged one stands for in the end; keys of the others are not in it."""
+    query = select(entities.c.key, entities.c.canonical).where(
+        entities.c.lane == lane, entities.c.canonical.is_not(None)
+    )
+    into = {key: str(target) for key, target in connection.execute(query)}
+    return {key: _end(key, into) for key in into}
+
+
+def _end(key: str, into: Mapping[str, str]) -> str:
+    seen = {key}
+    while key in into and into[key] not in seen:
+        key = into[key]
+        seen.add(key)
+    return key
+
+
+def set_canonical(connection: Connection, lane: str, key: str, into: str | None) -> None:
+    """Merge an entity into another, or (None) take its merge back; the groups of both are marked.
+
+    Raises:
+        NotFoundError: one of them is not known in this lane.
+        InvalidInputError: the other one is merged into this one already.
+    """
+    known = names(connection, lane)
+    for one in (key, *(() if into is None else (into,))):
+        if one not in known:
+            raise NotFoundError(f"no entity {one!r} is known here; `nscma facts` lists the names")
+    before = canonical(connection, lane)
+    if into is not None and before.get(into, into) in (key, before.get(key, key)):
+        raise InvalidInputError(f"{into!r} and {key!r} are one already; undo that merge first")
+    connection.execute(entities.update().where(entities.c.lane == lane, entities.c.key == key).values(canonical=into))
+    after = canonical(connection, lane)
+    ends = {mapping.get(one, one) for mapping in (before, after) for one in (key, into) if one is not None}
+    members = {one for mapping in (before, after) for one in known if mapping.get(one, one) in ends}
+    groups.mark(connection, lane, _groups(connection, lane, members, before, after))
+
+
+def forget(connection: Connection, lane: str, keys: Collection[str]) -> set[Key]:
+    """Delete entities that no statement mentions any more; what was merged into them stands for itself again.
+
+    Returns the groups that this changes, for the caller to mark.
+    """
+    before = canonical(connection, lane)
+    for some in pages(sorted(keys)):
+        own = entities.c.lane == lane
+        freed = entities.update().where(own, entities.c.canonical.in_(some))
+        connection.execute(freed.values(canonical=None))
+        connection.execute(entities.delete().where(own, entities.c.key.in_(some)))
+    after = canonical(connection, lane)
+    members = {key for key in before if key not in keys and after.get(key, key) != before[key]}
+    return {key for key in _groups(connection, lane, members, before, after) if key.subject not in keys}
+
+
+def _groups(
+    connection: Connection, lane: str, members: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]
+) -> set[Key]:
+    """The groups that statements which mention these entities were in, and are in."""
+    found: set[Key] = set()
+    for some in pages(sorted(members)):
+        mentions = or_(*(column.in_(some) for column in (_S.subject, _S.object_key, _S.replaces_key)))
+        query = select(_S.subject, _S.relation, _S.topic).where(_S.lane == lane, mentions).distinct()
+        for subject, relation, topic in connection.execute(query):
+            found |= {Key(mapping.get(subject, subject), relation, topic) for mapping in (before, after)}
+    return found
+
+
+def _first(*clauses: ColumnElement[bool]) -> ScalarSelect[str]:
+    """How the earliest statement wrote the entity `b_key` of the lane `b_lane`."""
+    in_order = (_S.said_at, _S.episode_seq, _S.start, _S.seq)
+    firsts = []
+    for key, written in ((_S.subject, _S.subject_name), (_S.object_key, _S.object)):
+        query = select(written.label("written"), *in_order).join(episodes, episodes.c.seq == _S.episode_seq)
+        query = query.where(_S.lane == bindparam("b_lane"), key == bindparam("b_key"), *clauses)
+        firsts.append(query.order_by(*in_order).limit(1).subquery().select())
+    both = union_all(*firsts).subquery()
+    order = [both.c[column.name] for column in in_order]
+    return select(both.c.written).order_by(*order).limit(1).scalar_subquery()
+
+
+# A statement that counts goes before any other.
+_NAME = func.coalesce(_first(~_S.withdrawn, ~_S.superseded, episodes.c.status == "active"), _first())
+_ONE = and_(entities.c.lane == bindparam("b_lane"), entities.c.key == bindparam("b_key"))
+_UPDATE = entities.update().where(_ONE).values(name=func.coalesce(_NAME, entities.c.name))
+_INSERT = entities.insert().from_select(
+    ["lane", "user_id", "key", "name"],
+    select(bindparam("b_lane"), bindparam("b_user"), bindparam("b_key"), _NAME).where(~exists().where(_ONE)),
+)
+
+
+def refresh(connection: Connection, lane: str, keys: Iterable[str]) -> None:
+    """Give entities their names anew after statements that mention them came, went or were changed.
+
+    One that no statement mentions any more keeps its name.
+    """
+    user_id = lanes.owner(connection, lane).user_id
+    rows = [{"b_lane": lane, "b_user": user_id, "b_key": key} for key in sorted(set(keys)) if key]
+    if rows:
+        connection.execute(_UPDATE, rows)
+        connection.execute(_INSERT, rows)

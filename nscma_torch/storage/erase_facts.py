@@ -1,0 +1,155 @@
+"""Real deletion of what a message said, and of all that was concluded from it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, false, or_, select
+
+from nscma_torch.records import ROLES
+from nscma_torch.storage import entities as entity_rows
+from nscma_torch.storage import groups
+from nscma_torch.storage import statements as statement_rows
+from nscma_torch.storage.database import pages
+from nscma_torch.storage.fact_schema import (
+    TABLES,
+    decisions,
+    entities,
+    fact_sources,
+    facts,
+    profile,
+    skills,
+    statements,
+    unresolved,
+)
+from nscma_torch.storage.groups import Key
+from nscma_torch.text.names import name_key
+
+_E, _S, _F, _D, _P, _U = entities.c, statements.c, facts.c, decisions.c, profile.c, unresolved.c
+_TEXTS: dict[Table, tuple[str, ...]] = {
+    entities: ("key", "name"),
+    statements: ("subject", "subject_name", "topic", "object", "object_key", "replaces", "replaces_key", "speaker"),
+    unresolved: ("subject", "topic"),
+    facts: ("subject", "topic", "object", "object_key", "reason"),
+    decisions: ("subject", "topic", "object", "reason", "before"),
+    skills: ("name", "trigger", "steps"),
+    profile: ("text",),
+}
+
+
+def texts(connection: Connection, user_id: str | None = None) -> Iterator[str]:
+    """Every text that the tables of facts keep, of a user or of all."""
+    for table, names in _TEXTS.items():
+        query = select(*(table.c[name] for name in names))
+        for row in connection.execute(query if user_id is None else query.where(table.c.user_id == user_id)):
+            yield from row
+
+
+def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
+    """Delete every row of a user; returns the deleted rows by table."""
+    return {
+        table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount
+        for table in reversed(TABLES)
+    }
+
+
+@dataclass(slots=True)
+class ErasedFacts:
+    """What went with an episode: rows by table, texts, and the groups whose facts are made again."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    texts: list[str] = field(default_factory=list)
+    rebuilt: list[Key] = field(default_factory=list)
+
+
+def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
+    """Delete what an episode said, every fact and decision that rests on it, and each trace of names it alone wrote."""
+    erased = ErasedFacts()
+    own = statement_rows.of_episodes(connection, [episode_seq]).get(episode_seq, [])
+    for lane, (keys, mentioned) in statement_rows.concerned(connection, own).items():
+        said = and_(_S.lane == lane, _S.episode_seq == episode_seq)
+        columns = [_S[name] for name in _TEXTS[statements]]
+        written = {text for row in connection.execute(select(*columns).where(said)) for text in row if text}
+        resting = select(fact_sources.c.fact_seq).join(statements, _S.seq == fact_sources.c.statement_seq)
+        touched = _delete_facts(connection, erased, lane, _F.seq.in_(resting.where(said)))
+        _delete(connection, erased, decisions, _D.statement_seq.in_(select(_S.seq).where(said)))
+        _delete(connection, erased, statements, said)
+        left = _still_written(connection, lane, *_TEXTS[statements]) | set(ROLES)
+        names = {text for text in written if name_key(text) not in left}
+        gone = {name_key(text) for text in names}
+        bare = mentioned - _still_written(connection, lane, "subject", "object_key")
+        freed = entity_rows.forget(connection, lane, bare)
+        erased.rows[entities.name] += len(bare - {""})
+        touched |= _delete_facts(connection, erased, lane, _any_in(gone, _F.subject, _F.object_key))
+        _delete_conclusions(connection, erased, lane, touched, names)
+        entity_rows.refresh(connection, lane, mentioned - bare)
+        again = {key for key in keys if key.subject not in gone and key.topic not in names} | freed
+        _delete(
+            connection, erased, unresolved, _U.lane == lane, or_(_any_in(gone, _U.subject), _any_in(names, _U.topic))
+        )
+        groups.mark(connection, lane, again)
+        erased.rebuilt += sorted(again)
+    return erased
+
+
+def _still_written(connection: Connection, lane: str, *names: str) -> set[str]:
+    """Keys of what the lane's remaining statements hold in these columns."""
+    found: set[str] = set()
+    for name in names:
+        query = select(_S[name]).where(_S.lane == lane).distinct()
+        found.update(name_key(text) for text in connection.execute(query).scalars())
+    return found
+
+
+def _any_in(values: Collection[str], *columns: ColumnElement[str]) -> ColumnElement[bool]:
+    return or_(false(), *(column.in_(sorted(values)) for column in columns))
+
+
+def _delete(connection: Connection, erased: ErasedFacts, table: Table, *clauses: ColumnElement[bool]) -> None:
+    """Delete rows, and keep count of them and their texts."""
+    for row in connection.execute(select(*(table.c[name] for name in _TEXTS[table])).where(*clauses)):
+        erased.texts += [text for text in row if text]
+    erased.rows[table.name] += connection.execute(delete(table).where(*clauses)).rowcount
+
+
+def _delete_facts(connection: Connection, erased: ErasedFacts, lane: str, which: ColumnElement[bool]) -> set[str]:
+    """Delete rows of facts, retired ones too; returns their ids."""
+    rows = connection.execute(select(_F.seq, _F.id).where(_F.lane == lane, which)).all()
+    for some in pages([row.seq for row in rows]):
+        of_fact = delete(fact_sources).where(fact_sources.c.fact_seq.in_(some))
+        erased.rows[fact_sources.name] += connection.execute(of_fact).rowcount
+        _delete(connection, erased, facts, _F.seq.in_(some))
+    return {row.id for row in rows}
+
+
+def _delete_conclusions(
+    connection: Connection, erased: ErasedFacts, lane: str, touched: set[str], names: set[str]
+) -> None:
+    """Delete decisions on facts that are gone and profile lines that cite one, and reasons that mention a gone name."""
+    mention = re.compile("|".join(map(_whole, sorted(names))) or "(?!)", re.I)
+    gone = {name_key(name) for name in names}
+    remaining: set[str] = set()
+    for some in pages(sorted(touched)):
+        remaining.update(connection.execute(select(_F.id).where(_F.id.in_(some))).scalars())
+    for row in connection.execute(select(decisions).where(_D.lane == lane)).all():
+        cited = set(json.loads(row.fact_ids))
+        about = {row.topic, name_key(row.subject), name_key(row.object)}
+        if cited & (touched - remaining) or about & {*gone, *names} or mention.search(row.before):
+            _delete(connection, erased, decisions, _D.seq == row.seq)
+        elif mention.search(row.reason):
+            connection.execute(decisions.update().where(_D.seq == row.seq).values(reason=""))
+    for row in connection.execute(select(_F.seq, _F.reason).where(_F.lane == lane, _F.reason != "")).all():
+        if mention.search(row.reason):
+            connection.execute(facts.update().where(_F.seq == row.seq).values(reason=""))
+    for row in connection.execute(select(profile).where(_P.lane == lane)).all():
+        if touched & set(json.loads(row.sources)) or mention.search(row.text):
+            _delete(connection, erased, profile, _P.lane == lane, _P.number == row.number)
+
+
+def _whole(name: str) -> str:
+    """Pattern of a name as whole words; scripts without spaces have no edges of words."""
+    return rf"(?<!\w){re.escape(name)}(?!\w)" if name.isascii() else re.escape(name)

@@ -1,0 +1,51 @@
+"""Groups of statements that facts are made of together, and those whose facts are to be made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select, tuple_
+
+from nscma_torch.storage import jobs, lanes
+from nscma_torch.storage.database import pages
+from nscma_torch.storage.fact_schema import unresolved as table
+
+CURATE = "curate"  # the job that marked groups wait for; its lane is theirs
+
+
+class Key(NamedTuple):
+    """A group: the subject's key, after merges, the relation and the topic."""
+
+    subject: str
+    relation: str
+    topic: str
+
+
+_COLUMNS = (table.c.subject, table.c.relation, table.c.topic)
+
+
+def mark(connection: Connection, lane: str, keys: Iterable[Key]) -> None:
+    """Mark groups as unresolved, and queue the job that resolves them."""
+    wanted = sorted(set(keys))
+    if not wanted:
+        return
+    user_id = lanes.owner(connection, lane).user_id
+    for some in pages(wanted):
+        marked = connection.execute(select(*_COLUMNS).where(table.c.lane == lane, tuple_(*_COLUMNS).in_(some)))
+        known = {Key(*row) for row in marked}
+        rows = [{"lane": lane, "user_id": user_id, **key._asdict()} for key in some if key not in known]
+        if rows:
+            connection.execute(table.insert(), rows)
+    jobs.enqueue(connection, user_id, CURATE, [(lane, None)])
+
+
+def unresolved(connection: Connection, lane: str) -> list[Key]:
+    """The marked groups of a lane, in order."""
+    return sorted(Key(*row) for row in connection.execute(select(*_COLUMNS).where(table.c.lane == lane)))
+
+
+def clear(connection: Connection, lane: str, keys: Iterable[Key]) -> None:
+    """Take marks off, in the transaction that has written the groups' facts."""
+    for some in pages(sorted(set(keys))):
+        connection.execute(table.delete().where(table.c.lane == lane, tuple_(*_COLUMNS).in_(some)))

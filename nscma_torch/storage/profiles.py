@@ -1,0 +1,71 @@
+"""The profile of a user: a few dated lines, each with the facts that it rests on. Sleep writes it as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from sqlalchemy import Connection, delete, select
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.records import Scope
+from nscma_torch.storage import lanes
+from nscma_torch.storage.fact_schema import profile
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileLine:
+    """One line: what is so since `day`, by the facts with these ids. `number` is its place, from 0."""
+
+    number: int
+    text: str
+    day: date
+    fact_ids: tuple[str, ...]
+
+
+_P = profile.c
+
+
+def replace(connection: Connection, user_id: str, agent_id: str | None, lines: Sequence[ProfileLine]) -> None:
+    """Set the whole profile of a user and agent; lines are numbered in the order given.
+
+    Raises `InvalidInputError` for a line without sources.
+    """
+    lane = lanes.ensure(connection, user_id, agent_id)
+    connection.execute(delete(profile).where(_P.lane == lane))
+    bare = [line.text for line in lines if not line.fact_ids]
+    if bare:
+        raise InvalidInputError(f"every line of a profile rests on facts, this one on none: {bare[0]!r}")
+    rows = [
+        {
+            "lane": lane,
+            "user_id": user_id,
+            "number": number,
+            "text": line.text,
+            "day": line.day.isoformat(),
+            "sources": json.dumps(line.fact_ids),
+        }
+        for number, line in enumerate(lines)
+    ]
+    if rows:
+        connection.execute(profile.insert(), rows)
+
+
+def lines(connection: Connection, user_id: str, agent_id: str | None) -> list[ProfileLine]:
+    """The profile of a user and agent, in order; empty before the first sleep."""
+    return of_lane(connection, lanes.lane_of(user_id, agent_id))
+
+
+def of_lane(connection: Connection, lane: str) -> list[ProfileLine]:
+    """The profile that a lane holds, in order."""
+    rows = connection.execute(select(profile).where(_P.lane == lane).order_by(_P.number))
+    return [
+        ProfileLine(row.number, row.text, date.fromisoformat(row.day), tuple(json.loads(row.sources))) for row in rows
+    ]
+
+
+def of_scope(connection: Connection, scope: Scope) -> list[ProfileLine]:
+    """The profiles of a scope one after another: the agent's, or all of the user's where it names none."""
+    return [line for lane in lanes.lanes(connection, scope) for line in of_lane(connection, lane)]

@@ -1,0 +1,175 @@
+"""Procedural memory: named skills with their trigger, steps and outcomes, in the spirit of Voyager.
+
+A skill is found by its units of kind "skill", which say its name and trigger; the units' stream is the skill's id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Connection, select
+
+from nscma_torch.errors import NotFoundError
+from nscma_torch.records import Scope
+from nscma_torch.storage import lanes
+from nscma_torch.storage import units as unit_rows
+from nscma_torch.storage.clock import from_micros
+from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.fact_schema import skills
+from nscma_torch.storage.schema import units
+from nscma_torch.storage.streams import derive_id
+from nscma_torch.storage.units import NewUnit
+from nscma_torch.text.names import name_key
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """How something is done. `trigger` says when, `steps` how; outcomes are counted by `note_outcome`."""
+
+    id: str
+    scope: Scope
+    name: str
+    trigger: str
+    steps: tuple[str, ...]
+    successes: int
+    failures: int
+    recorded_at: datetime
+    updated_at: datetime
+    status: Literal["active", "archived"] = "active"
+
+    @property
+    def text(self) -> str:
+        """What its units say: by this it is found."""
+        return f"{self.name}: {self.trigger}"
+
+
+_K = skills.c
+
+
+def skill_id(lane: str, name: str) -> str:
+    """Id of the skill of this name; case and spacing do not tell names apart."""
+    return derive_id("skill", lane, name_key(name))
+
+
+def origin(scope: Scope, name: str, at: int) -> dict[str, Any]:
+    """What stands in for an episode's row when a skill's units are made, before it is `put`."""
+    key = skill_id(lanes.lane_of(scope.user_id, scope.agent_id), name)
+    return {
+        "id": key,
+        "seq": None,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": None,
+        "stream_id": key,
+        "position": 0,
+        "session": key,  # each skill alone: it has no neighbours in time
+        "role": "memory",
+        "name": None,
+        "occurred_at": at,
+        "recorded_at": at,
+        "expires_at": None,
+        "importance": 0.0,
+        "status": "active",
+    }
+
+
+def put(
+    connection: Connection, scope: Scope, name: str, trigger: str, steps: Sequence[str], new: Sequence[NewUnit], at: int
+) -> Skill:
+    """Store a skill with its units, or give the one of this name another trigger and steps; its outcomes stay.
+
+    Call `touch_user(changed=True)` in the same transaction, before.
+    """
+    lane = lanes.ensure(connection, scope.user_id, scope.agent_id)
+    key = skill_id(lane, name)
+    values: dict[str, Any] = {"name": name, "trigger": trigger, "steps": json.dumps(list(steps), ensure_ascii=False)}
+    values |= {"updated_at": at, "status": "active"}
+    _remove_units(connection, key)
+    if not connection.execute(skills.update().where(_K.id == key).values(**values)).rowcount:
+        owner = {"seq": next_seq(connection, skills.name), "id": key, "lane": lane, "user_id": scope.user_id}
+        connection.execute(skills.insert().values(**owner, **values, successes=0, failures=0, recorded_at=at))
+    unit_rows.insert(connection, new)
+    return require(connection, scope.user_id, key)
+
+
+def require(connection: Connection, user_id: str, key: str) -> Skill:
+    """The user's skill with this id; `NotFoundError` where there is none."""
+    row = connection.execute(select(skills).where(_K.user_id == user_id, _K.id == key)).mappings().first()
+    if row is None:
+        raise NotFoundError(f"user {user_id!r} has no skill with id {key!r}; `nscma skills` lists the ids")
+    return _from_row(row, lanes.owner(connection, row["lane"]))
+
+
+def select_skills(connection: Connection, scope: Scope, *, archived: bool = False) -> list[Skill]:
+    """The skills of a scope in the order they were added; `archived` ones too."""
+    found = []
+    for lane in lanes.lanes(connection, scope):
+        own = lanes.owner(connection, lane)
+        query = select(skills).where(_K.lane == lane)
+        if not archived:
+            query = query.where(_K.status == "active")
+        found += [(row["seq"], _from_row(row, own)) for row in connection.execute(query).mappings()]
+    return [skill for _, skill in sorted(found, key=lambda item: item[0])]
+
+
+def of_units(connection: Connection, user_id: str, unit_ids: Collection[str]) -> dict[str, Skill]:
+    """The skill of each of these units (ids) that belongs to one."""
+    found: dict[str, Skill] = {}
+    for some in pages(sorted(unit_ids)):
+        query = select(units.c.id.label("unit_id"), skills).join(skills, _K.id == units.c.stream_id)
+        query = query.where(units.c.user_id == user_id, units.c.kind == "skill", units.c.id.in_(some))
+        for row in connection.execute(query).mappings().all():
+            found[row["unit_id"]] = _from_row(row, lanes.owner(connection, row["lane"]))
+    return found
+
+
+def note_outcome(connection: Connection, user_id: str, key: str, *, success: bool, at: int) -> Skill:
+    """Count one use of a skill; `NotFoundError` for an unknown id."""
+    column = _K.successes if success else _K.failures
+    changes = {column.name: column + 1, "updated_at": at}
+    connection.execute(skills.update().where(_K.user_id == user_id, _K.id == key).values(changes))
+    return require(connection, user_id, key)
+
+
+def set_status(connection: Connection, user_id: str, key: str, status: Literal["active", "archived"], at: int) -> Skill:
+    """Archive a skill from search, or bring it back. Call `touch_user(changed=True)` in the same transaction."""
+    found = skills.update().where(_K.user_id == user_id, _K.id == key)
+    connection.execute(found.values(status=status, updated_at=at))
+    skill = require(connection, user_id, key)
+    unit_rows.set_status(connection, _units(connection, key), status)
+    return skill
+
+
+def remove(connection: Connection, user_id: str, key: str) -> None:
+    """Delete a skill with its units; `NotFoundError` for an unknown id. Call `touch_user(changed=True)` as well."""
+    require(connection, user_id, key)
+    _remove_units(connection, key)
+    connection.execute(skills.delete().where(_K.id == key))
+
+
+def _units(connection: Connection, key: str) -> list[int]:
+    query = select(units.c.seq).where(units.c.stream_id == key, units.c.kind == "skill")
+    return list(connection.execute(query).scalars())
+
+
+def _remove_units(connection: Connection, key: str) -> None:
+    unit_rows.remove(connection, _units(connection, key))
+
+
+def _from_row(row: Mapping[Any, Any], scope: Scope) -> Skill:
+    return Skill(
+        id=row["id"],
+        scope=scope,
+        name=row["name"],
+        trigger=row["trigger"],
+        steps=tuple(json.loads(row["steps"])),
+        successes=row["successes"],
+        failures=row["failures"],
+        recorded_at=from_micros(row["recorded_at"]),
+        updated_at=from_micros(row["updated_at"]),
+        status=row["status"],
+    )

@@ -1,0 +1,215 @@
+"""What messages say: the evidence that facts are made of. A statement is never changed, only withdrawn or superseded.
+
+It counts while its message is active, the message still says it (else it is superseded), and the decision that took
+it in is not undone (else it is withdrawn).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.records import Statement
+from nscma_torch.storage import entities, groups, lanes
+from nscma_torch.storage.clock import optional_micros
+from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.fact_schema import statements
+from nscma_torch.storage.groups import CURATE, Key, clear, unresolved
+from nscma_torch.storage.schema import episodes
+from nscma_torch.storage.streams import derive_id
+from nscma_torch.text.names import name_key
+
+_S = statements.c
+__all__ = [
+    "CURATE",
+    "Key",
+    "StatementRow",
+    "clear",
+    "concerned",
+    "mark",
+    "of_episodes",
+    "of_keys",
+    "replace",
+    "unresolved",
+    "withdraw",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRow:
+    """A statement as it counts: keys are those of the entities that its own were merged into. Times in microseconds."""
+
+    seq: int
+    id: str
+    subject: str
+    relation: str
+    topic: str
+    object: str
+    object_key: str
+    replaces: str
+    replaces_key: str
+    negated: bool
+    correction: bool
+    past: bool
+    valid_from: int | None
+    valid_to: int | None
+    said_at: int
+    episode_seq: int
+    start: int
+    speaker: str
+    confidence: float
+
+    @property
+    def key(self) -> Key:
+        """Its group."""
+        return Key(self.subject, self.relation, self.topic)
+
+
+def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequence[Statement]) -> None:
+    """Set what an episode says; marks the groups of what comes and goes, and queues the job that resolves them.
+
+    What it said before and says no more stays as superseded. An episode that is to expire says nothing: facts would
+    outlive it.
+
+    Raises:
+        InvalidInputError: a statement without subject or relation, or whose span or confidence is out of range.
+    """
+    episode_seq = episode_row["seq"]
+    wanted: dict[str, dict[str, Any]] = {}
+    if new and episode_row["expires_at"] is None:
+        lane = lanes.ensure(connection, episode_row["user_id"], episode_row["agent_id"])
+        for statement in new:
+            row = _row(statement, episode_row, lane)
+            wanted.setdefault(row["id"], row)
+    query = select(_S.seq, _S.id, _S.superseded).where(_S.episode_seq == episode_seq)
+    known = {row.id: row for row in connection.execute(query)}
+    back = [row.seq for row in known.values() if row.id in wanted and row.superseded]
+    gone = [row.seq for row in known.values() if row.id not in wanted and not row.superseded]
+    _set(connection, back, superseded=False)
+    _set(connection, gone, superseded=True)
+    come = [row for key, row in wanted.items() if key not in known]
+    if come:
+        first = next_seq(connection, statements.name, len(come))
+        connection.execute(statements.insert(), [{"seq": first + i, **row} for i, row in enumerate(come)])
+    _touch(connection, [*back, *gone, *(first + i for i in range(len(come)))])
+
+
+def mark(connection: Connection, episode_seqs: Iterable[int]) -> None:
+    """Mark the groups of what these episodes say, after they were hidden or came back."""
+    _touch(connection, [seq for seqs in of_episodes(connection, episode_seqs).values() for seq in seqs])
+
+
+def of_episodes(connection: Connection, episode_seqs: Iterable[int]) -> dict[int, list[int]]:
+    """Row numbers of the statements of each of these episodes that has any, superseded and withdrawn ones too."""
+    found: dict[int, list[int]] = {}
+    for some in pages(sorted(set(episode_seqs))):
+        query = select(_S.episode_seq, _S.seq).where(_S.episode_seq.in_(some)).order_by(_S.episode_seq, _S.seq)
+        for episode_seq, seq in connection.execute(query):
+            found.setdefault(episode_seq, []).append(seq)
+    return found
+
+
+def withdraw(connection: Connection, seqs: Collection[int], withdrawn: bool) -> None:
+    """Take statements out of what counts, or back into it; marks their groups and queues the job."""
+    _set(connection, seqs, withdrawn=withdrawn)
+    _touch(connection, seqs)
+
+
+def of_keys(connection: Connection, lane: str, keys: Collection[Key]) -> list[StatementRow]:
+    """What counts in these groups, in the order of (said_at, episode, place in its text)."""
+    into = entities.canonical(connection, lane)
+    merged: dict[str, list[str]] = {}
+    for key, target in into.items():
+        merged.setdefault(target, []).append(key)
+    wanted = {key.subject for key in keys if key.subject not in into}
+    subjects = sorted({one for subject in wanted for one in (subject, *merged.get(subject, ()))})
+    query = (
+        select(*_COLUMNS)
+        .join(episodes, episodes.c.seq == _S.episode_seq)
+        .where(_S.lane == lane, ~_S.withdrawn, ~_S.superseded, episodes.c.status == "active")
+        .where(episodes.c.expires_at.is_(None), _S.relation.in_({key.relation for key in keys}))
+    )
+    found: list[StatementRow] = []
+    chosen = set(keys)
+    for some in pages(subjects):
+        for row in connection.execute(query.where(_S.subject.in_(some))).mappings():
+            own = {name: into.get(row[name], row[name]) for name in ("subject", "object_key", "replaces_key")}
+            statement = StatementRow(**{**row, **own})
+            if statement.key in chosen:
+                found.append(statement)
+    return sorted(found, key=lambda row: (row.said_at, row.episode_seq, row.start, row.seq))
+
+
+_COLUMNS = [_S[name] for name in (field.name for field in fields(StatementRow))]
+
+
+def _row(statement: Statement, episode: Mapping[Any, Any], lane: str) -> dict[str, Any]:
+    """Columns of a new statement, but for its number. Its id derives from the episode, the place and what is said."""
+    subject, value, replaced = (name_key(text) for text in (statement.subject, statement.object, statement.replaces))
+    text = episode["text"]
+    if not (subject and statement.relation):
+        raise InvalidInputError("a statement lacks its subject or relation; correct what `extract` returns")
+    if not 0 <= statement.start <= statement.end <= len(text):
+        place = f"{statement.start}:{statement.end} of {len(text)} characters"
+        raise InvalidInputError(f"a statement stands at {place}; correct what `extract` returns")
+    if not 0 < statement.confidence <= 1:
+        raise InvalidInputError(f"a statement's confidence is {statement.confidence}, it must be in (0, 1]")
+    said = (statement.start, statement.end, subject, statement.relation, statement.topic, value)
+    how = (replaced, statement.negated, statement.correction, statement.past)
+    return {
+        "id": derive_id("statement", episode["id"], *said, *how),
+        "lane": lane,
+        "user_id": episode["user_id"],
+        "episode_seq": episode["seq"],
+        "start": statement.start,
+        "end": statement.end,
+        "subject": subject,
+        "subject_name": statement.subject,
+        "relation": statement.relation,
+        "topic": statement.topic,
+        "object": statement.object,
+        "object_key": value,
+        "replaces": statement.replaces,
+        "replaces_key": replaced,
+        "negated": statement.negated,
+        "correction": statement.correction,
+        "past": statement.past,
+        "valid_from": optional_micros(statement.valid_from),
+        "valid_to": optional_micros(statement.valid_to),
+        "said_at": episode["recorded_at"] if episode["occurred_at"] is None else episode["occurred_at"],
+        "speaker": episode["name"] or episode["role"],
+        "confidence": statement.confidence,
+        "withdrawn": False,
+        "superseded": False,
+    }
+
+
+def _set(connection: Connection, seqs: Collection[int], **values: bool) -> None:
+    for some in pages(sorted(seqs)):
+        connection.execute(statements.update().where(_S.seq.in_(some)).values(**values))
+
+
+def _touch(connection: Connection, seqs: Iterable[int]) -> None:
+    """Name the entities of these statements anew, and mark their groups."""
+    for lane, (keys, mentioned) in concerned(connection, seqs).items():
+        entities.refresh(connection, lane, mentioned)
+        groups.mark(connection, lane, keys)
+
+
+def concerned(connection: Connection, seqs: Iterable[int]) -> dict[str, tuple[set[Key], set[str]]]:
+    """For each lane, the groups of these statements and the entities that they mention."""
+    found: dict[str, tuple[set[Key], set[str]]] = {}
+    into: dict[str, dict[str, str]] = {}
+    for some in pages(sorted(set(seqs))):
+        query = select(_S.lane, _S.subject, _S.relation, _S.topic, _S.object_key).where(_S.seq.in_(some))
+        for lane, subject, relation, topic, value in connection.execute(query):
+            if lane not in into:
+                into[lane] = entities.canonical(connection, lane)
+            keys, mentioned = found.setdefault(lane, (set(), set()))
+            keys.add(Key(into[lane].get(subject, subject), relation, topic))
+            mentioned |= {subject, value}
+    return found

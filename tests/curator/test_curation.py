@@ -1,0 +1,232 @@
+"""The curate job: conflict sets by cardinality, decisions and their undoing."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from nscma_torch.errors import InvalidInputError, NotFoundError
+from nscma_torch.records import Statement
+from tests.curator.conftest import Told
+from tests.storage.telling import day, micros
+
+
+def lives(place: str, subject: str = "Ben", **more: object) -> Statement:
+    return Statement(subject, "lives_in", place, **more)  # type: ignore[arg-type]
+
+
+def likes(thing: str, subject: str = "Ben", **more: object) -> Statement:
+    return Statement(subject, "likes", thing, **more)  # type: ignore[arg-type]
+
+
+def favourite(colour: str, **more: object) -> Statement:
+    return Statement("Ben", "favourite", colour, "colour", **more)  # type: ignore[arg-type]
+
+
+def test_one_home_at_a_time_on_both_clocks(told: Told) -> None:
+    told.tell(lives("Rome"), at=1)
+    told.tell(lives("Oslo"), at=9)
+    assert told.held() == ["Oslo"]
+    assert told.held(as_of=micros(3)) == ["Rome"]
+    assert told.held(known_at=micros(5)) == ["Rome"]
+    rome, oslo = told.facts()
+    assert (rome.status, rome.valid_from, rome.valid_to) == ("archived", day(1), day(9))
+    assert (oslo.status, oslo.valid_from, oslo.valid_to) == ("active", day(9), None)
+    assert [d.action for d in told.log()] == ["ADD", "UPDATE"]
+    assert "Rome" in told.log()[1].reason
+    assert set(told.log()[1].fact_ids) == {rome.id, oslo.id}
+
+
+def test_many_likes_stand_beside_each_other(told: Told) -> None:
+    told.tell(likes("tea"), at=1)
+    told.tell(likes("jazz"), at=2)
+    told.tell(likes("tea"), at=3)
+    assert sorted(told.held()) == ["jazz", "tea"]
+    assert {fact.object: fact.strength for fact in told.facts()} == {"tea": 2, "jazz": 1}
+    assert [d.action for d in told.log()] == ["ADD", "ADD", "NOOP"]
+
+
+def test_the_favourite_colour_of_figure_1(told: Told) -> None:
+    told.tell(favourite("red"), at=1)
+    told.tell(favourite("blue", replaces="red"), at=60)
+    assert told.held() == ["blue"]
+    assert [(f.object, f.status) for f in told.facts()] == [("red", "archived"), ("blue", "active")]
+
+
+def test_topics_are_apart(told: Told) -> None:
+    told.tell(favourite("red"), Statement("Ben", "favourite", "Brazil", "film"), at=1)
+    assert sorted(told.held()) == ["Brazil", "red"]
+
+
+def test_from_one_to_another_ends_the_first_of_many(told: Told) -> None:
+    told.tell(Statement("Ben", "practises", "tennis"), at=1)
+    told.tell(Statement("Ben", "practises", "chess"), at=2)
+    told.tell(Statement("Ben", "practises", "golf", replaces="tennis"), at=5)
+    assert sorted(told.held()) == ["chess", "golf"]
+    assert told.log()[-1].action == "UPDATE"
+    assert "tennis" in told.log()[-1].reason
+
+
+def test_a_negation_ends_one_of_many_and_an_empty_one_all(told: Told) -> None:
+    told.tell(likes("tea"), likes("jazz"), at=1)
+    told.tell(likes("tea", negated=True), at=2)
+    assert told.held() == ["jazz"]
+    assert told.log()[-1].action == "ARCHIVE"
+    told.tell(likes("", negated=True), at=3)
+    assert told.held() == []
+
+
+def test_opposites_end_each_other(told: Told) -> None:
+    told.tell(likes("tea"), at=1)
+    told.tell(Statement("Ben", "dislikes", "tea"), at=4)
+    (now,) = told.facts(statuses=("active",))
+    assert (now.relation, now.object, now.valid_from) == ("dislikes", "tea", day(4))
+    told.tell(likes("tea"), at=9)
+    assert [f.relation for f in told.facts(statuses=("active",))] == ["likes"]
+
+
+def test_opposites_by_two_speakers_are_in_dispute(told: Told) -> None:
+    told.tell(likes("tea", "Anna"), at=1, name="Ben")
+    told.tell(Statement("Anna", "dislikes", "tea"), at=2, name="Carl")
+    assert {(f.relation, f.status) for f in told.facts()} == {("likes", "disputed"), ("dislikes", "disputed")}
+    told.tell(Statement("Anna", "dislikes", "tea"), at=3, name="Anna")
+    assert [f.relation for f in told.facts(statuses=("active",))] == ["dislikes"]
+
+
+def test_a_correction_of_one_of_many(told: Told) -> None:
+    told.tell(likes("opera"), at=1)
+    told.tell(likes("ballet", correction=True), at=1)
+    assert told.held() == ["ballet"]
+    (never,) = told.facts(statuses=("archived",))
+    assert (never.object, never.confidence) == ("opera", 0)
+    told.tell(likes("tango", correction=True, replaces="ballet"), at=300)
+    assert told.held() == ["tango"]
+
+
+def test_an_assistant_does_not_outweigh_the_user(told: Told) -> None:
+    told.tell(lives("Rome"), at=1)
+    told.tell(lives("Oslo"), at=2, name=None, role="assistant")
+    assert told.held() == ["Rome"]
+    assert told.log()[-1].action == "ARCHIVE"
+    assert "weighs less" in told.log()[-1].reason
+
+
+def test_a_late_message_is_put_where_it_belongs(told: Told) -> None:
+    told.tell(lives("Oslo"), at=9)
+    told.tell(lives("Rome"), at=2)
+    assert told.held() == ["Oslo"]
+    assert told.held(as_of=micros(3)) == ["Rome"]
+    assert [d.action for d in told.log()] == ["ADD", "ARCHIVE"]
+    assert "late" in told.log()[1].reason
+
+
+def test_messages_of_one_time_follow_the_order_of_saying(told: Told) -> None:
+    for place in ("kitchen", "garden", "kitchen", "attic"):
+        told.hear(Statement("Ben", "located_in", place), at=1)
+    told.curate()
+    assert told.held() == ["attic"]
+    facts = told.facts()
+    assert [f.object for f in sorted(facts, key=lambda f: f.sequence)] == ["kitchen", "garden", "kitchen", "attic"]
+    assert len({f.id for f in facts}) == 4
+    assert [d.action for d in told.log()] == ["ADD", "UPDATE", "UPDATE", "UPDATE"]
+
+
+def test_what_happened_once_stays(told: Told) -> None:
+    told.tell(Statement("Ben", "visited", "Rome", past=True), at=5)
+    assert told.held() == ["Rome"]
+
+
+def test_agents_do_not_share_facts(told: Told) -> None:
+    told.tell(lives("Rome"), at=1)
+    told.tell(lives("Oslo"), at=2, agent="cook")
+    assert sorted(told.held()) == ["Oslo", "Rome"]
+
+
+def test_a_deleted_message_takes_its_facts_along_and_brings_them_back(told: Told) -> None:
+    told.tell(lives("Rome"), at=1)
+    digest = told.memory.digest()
+    moved = told.tell(lives("Oslo"), at=9)
+    told.memory.delete(moved, user_id="ada")
+    told.curate()
+    assert told.held() == ["Rome"]
+    told.memory.restore(moved, user_id="ada")
+    told.curate()
+    assert told.held() == ["Oslo"]
+    assert told.memory.verify() == []
+    told.memory.erase(user_id="ada", memory_id=moved)
+    told.curate()
+    assert told.held() == ["Rome"]
+    assert digest != ""
+
+
+def test_undo_takes_back_what_one_statement_did(told: Told) -> None:
+    told.tell(lives("Rome"), at=1)
+    told.tell(lives("Oslo"), at=9)
+    first, second = told.log()
+    with pytest.raises(InvalidInputError, match=second.id):
+        told.undo(first)
+    assert told.undo(second).undone
+    assert told.held() == ["Rome"]
+    with pytest.raises(InvalidInputError, match="already"):
+        told.undo(second)
+    told.undo(first)
+    assert told.facts() == []
+    with pytest.raises(NotFoundError):
+        told.curator.undo("eve", first.id, at=day(9))
+    assert told.memory.verify() == []
+
+
+def test_undone_in_reverse_order_each_step_is_what_it_was(told: Told) -> None:
+    """Every message is told before the first is curated, and then taken in one by one."""
+    chance = random.Random(7)
+    said = []
+    for at in range(1, 40):
+        place, thing = chance.choice("ABCD"), chance.choice("xyz")
+        more = chance.choice([{}, {}, {"negated": True}, {"correction": True}, {"past": True}])
+        one = chance.choice([lives(place, **more), likes(thing, **more), lives(place, replaces=chance.choice("ABCD"))])
+        said.append((one, chance.randrange(1, 60), chance.choice(["Ben", "Anna", "Carl"])))
+    before = []
+    for one, at, name in said:
+        before.append(told.facts())
+        told.tell(one, at=at, name=name)
+    log = told.log()
+    assert len(log) == len(said)
+    for decision, facts in zip(reversed(log), reversed(before), strict=True):
+        told.undo(decision)
+        plain = [
+            [(f.id, f.object, f.valid_from, f.valid_to, f.status, f.strength, f.reason) for f in own]
+            for own in (told.facts(), facts)
+        ]
+        assert plain[0] == plain[1]
+    assert told.memory.verify() == []
+
+
+def test_batches_do_not_matter(told: Told, open_memory: object) -> None:
+    chance = random.Random(3)
+    said = [(lives(chance.choice("ABC")), chance.randrange(1, 30)) for _ in range(20)]
+    for one, at in said:
+        told.tell(one, at=at)
+    single = told.memory.digest()
+    for one, at in said:
+        told.hear(one, at=at, agent="cook")
+    told.curate("cook")
+    facts = [(f.object, f.valid_from, f.valid_to, f.status) for f in told.facts() if f.scope.agent_id is None]
+    other = [(f.object, f.valid_from, f.valid_to, f.status) for f in told.facts() if f.scope.agent_id == "cook"]
+    assert facts == other
+    assert single != told.memory.digest()
+
+
+def test_running_again_changes_nothing(told: Told) -> None:
+    told.tell(lives("Rome"), lives("Oslo", "Anna"), at=1)
+    digest = told.memory.digest()
+    told.curate()
+    assert told.memory.digest() == digest
+    with told.memory.parts.database.write() as connection:
+        from nscma_torch.storage import groups, lanes
+        from nscma_torch.storage.groups import Key
+
+        groups.mark(connection, lanes.lane_of("ada", None), [Key("ben", "lives_in", "")])
+    told.curate()
+    assert told.memory.digest() == digest
+    assert len(told.log()) == 2

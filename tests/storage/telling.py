@@ -1,0 +1,143 @@
+"""Statements and facts put into a store by hand, so that these tests need no extractor and no curator."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from typing import Any
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message, Scope, Statement
+from nscma_torch.storage import (
+    decisions,
+    entities,
+    episodes,
+    facts,
+    groups,
+    jobs,
+    lanes,
+    profiles,
+    skills,
+    statements,
+    streams,
+)
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.decisions import NewDecision
+from nscma_torch.storage.facts import FactRow, NewFact
+from nscma_torch.storage.groups import CURATE, Key
+from nscma_torch.storage.profiles import ProfileLine
+from nscma_torch.storage.statements import StatementRow
+
+DAY = 86_400_000_000  # microseconds
+
+
+def day(n: int) -> datetime:
+    """Day n of 2024."""
+    return datetime.fromtimestamp((to_micros(datetime(2024, 1, 1, tzinfo=UTC)) + n * DAY) / 1e6, UTC)
+
+
+def micros(n: int) -> int:
+    """Day n of 2024 in microseconds."""
+    return to_micros(day(n))
+
+
+def lives(subject: str, place: str, **more: Any) -> Statement:
+    return Statement(subject, "lives_in", place, **more)
+
+
+def tell(
+    memory: Memory,
+    text: str,
+    *said: Statement,
+    at: int | None = 0,
+    user_id: str = "ada",
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    name: str | None = None,
+) -> str:
+    """Add a message of day `at` (None: without a time) that says these statements; returns its id."""
+    message = Message("user", text, None if at is None else day(at), name)
+    now = day(400 if at is None else max(at, 0))
+    owner = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+    episode_id = memory.add(message, **owner, infer=False, now=now)[0].id
+    say(memory, episode_id, *said, user_id=user_id)
+    return episode_id
+
+
+def say(memory: Memory, episode_id: str, *said: Statement, user_id: str = "ada") -> None:
+    """Set what a message says."""
+    with memory.parts.database.write() as connection:
+        seq, _ = episodes.require(connection, user_id, episode_id)
+        statements.replace(connection, episodes.row_of(connection, seq), said)
+
+
+def heard(memory: Memory, *keys: Key, user_id: str = "ada", agent_id: str | None = None) -> list[StatementRow]:
+    with memory.parts.database.read() as connection:
+        return statements.of_keys(connection, lanes.lane_of(user_id, agent_id), keys)
+
+
+def marked(memory: Memory, user_id: str = "ada", agent_id: str | None = None) -> list[Key]:
+    with memory.parts.database.read() as connection:
+        return statements.unresolved(connection, lanes.lane_of(user_id, agent_id))
+
+
+def curate(memory: Memory, at: int = 0, user_id: str = "ada", agent_id: str | None = None) -> list[FactRow]:
+    """A plain curator: each object is a fact until another one is said. Returns what is believed of marked groups."""
+    lane = lanes.lane_of(user_id, agent_id)
+    with memory.parts.database.write() as connection:
+        keys = groups.unresolved(connection, lane)
+        for key in keys:
+            facts.retire(connection, [row.seq for row in facts.believed(connection, lane, [key])], micros(at))
+            said = statements.of_keys(connection, lane, [key])
+            new = [_fact(key, said, i) for i in range(len(said))]
+            made = facts.insert(connection, lane, user_id, new, micros(at))
+            known = decisions.decided(connection, [row.seq for row in said])
+            log = [
+                NewDecision("ADD", key.subject, key.relation, key.topic, row.object, fact.reason, row.seq, (fact.id,))
+                for row, fact in zip(said, made, strict=True)
+                if row.seq not in known
+            ]
+            decisions.insert(connection, lane, user_id, log, micros(at))
+        groups.clear(connection, lane, keys)
+        jobs.clear(connection, CURATE, lane)
+        return facts.believed(connection, lane, keys)
+
+
+def _fact(key: Key, said: list[StatementRow], place: int) -> NewFact:
+    row, later = said[place], said[place + 1 : place + 2]
+    until = later[0].said_at if later else None
+    reason = f"{later[0].object} took its place" if later else "nothing else was said"
+    return NewFact(
+        *(key.subject, key.relation, key.topic, row.object, row.object_key, row.said_at, until),
+        status="archived" if later else "active",
+        confidence=row.confidence,
+        strength=1,
+        sequence=place,
+        reason=reason,
+        statement_seqs=(row.seq,),
+    )
+
+
+def fill(memory: Memory) -> None:
+    """Everything that the tables of facts can hold."""
+    tell(memory, "Ann lives in Oslo.", lives("Ann", "Oslo", end=18), at=0)
+    tell(memory, "Bob lives in Oslo.", lives("Bob", "Oslo", end=18), at=1, agent_id="cook")
+    curate(memory, at=1)
+    curate(memory, at=1, agent_id="cook")
+    tell(memory, "Ann lives in Rome now.", lives("Ann", "Rome"), lives("Annie", "Rome"), at=2)
+    (fact, *_) = curate(memory, at=2)
+    (new,) = memory.parts.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
+    lane = lanes.lane_of("ada", None)
+    with memory.parts.database.write() as connection:
+        entities.set_canonical(connection, lane, "annie", "ann")
+        profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann lives in Rome.", date(2024, 1, 3), (fact.id,))])
+        streams.touch_user(connection, "ada", changed=True)
+        skills.put(connection, Scope("ada"), "Bread", "hunger", ["bake"], new, micros(3))
+        merge = NewDecision("MERGE", "annie", "", "", "ann", "one person", None, before={"key": "annie"})
+        decisions.insert(connection, lane, "ada", [merge], micros(3))
+
+
+def of_sentences(text: str) -> list[Statement]:
+    """What "Ann lives in Oslo." says, wherever it stands in a text."""
+    found = re.finditer(r"(\w+) lives in (\w+)\.", text)
+    return [lives(m[1], m[2], start=m.start(), end=m.end()) for m in found]

@@ -1,0 +1,46 @@
+"""The profile is kept as a whole, a line with its day and its facts."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.memory import Memory
+from nscma_torch.records import Scope
+from nscma_torch.storage import profiles
+from nscma_torch.storage.profiles import ProfileLine
+from tests.storage.telling import tell
+
+LINES = [
+    ProfileLine(0, "Ann lives in Oslo.", date(2024, 1, 5), ("f1",)),
+    ProfileLine(1, "她住在成都。", date(2023, 12, 31), ("f2", "f3")),
+]
+
+
+def test_a_profile_is_replaced_as_a_whole(memory: Memory) -> None:
+    tell(memory, "Hello.")
+    with memory.parts.database.write() as connection:
+        assert profiles.lines(connection, "ada", None) == []
+        profiles.replace(connection, "ada", None, LINES)
+        profiles.replace(connection, "ada", "cook", LINES[:1])
+        assert profiles.lines(connection, "ada", None) == LINES
+        profiles.replace(connection, "ada", None, LINES[::-1])
+        assert [line.number for line in profiles.lines(connection, "ada", None)] == [0, 1]
+        assert profiles.lines(connection, "ada", None)[0].text == "她住在成都。"
+        assert profiles.of_scope(connection, Scope("ada", "cook")) == LINES[:1]
+        assert len(profiles.of_scope(connection, Scope("ada"))) == 3
+        profiles.replace(connection, "ada", None, [])
+        assert profiles.of_scope(connection, Scope("ada")) == LINES[:1]
+    assert memory.verify() == []
+
+
+def test_a_line_without_sources_is_refused(memory: Memory) -> None:
+    tell(memory, "Hello.")
+    with memory.parts.database.write() as connection:
+        profiles.replace(connection, "ada", None, LINES)
+    with pytest.raises(InvalidInputError, match="rests on facts"), memory.parts.database.write() as connection:
+        profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann is kind.", date(2024, 1, 1), ())])
+    with memory.parts.database.read() as connection:
+        assert profiles.lines(connection, "ada", None) == LINES

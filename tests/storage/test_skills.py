@@ -1,0 +1,96 @@
+"""Skills: found by their units, counted by outcome, one of each name for an agent."""
+
+from __future__ import annotations
+
+import pytest
+
+from nscma_torch.errors import NotFoundError
+from nscma_torch.memory import Memory
+from nscma_torch.records import Scope
+from nscma_torch.storage import skills, streams
+from nscma_torch.storage.skills import Skill
+from tests.storage.telling import day, micros
+
+
+def put(memory: Memory, name: str, trigger: str, *steps: str, at: int = 0, agent_id: str | None = None) -> Skill:
+    scope = Scope("ada", agent_id)
+    origin = skills.origin(scope, name, micros(at))
+    (new,) = memory.parts.indexer.units("skill", [f"{name}: {trigger}"], [origin])
+    with memory.parts.database.write() as connection:
+        streams.touch_user(connection, "ada", changed=True)
+        return skills.put(connection, scope, name, trigger, steps, new, micros(at))
+
+
+def found(memory: Memory, query: str) -> list[str]:
+    ids = [hit.unit.id for hit in memory.search(query, user_id="ada", kinds=("skill",))]
+    with memory.parts.database.read() as connection:
+        by_unit = skills.of_units(connection, "ada", ids)
+        assert skills.of_units(connection, "bob", ids) == {}
+    return [by_unit[i].name for i in ids]
+
+
+def test_a_skill_is_found_by_its_trigger(memory: Memory) -> None:
+    bread = put(memory, "Sourdough", "when the bread has to be baked", "feed the starter", "wait")
+    put(memory, "Bicycle", "when a tyre is flat", "take the wheel off")
+    assert found(memory, "the bread must be baked")[0] == "Sourdough"
+    assert found(memory, "flat tyre")[0] == "Bicycle"
+    assert (bread.steps, bread.successes, bread.failures) == (("feed the starter", "wait"), 0, 0)
+    assert (bread.recorded_at, bread.scope, bread.text) == (
+        day(0),
+        Scope("ada"),
+        "Sourdough: when the bread has to be baked",
+    )
+    assert memory.verify() == []
+
+
+def test_the_same_name_again_is_the_same_skill(memory: Memory) -> None:
+    put(memory, "Sourdough", "bread", "wait")
+    with memory.parts.database.write() as connection:
+        first = skills.note_outcome(connection, "ada", skills.select_skills(connection, Scope("ada"))[0].id,
+                                    success=True, at=micros(1))  # fmt: skip
+    again = put(memory, "sourdough ", "pizza dough", "wait longer", at=5)
+    assert (again.id, again.successes, again.trigger) == (first.id, 1, "pizza dough")
+    assert (again.recorded_at, again.updated_at) == (day(0), day(5))
+    assert found(memory, "pizza dough") == ["sourdough "]
+    assert memory.stats().units == {"skill": 1}
+    put(memory, "Sourdough", "bread", "wait", agent_id="cook")
+    with memory.parts.database.read() as connection:
+        assert len(skills.select_skills(connection, Scope("ada"))) == 2
+        assert [s.trigger for s in skills.select_skills(connection, Scope("ada", "cook"))] == ["bread"]
+    assert memory.verify() == []
+
+
+def test_outcomes_are_counted(memory: Memory) -> None:
+    skill = put(memory, "Sourdough", "bread", "wait")
+    with memory.parts.database.write() as connection:
+        for success in (True, False, True):
+            skill = skills.note_outcome(connection, "ada", skill.id, success=success, at=micros(3))
+    assert (skill.successes, skill.failures, skill.updated_at) == (2, 1, day(3))
+
+
+def test_archived_skills_are_not_found(memory: Memory) -> None:
+    skill = put(memory, "Sourdough", "bread", "wait")
+    for status, names in (("archived", []), ("active", ["Sourdough"])):
+        with memory.parts.database.write() as connection:
+            skills.set_status(connection, "ada", skill.id, status, micros(2))  # type: ignore[arg-type]
+            streams.touch_user(connection, "ada", changed=True)
+        assert found(memory, "bread") == names and memory.verify() == []
+        with memory.parts.database.read() as connection:
+            assert [s.name for s in skills.select_skills(connection, Scope("ada"))] == names
+            assert len(skills.select_skills(connection, Scope("ada"), archived=True)) == 1
+
+
+def test_a_skill_that_is_removed_is_gone(memory: Memory) -> None:
+    skill = put(memory, "Sourdough", "bread", "wait")
+    with memory.parts.database.write() as connection:
+        with pytest.raises(NotFoundError, match="nscma skills"):
+            skills.remove(connection, "bob", skill.id)
+        skills.remove(connection, "ada", skill.id)
+        for call in (
+            lambda: skills.require(connection, "ada", skill.id),
+            lambda: skills.note_outcome(connection, "ada", skill.id, success=True, at=0),
+            lambda: skills.set_status(connection, "ada", skill.id, "archived", 0),
+        ):
+            with pytest.raises(NotFoundError, match="no skill with id"):
+                call()
+    assert memory.stats().units == {} and memory.verify() == []
