@@ -14,6 +14,8 @@ from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.config import Config, Gate
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.curator.skills import Skills
+from nscma_torch.curator.sleep import Sleeper
 from nscma_torch.encode.edits import Editor
 from nscma_torch.encode.eraser import Eraser
 from nscma_torch.encode.extraction import Extractor
@@ -151,7 +153,22 @@ class Parts:
     @cached_property
     def curator(self) -> Curator:
         """Keeps facts in step with what was said."""
-        return Curator(self.database, self.relations, CuratorSettings(**self.config.curator.model_dump()))
+        return Curator(self.database, self.relations, self._curator_settings)
+
+    @property
+    def _curator_settings(self) -> CuratorSettings:
+        return CuratorSettings(**self.config.curator.model_dump())
+
+    @cached_property
+    def sleeper(self) -> Sleeper:
+        """Tidies the memory."""
+        work = self.worker.run_pending
+        return Sleeper(self.database, self.curator, self.relations, self._curator_settings, work)
+
+    @cached_property
+    def skills(self) -> Skills:
+        """Procedural memory."""
+        return Skills(self.database, self.embedder, self.indexer)
 
     @cached_property
     def worker(self) -> Worker:

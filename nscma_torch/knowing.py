@@ -1,4 +1,4 @@
-"""What a memory knows beside what was said: facts, their conflicts and decisions. `Memory` inherits it."""
+"""What a memory makes of what was said: facts, conflicts and decisions, the hierarchy. `Memory` inherits it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from itertools import groupby
 
 from nscma_torch.arguments import checked_limit, clock
 from nscma_torch.assembly import Parts
+from nscma_torch.curator.feedback import take_feedback
+from nscma_torch.curator.skills import FoundSkill
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import CuratorDecision, Fact, FactStatus, Scope
-from nscma_torch.storage import decisions, facts
+from nscma_torch.recalls import Recalls
+from nscma_torch.records import Answer, CuratorDecision, Fact, FactStatus, Node, Scope, SleepReport
+from nscma_torch.storage import decisions, facts, hierarchies, profiles, tree
 from nscma_torch.storage.clock import optional_micros
+from nscma_torch.storage.profiles import ProfileLine
+from nscma_torch.storage.skills import Skill
 from nscma_torch.text.names import name_key
 
 _ALL: tuple[FactStatus, ...] = ("active", "archived", "disputed")
@@ -21,6 +26,7 @@ class Knowing:
     """The facts of a user, kept true by the curator. What `flush` has not worked off yet is not in them."""
 
     parts: Parts
+    _recalls: Recalls
 
     def facts(
         self,
@@ -47,14 +53,18 @@ class Knowing:
         Raises:
             InvalidInputError: a relation that the relation file does not have.
         """
-        return self._facts(user_id, agent_id, subject, relation, topic, as_of, known_at, _ALL if archived else _ALL[::2])
+        return self._facts(
+            user_id, agent_id, subject, relation, topic, as_of, known_at, _ALL if archived else _ALL[::2]
+        )
 
     def timeline(
         self, subject: str, relation: str, *, user_id: str, agent_id: str | None = None, topic: str | None = None
     ) -> list[Fact]:
-        """All that held, or was said to hold, of a subject and relation, oldest first; `reason` says what became of it."""
+        """All that held or was said to hold of a subject and relation, oldest first; `reason` says what became of it."""
         found = self._facts(user_id, agent_id, subject, relation, topic, None, None, _ALL)
-        return sorted(found, key=lambda fact: (fact.valid_from is not None, fact.valid_from or fact.recorded_at, fact.sequence))
+        return sorted(
+            found, key=lambda fact: (fact.valid_from is not None, fact.valid_from or fact.recorded_at, fact.sequence)
+        )
 
     def conflicts(self, *, user_id: str, agent_id: str | None = None) -> list[tuple[Fact, ...]]:
         """The sides of each contradiction that nothing has settled yet."""
@@ -88,9 +98,16 @@ class Knowing:
             )
         return [fact for fact in found if topic is None or fact.topic == topic]
 
-    def decisions(
-        self, *, user_id: str, agent_id: str | None = None, limit: int | None = 100
-    ) -> list[CuratorDecision]:
+    def _told(
+        self, question: str, scope: Scope, as_of: datetime | None, now: datetime, follows: Answer | None
+    ) -> Answer | None:
+        """What the facts answer to a question, where they do."""
+        if not self.parts.config.facts.answer:
+            return None
+        before = None if follows is None else follows.query
+        return self.parts.fact_asker.ask(question, scope, now=now, as_of=as_of, follows=before)
+
+    def decisions(self, *, user_id: str, agent_id: str | None = None, limit: int | None = 100) -> list[CuratorDecision]:
         """What the curator decided, newest first."""
         with self.parts.database.read() as connection:
             return decisions.select_decisions(connection, Scope(user_id, agent_id), limit=checked_limit(limit))
@@ -107,3 +124,62 @@ class Knowing:
     def merge(self, proposal_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
         """Follow a proposal (PROPOSE in `decisions`) that two names mean one entity; `undo` parts them again."""
         return self.parts.curator.merge(Scope(user_id).user_id, proposal_id, at=clock(now))
+
+    def sleep(self, *, user_id: str | None = None, now: datetime | None = None, dry_run: bool = False) -> SleepReport:
+        """Catch up on what was deferred, settle disputes, forget, promote, renew summaries and the profile.
+
+        For one user or all. Sleeping twice is sleeping once; with `dry_run` nothing changes, and the report says what
+        would. Where language work fails nothing further is done, and the report and `stats` say so.
+        """
+        self._recalls.queue()
+        return self.parts.sleeper.sleep(user_id, now=clock(now), dry_run=dry_run)
+
+    def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
+        """Say whether a message that was found helped: it fades later and ranks higher, or the other way round."""
+        with self.parts.database.write() as connection:
+            take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=helpful, at=clock(now))
+
+    def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
+        """What sleep has written down of the user: a few dated lines, each with the ids of its facts."""
+        with self.parts.database.read() as connection:
+            return profiles.of_scope(connection, Scope(user_id, agent_id))
+
+    def add_skill(
+        self,
+        name: str,
+        *,
+        trigger: str,
+        steps: Sequence[str],
+        user_id: str,
+        agent_id: str | None = None,
+        now: datetime | None = None,
+    ) -> Skill:
+        """Store how something is done: `trigger` says when it helps. A skill of the same name is replaced."""
+        return self.parts.skills.add(Scope(user_id, agent_id), name, trigger, steps, at=clock(now))
+
+    def find_skills(
+        self, situation: str, *, user_id: str, agent_id: str | None = None, top_k: int = 5
+    ) -> list[FoundSkill]:
+        """The skills whose trigger is most like the situation, best first."""
+        if top_k < 1:
+            raise InvalidInputError(f"top_k is {top_k}, it must be at least 1")
+        return self.parts.skills.find(Scope(user_id, agent_id), situation, top_k=top_k)
+
+    def skill_outcome(self, skill_id: str, *, user_id: str, success: bool, now: datetime | None = None) -> Skill:
+        """Count how a use of a skill went: of skills that fit equally the more successful comes first."""
+        return self.parts.skills.outcome(Scope(user_id).user_id, skill_id, success=success, at=clock(now))
+
+    def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
+        """What a user said to one agent, or to none, as a hierarchy: chunks, then the clusters of each level (CAM).
+
+        What `flush` has not integrated yet is not in it, nor what was added with an expiration date.
+        """
+        scope = Scope(user_id, agent_id)
+        with self.parts.database.read() as connection:
+            return tree.tree(connection, scope.user_id, scope.agent_id)
+
+    def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
+        """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""
+        scope = Scope(user_id, agent_id)
+        with self.parts.database.write() as connection:
+            return hierarchies.rebuild(connection, scope.user_id, scope.agent_id)

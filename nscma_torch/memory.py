@@ -26,13 +26,12 @@ from nscma_torch.records import (
     HistoryEvent,
     Hit,
     Message,
-    Node,
     Scope,
     Stats,
     UnitKind,
 )
 from nscma_torch.retrieval.search import Retrieved
-from nscma_torch.storage import check, digest, episodes, hierarchies, history, jobs, statistics, transfer, tree
+from nscma_torch.storage import check, digest, episodes, history, jobs, statistics, transfer
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.json_messages import check_message
 from nscma_torch.text.messages import MessagesLike, as_messages
@@ -209,12 +208,10 @@ class Memory(Knowing):
 
         Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
         """
-        if self.config.facts.answer and top_k > 0:
-            scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
-            before = None if follows is None else follows.query
-            told = self.parts.fact_asker.ask(question, scope, now=clock(now), as_of=as_of, follows=before)
-            if told is not None and not wanted:
-                return told
+        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        told = None if wanted else self._told(question, scope, as_of, clock(now), follows)
+        if told is not None:
+            return told
         found = self._search(question, user_id, agent_id, run_id, filters, as_of, now, top_k, 0.0, ("chunk",), False)
         return self.parts.tasks.answer(question, found.hits, support=found.support)
 
@@ -325,21 +322,6 @@ class Memory(Knowing):
         """Have all background work of the store done; returns how many jobs this call ran. `stats` shows failures."""
         self._recalls.queue()
         return self.parts.worker.run_pending(progress=progress)
-
-    def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
-        """What a user said to one agent, or to none, as a hierarchy: chunks, then the clusters of each level (CAM).
-
-        What `flush` has not integrated yet is not in it, nor what was added with an expiration date.
-        """
-        scope = Scope(user_id, agent_id)
-        with self.parts.database.read() as connection:
-            return tree.tree(connection, scope.user_id, scope.agent_id)
-
-    def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
-        """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""
-        scope = Scope(user_id, agent_id)
-        with self.parts.database.write() as connection:
-            return hierarchies.rebuild(connection, scope.user_id, scope.agent_id)
 
     def stats(self, *, user_id: str | None = None) -> Stats:
         """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""

@@ -317,7 +317,7 @@ class HistoryEvent:
     """One change of one memory, oldest first in `Memory.history`."""
 
     item_id: str
-    event: Literal["ADD", "UPDATE", "DELETE", "RESTORE", "REDECIDE"]
+    event: Literal["ADD", "UPDATE", "DELETE", "RESTORE", "REDECIDE", "FEEDBACK"]
     at: datetime
     old_text: str | None = None
     new_text: str | None = None
@@ -364,3 +364,27 @@ class Stats:
     embedder: str | None
     file_bytes: int
     stage_seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SleepReport:
+    """What a sleep changed, or with `dry_run` would change.
+
+    `replayed` deferred messages were read, `refreshed` summaries were due; of the contradictions `settled` were
+    settled and `disputed` stand; `proposed` pairs of entities may be one. `forgotten_*` left search for the archive,
+    `promoted` messages had been recalled, `profile_lines` were written, changed or dropped. With `failures` the
+    language work failed: its jobs show it, and no later stage was begun.
+    """
+
+    users: tuple[str, ...]
+    dry_run: bool = False
+    failures: tuple[str, ...] = ()
+    replayed: int = 0
+    refreshed: int = 0
+    settled: int = 0
+    disputed: int = 0
+    proposed: int = 0
+    forgotten_facts: int = 0
+    forgotten_messages: int = 0
+    promoted: int = 0
+    profile_lines: int = 0

@@ -328,3 +328,26 @@ def test_a_user_who_has_only_skills(memory: Memory) -> None:
         skills.put(connection, Scope("ada"), "Bread", "hunger", ["bake"], new, 0)
     assert memory.erase(user_id="ada").rows["skills"] == 1
     assert memory.stats().users == 0
+
+
+def test_facts_and_summaries_that_saw_an_erased_message_are_made_again(open_memory: Open, tmp_path: Path) -> None:
+    """From the text to its facts and back, with everything that works in the background."""
+    memory = open_memory(config={"hierarchy": {"min_members": 2, "gamma": 0.1}})
+    said = ["I live in Oslo.", "My favourite colour is red.", "I moved from Oslo to Llanfairpwll.", "My dog is old."]
+    for n, text in enumerate(said):
+        memory.add(text, user_id="ada", timestamp=NOW.replace(day=n + 1), now=NOW)
+    memory.flush()
+    assert homes(memory) == [("Oslo", "archived"), ("Llanfairpwll", "active")]
+    receipt = memory.erase(user_id="ada", memory_id=memory.log(user_id="ada")[2].id)
+    assert len(receipt.rebuilt) == 3, "its stream, its hierarchy, and where ada lives"
+    assert receipt.rows["statements"] >= 1 and receipt.rows["facts"] >= 1
+    memory.flush()
+    assert homes(memory) == [("Oslo", "active")]
+    assert memory.stats().failures == ()
+    assert_gone(memory, receipt, tmp_path, {b"lanfairpw", b"Llan"})
+
+
+def homes(memory: Memory) -> list[tuple[str, str]]:
+    with memory.parts.database.read() as connection:
+        found = facts.select_facts(connection, Scope("ada"), relations=["lives_in"], statuses=("active", "archived"))
+    return [(fact.object, fact.status) for fact in found]

@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from nscma_torch.errors import JobError, StoreBusyError
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Unit
+from nscma_torch.records import Extraction, Message, Unit
 from nscma_torch.storage import jobs
 
 Open = Callable[..., Memory]
@@ -26,11 +27,13 @@ FACTS = [f"My sister number {i} was born in Kyoto in {1950 + i}." for i in range
 @pytest.fixture
 def open_memory(open_memory: Open) -> Open:
     """Memories whose gate writes everything, and whose jobs are extractions alone."""
-    return lambda config=None, **parts: open_memory(config={**WRITE_ALL, **(config or {})}, **parts)
+    return lambda config=None, **parts: open_memory(
+        config={**WRITE_ALL, **(config or {})}, **{"tasks": Tasks(), **parts}
+    )
 
 
 class Tasks(EmbeddedTasks):
-    """Records what it is asked, fails on texts that hold `poison`, and calls `meanwhile` in the middle of its work."""
+    """Reads sentences and no statements, records what it is asked, fails on texts that hold `poison`, and calls `meanwhile` in the middle of its work."""
 
     def __init__(self, poison: str = "", meanwhile: Callable[[], None] | None = None) -> None:
         super().__init__()
@@ -38,14 +41,14 @@ class Tasks(EmbeddedTasks):
         self.meanwhile = meanwhile
         self.batches: list[list[str]] = []
 
-    def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
         self.batches.append([unit.text for unit in units])
         if self.meanwhile is not None:
             happening, self.meanwhile = self.meanwhile, None
             happening()
         if self.poison and any(self.poison in unit.text for unit in units):
             raise JobError(f"the model's reply for {self.poison!r} does not parse")
-        return super().extract(units)
+        return [replace(own, statements=()) for own in super().extract(units, listeners=listeners)]
 
 
 def facts(memory: Memory, user: str = "ada") -> list[str]:
@@ -102,7 +105,7 @@ def test_a_failed_batch_leaves_nothing_behind(open_memory: Open) -> None:
 
 def test_an_error_that_is_no_failure_of_a_job_is_not_hidden(open_memory: Open) -> None:
     class Defect(Tasks):
-        def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
             raise ZeroDivisionError(len(units))
 
     memory = open_memory(tasks=Defect())
@@ -179,13 +182,13 @@ def test_one_worker_at_a_time(open_memory: Open) -> None:
     working, overlapping = threading.Lock(), []
 
     class Exclusive(Tasks):
-        def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
             if not working.acquire(blocking=False):
                 overlapping.append(len(units))
-                return super().extract(units)
+                return super().extract(units, listeners=listeners)
             time.sleep(0.05)
             working.release()
-            return super().extract(units)
+            return super().extract(units, listeners=listeners)
 
     memories = [open_memory(config={"worker": {"batch_size": 1}}, tasks=Exclusive()) for _ in range(3)]
     list(memories[0].add_many([Message("user", text) for text in FACTS], user_id="ada"))

@@ -21,7 +21,7 @@ _SIDES: dict[Category, tuple[str, str]] = {
     "knowledge_update": ("original_info", "updated_info"),
     "contradiction_resolution": ("first_statement", "second_statement"),
 }
-_TAIL = re.compile(r"\s*->->\s*[\d,\s]+$")  # numbers that the generator left behind user messages
+_TAIL = re.compile(r"\s*->->\s*\d[^\n]{0,12}$")  # the plan's numbering, which the generator left behind messages
 _STEP = timedelta(seconds=30)
 
 
@@ -61,11 +61,11 @@ def _chat(folder: Path) -> Chat:
     messages: list[Message] = []
     place: dict[int, int] = {}
     for batch in json.loads((folder / "chat.json").read_text(encoding="utf-8")):
-        began = datetime.strptime(batch["time_anchor"], "%B-%d-%Y").replace(tzinfo=UTC)
         turns = [turn for exchange in batch["turns"] for turn in exchange]
+        began = datetime.strptime(turns[0]["time_anchor"], "%B-%d-%Y").replace(tzinfo=UTC)
         for i, turn in enumerate(turns):
             place[turn["id"]] = len(messages)
-            text = _TAIL.sub("", turn["content"]) if turn["role"] == "user" else turn["content"]
+            text = _TAIL.sub("", turn["content"])
             session = f"batch_{batch['batch_number']}"
             messages.append(Message(turn["role"], text, began + i * _STEP, session=session))
     probes = json.loads((folder / "probing_questions" / "probing_questions.json").read_text(encoding="utf-8"))

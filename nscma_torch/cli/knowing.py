@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.output import opened, plain, print_json, say
+from nscma_torch.cli.output import errors, opened, plain, print_json, say
 from nscma_torch.records import CuratorDecision, Fact
+from nscma_torch.storage.skills import Skill
 from nscma_torch.text.timestamps import format_day, parse_timestamp
 
 _MARKS = {"active": "[green]●[/]", "archived": "[dim]○[/]", "disputed": "[yellow]◐[/]"}
@@ -131,3 +132,103 @@ def merge(
         print_json(decision)
         return
     say(_decided(decision))
+
+
+@o.app.command()
+def sleep(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
+    now: o.Now = None,
+    user: Annotated[str | None, typer.Option("--user", help="One user; without it, all.")] = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Catch up on what was deferred, settle disputes, forget, promote, and write the profile."""
+    with opened(store, config) as memory:
+        at = None if now is None else parse_timestamp(now)
+        report = memory.sleep(user_id=user, now=at, dry_run=dry_run)
+    if json:
+        print_json(report)
+    else:
+        say("would change:" if dry_run else "changed:")
+        for name in report.__slots__[3:]:
+            count = getattr(report, name)
+            if count:
+                say(f"  {count:4} {name.replace('_', ' ')}")
+        if not any(getattr(report, name) for name in report.__slots__[3:]):
+            say("  nothing")
+    for failure in report.failures:
+        errors.print(f"[red]failed:[/] {plain(failure)}")
+    if report.failures:
+        raise typer.Exit(1)
+
+
+@o.app.command()
+def profile(
+    *,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Show what sleep has written down of the user, each line with the facts that it rests on."""
+    with opened(store, config) as memory:
+        lines = memory.profile(user_id=user, agent_id=agent)
+    if json:
+        print_json(lines)
+        return
+    for line in lines:
+        say(f"{plain(line.text)}  [dim]{format_day(line.day)}  {' '.join(line.fact_ids)}[/]")
+    if not lines:
+        say("no profile yet; `nscma sleep` writes it from the facts")
+
+
+@o.app.command()
+def skills(
+    situation: Annotated[str | None, typer.Argument(help="What is to be done: finds the skills that fit.")] = None,
+    *,
+    add: Annotated[str | None, typer.Option("--add", metavar="NAME", help="Store a skill of this name.")] = None,
+    trigger: Annotated[str | None, typer.Option("--trigger", help="With --add: when it helps.")] = None,
+    step: Annotated[list[str] | None, typer.Option("--step", help="With --add: a step; may be repeated.")] = None,
+    worked: Annotated[str | None, typer.Option("--worked", metavar="ID", help="Count a success of this skill.")] = None,
+    failed: Annotated[str | None, typer.Option("--failed", metavar="ID", help="Count a failure of this skill.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 5,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Find skills by the situation, store one, or count how one went."""
+    given = [
+        name
+        for name, value in (("a situation", situation), ("--add", add), ("--worked", worked), ("--failed", failed))
+        if value
+    ]
+    if len(given) != 1:
+        raise typer.BadParameter("give one of: a situation, --add NAME, --worked ID, --failed ID")
+    found: list[tuple[float | None, Skill]] = []
+    with opened(store, config) as memory:
+        if situation:
+            hits = memory.find_skills(situation, user_id=user, agent_id=agent, top_k=limit)
+            found = [(hit.similarity, hit.skill) for hit in hits]
+        elif add:
+            made = memory.add_skill(add, trigger=trigger or "", steps=step or [], user_id=user, agent_id=agent)
+            found = [(None, made)]
+        else:
+            skill_id = worked or failed or ""
+            found = [(None, memory.skill_outcome(skill_id, user_id=user, success=worked is not None))]
+    if json:
+        print_json([{"similarity": similarity, "skill": skill} for similarity, skill in found])
+        return
+    for similarity, skill in found:
+        score = "" if similarity is None else f"{similarity:.2f}  "
+        outcomes = f"{skill.successes} worked, {skill.failures} failed"
+        say(f"{score}[bold]{plain(skill.name)}[/]  [dim]{outcomes}  {skill.id}[/]")
+        say(f"  when: {plain(skill.trigger)}")
+        for number, text in enumerate(skill.steps, start=1):
+            say(f"  {number}. {plain(text)}")
+    if not found:
+        say("no skill here; `nscma skills --add NAME --trigger … --step …` stores one")

@@ -94,7 +94,7 @@ class Extractor:
         """A statement with offsets in the episode's text; `JobError` for a relation that the schema lacks."""
         if statement.relation not in self._schema:
             raise JobError(
-                f"extract returned the relation {statement.relation!r}, which the relation file does not have; add it there"
+                f"extract returned the relation {statement.relation!r}, which is not in the relation file; add it there"
             )
         return replace(statement, start=unit.start + statement.start, end=unit.start + statement.end)
 

@@ -13,7 +13,10 @@ def sentence(statement: Statement, schema: Schema) -> str:
     chinese = script(statement.object + statement.subject) == "cjk"
     says = relation.zh.says if chinese else relation.en.says
     text = says.format(
-        subject=statement.subject, relation=relation.name.replace("_", " "), object=statement.object, topic=statement.topic
+        subject=statement.subject,
+        relation=relation.name.replace("_", " "),
+        object=statement.object,
+        topic=statement.topic,
     )
     if statement.negated or statement.past:
         return f"{text}（已不成立）" if chinese else f"{text}: no longer"

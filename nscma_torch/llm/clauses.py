@@ -8,26 +8,24 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from nscma_torch.llm.phrases import NOT_NAMES, NAME
+from nscma_torch.llm.contractions import written_out
+from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import script
 
 _QUOTED = re.compile(r"[\"“][^\"”]{3,}[\"”]|「[^」]*」|(?<=\s)'[^']{3,}'(?=[\s.,!]|$)")
-_UNREAL = re.compile(
-    r"\b(?:if|unless|whether|wish|suppose|supposing|imagine|pretend|hypothetically|as though|what about|how about|let's say"
-    r"|in another life|had I|were I|used to think|not sure|no idea|who knows|can't believe|almost|nearly|supposedly|rumou?r"
-    r"|allegedly|apparently|joking|kidding|dreamt|dreamed|in my dream|in the (?:movie|film|novel|book|story|game|show))\b"
-    r"|如果|要是|假如|假设|万一|倘若|但愿|希望|也许|可能|大概|或许|好像|似乎|听说|据说|开玩笑|梦见|梦到|差点",
+_UNREAL = re.compile(  # the whole sentence states nothing
+    r"^\W*(?:(?:and|but|so|well|oh|ok|okay|even|then|still|honestly|only)\W+)*(?:if|unless|suppose|supposing|imagine|pretend|say|had I|were I|let's say|picture"
+    r"|assuming|what about|how about|in case)\b|\b(?:I wish|wish I|if only|hypothetically|as though|as if|in another life|used to think|who knows|supposedly"
+    r"|rumou?r|rumou?rs|allegedly|joking|kidding|dreamt|dreamed|(?:in|had) (?:my|a) dream|in (?:the|a|this) (?:movie|film|novel|book|story|game|show|episode|play|series)"
+    r"|would (?:have|be|never|rather)|'d (?:have|be|rather|love|never)|whether|will have to travel|the day (?:I|we)|rather than answer|once said|they say|people say)\b"
+    r"|如果|要是|假如|假设|万一|倘若|但愿|也许|可能|大概|或许|好像|似乎|听说|据说|开玩笑|梦见|梦到|差点|才不信|要不|说不定|是不是|会不会|有没有|能不能|应该|想象|的话",
     re.IGNORECASE,
 )
-_DOUBTED = re.compile(
-    r"\b(?:maybe|perhaps|probably|possibly|I (?:think|guess|believe|suppose|bet|doubt|assume|reckon)|seems?|claims?|claimed|joked"
-    r"|says (?:that|she|he|it|they|I|there))\b",
-    re.IGNORECASE,
-)
-_ASKED = re.compile(
-    r"^\W*(?:(?:and|but|so|well|hey|hi|ok|okay|oh)\W+)*(?:who|whom|whose|what|when|where|why|which|how|do|does|did|is|are|was|were|can"
-    r"|could|will|would|should|have|has|am|shall|may)\b(?!.*[.!]$)|(?:吗|呢|吧|么)\W*$|^\W*(?:谁|什么|哪|怎么|为什么|几|多少)",
+_DOUBTED = re.compile(  # a part states nothing
+    r"\b(?:if|unless|maybe|perhaps|probably|possibly|almost|nearly|can not believe|not sure|no idea|(?:I|we) (?:think|guess|believe|suppose|bet|doubt|assume|reckon|hear|heard|feel like|swear)"
+    r"|seems?|claims?|claimed|joked|supposed to|pretend\w*|as long as|would not be|apparently|allegedly|presumably|either|wonder|wondering|tempted"
+    r"|says (?:that|she|he|it|they|I|there)|rumou?red|so-called|like to think|wish|hoping|as if|might|may or may not|ask(?:ed|ing)? (?:if|for|me|him|her)|could be)\b",
     re.IGNORECASE,
 )
 _BARE_QUESTION = re.compile(
@@ -36,144 +34,146 @@ _BARE_QUESTION = re.compile(
     re.IGNORECASE,
 )
 
-_EXPANSIONS = tuple(
-    (re.compile(pattern, re.IGNORECASE), full)
-    for pattern, full in (
-        (r"\bI'?m\b(?!\w)", "I am"),
-        (r"\b(we|you|they)'re\b", r"\1 are"),
-        (r"\b(I|we|you|they)'ve\b", r"\1 have"),
-        (r"\b(\w+)'ll\b", r"\1 will"),
-        (r"\b(I|we|you|they|he|she|it)'d\b", r"\1 would"),
-        (r"\bcan(?:'t|not)\b", "can not"),
-        (r"\bwon't\b", "will not"),
-        (r"\b(is|are|was|were|do|does|did|have|has|had|would|could|should|must)n't\b", r"\1 not"),
-        (r"\bain't\b", "is not"),
-        (r"\b(he|she|it|that|this|there|here|who)'s (been|got|gone|moved|left|quit|become|started|joined|had|taken)\b", r"\1 has \2"),
-        (r"\b(he|she|it|that|there|here|who|everything)'s\b", r"\1 is"),
-        (r"\b(\w+)'s (been|got|gone|become|moved|started|quit|joined|left|taken)\b", r"\1 has \2"),
-        (
-            r"\b(\w+)'s (?=(?:a|an|the|not|no longer|now|currently|still|in|at|on|from|back|allergic|vegan|vegetarian|married|engaged"
-            r"|dating|really|always|also|finally|officially|done|due|scheduled|my|\w{3,}ing)\b)(?!(?:wedding|painting|building|meeting"
-            r"|training|housewarming|evening|morning|parking|ceiling|drawing|king|ring|thing|string|spring)\b)",
-            r"\1 is ",
-        ),
-        (r"\bgonna\b", "going to"),
-        (r"\bwanna\b", "want to"),
-        (r"\bgotta\b", "have to"),
-        (r"\b(I|we|you|they|he|she) got (?=(?:a|an|two|three|\d)\b)", r"\1 got "),
-    )
-)
-
 _LEAD = re.compile(
-    r"^(?:(?:and|but|so|then|well|oh|ok|okay|hey|hi|hello|yes|yeah|yep|no|nope|btw|by the way|anyway|also|actually|honestly|basically|"
-    r"fyi|just so you know|just fyi|quick update|update|good news|bad news|big news|news|guess what|turns out|it turns out(?: that)?|"
-    r"for the record|as you know|you know|look|listen|heads up|note|reminder|remember(?: that)?|please (?:note|remember)(?: that)?|"
-    r"don't forget(?: that)?|do not forget(?: that)?|of course|sure|right|wow|great|sadly|unfortunately|luckily|happily|finally|"
-    r"these days|nowadays|right now|at the moment|currently|lately|recently|meanwhile|eventually|now|today|yesterday|this morning|"
-    r"this week|last night|as of \w+(?: \w+)?|after that|afterwards|later|correction|sorry|first|second|because|since then|while|"
-    r"although|though|plus|i mean|to be clear|in fact|still|tbh|lol|haha|i (?:just )?(?:told you|mentioned|said)(?: that)?|"
-    r"(?:i'm|i am) (?:happy|glad|proud|sad|sorry|excited|pleased) (?:to (?:say|announce|report) )?that|"
-    r"i (?:can|just) (?:confirm|noticed|found out|realized|realised|learned)(?: that)?|the (?:good|bad) news is(?: that)?|"
-    r"(?:you should |just )?(?:know|so you know)(?: that)?|like i said|as i said|as mentioned)(?:\s*[,:!.–—-]+\s*|\s+))+",
+    r"^(?:(?:and|but|so|then|well|oh|ok|okay|hey|hi|hello|yes|yeah|yep|no|nope|btw|anyway|anyways|also|fyi|psa|psst|"
+    r"just so you know|just fyi|quick (?:update|note|question|heads-?up)|life update|update|good news|bad news|big news|news|news flash|guess what|turns out|it turns out(?: that)?|change of plans?|"
+    r"for the record|as you know|you know|look|listen|heads[ -]up|note(?: to self)?|reminder|remember(?: that)?|please (?:note|remember)(?: that)?|(?:do not|don't) forget(?: that)?|"
+    r"sure|right|wow|great|ugh|phew|gosh|damn|unfortunately|after that|following that|following this|thereafter|subsequently|afterwards|afterward|later(?: on)?|next|soon|"
+    r"today|yesterday|tomorrow|tonight|this (?:morning|afternoon|evening|week|month|year|weekend|spring|summer|autumn|fall|winter)|earlier|meanwhile|in the meantime|"
+    r"last (?:night|week|month|year|weekend|spring|summer|autumn|fall|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|a (?:few|couple of) \w+ ago|an hour ago|\w+ \w+ ago|back then|"
+    r"correction|sorry|my mistake|oops|first|second|because|since then|while|although|though|plus|i mean|to be (?:clear|honest|precise|fair)|tbh|lol|haha|for (?:your|my) (?:information|files|records)|"
+    r"i (?:told you|mentioned|said|forgot to (?:mention|say|tell you)|should (?:mention|say|add)|have to (?:say|admit)|must (?:say|admit)|can (?:say|confirm|report|tell you))(?: that)?|did i mention that|"
+    r"(?:it is|it's) (?:official|true|a fact|done)(?: that)?|i am (?:happy|glad|proud|sad|sorry|excited|pleased|afraid) (?:to (?:say|announce|report) )?that|the thing is(?: that)?|hard to believe|believe it or not|"
+    r"i (?:confirm|noticed|found out|realized|realised|learned|learnt|see)(?: that)?|the (?:good|bad|big) news is(?: that)?|(?:the )?word is(?: that)?|"
+    r"(?:you should )?(?:know|so you know)(?: that)?|like i said|as i said|as mentioned|as of (?:today|now|this \w+|last \w+|next \w+|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|"
+    r"from (?:now|today|tomorrow) on|on a (?:different|side|related|happier|sadder) note|as far as i know|as for me|the doctor (?:confirmed|says|said)(?: that)?|please (?:do not|don't) forget(?: that)?|which is why|that is why|"
+    r"in case (?:you|anyone|someone|somebody|support) (?:wonders?|asks?|needs? it|is wondering|were wondering|forgot|missed it|had not \w+))(?:\s*[,:!.–—-]+\s*|\s+))+",
     re.IGNORECASE,
 )
-_PRONOUN = r"(?:I|you|he|she|it|we|they|my|our|his|her|their|your|there|this|that)"
+_SUBJECT = r"(?:I|you|he|she|it|we|they|there|my|our|his|her|their|your|the|this|that)"
 _ADVERBIAL = re.compile(
-    r"^(?:since|in|on|by|from|until|last|next|this|after|before|for|at|during|every|with|as of|thanks to|about)\s[^,]{1,45}?,?\s+"
-    rf"(?=(?:I|we|he|she|they|it|you|my|our|his|her|the|your)\s|{NAME}\s+(?:is|has|was|are|had|will)\s)",
-    re.IGNORECASE,
+    r"^(?i:since|in|on|by|from|until|last|next|this|after|before|for|at|during|every|with|as of|thanks to|about|despite|as|like|starting|because of|due to|instead of|within|over|once|when|while)\s"
+    rf"(?:[^,]{{1,70}}?,\s+(?=[\w'’-]+\s)(?!(?:and|or|but)\b)|[^,]{{1,45}}?\s+(?=(?:I|we|he|she|they)\s|{NAME}\s+(?:is|has|was|are|had|will)\s))",
 )
-_VOCATIVE = re.compile(rf"^(?:(?:hi|hey|hello|dear|ok|okay|so)\s+)?({NAME})(?:,\s+|\s*[:!]\s+)(?=(?:you|your|the|I|we|my|our|can|could|it|please|don't|this)\b)")
+_CONDITION = re.compile(r"^(?:when|while|once|before|after|as soon as|every time|whenever)\b", re.IGNORECASE)
+_VOCATIVE = re.compile(
+    rf"^(?:(?:hi|hey|hello|dear|ok|okay|so|thanks|sorry)\s+)?({NAME})(?:,\s+|\s*[:!]\s+)(?=(?:you|your|the|I|we|my|our|can|could|it|please|do not|don't|this|that|there|just)\b)"
+)
+_VERB_AHEAD = r"(?:is|are|was|were|has|have|had|will|am|did|does|do|can|used|went|got|said|\w{2,}ed|\w+s)"
 _SPLIT = re.compile(
-    r"\s*;\s*|\s+[–—-]+\s+|\s*[–—]\s*|:\s+(?=[A-Z])|\s*\((?=\w)|\)\s*"
-    rf"|,?\s+(?:and|but|so|while|because|although|though|whereas|yet|then|which means|and then)\s+(?={_PRONOUN}\s)"
-    rf"|,?\s+(?:but|so|because|although|though|whereas)\s+"
-    rf"|,\s+(?={_PRONOUN}\s+\w+)"
-    r"|,\s+(?:and|so)\s+(?=(?:the|[A-Z]\w+)\s)"
-    r"|,\s+(?:and|but|so)\s+(?=(?:\w+\s+){0,3}?(?:is|are|was|has|have|had|will|am|did|does)\s)"
+    r"\s*;\s*|\s+[–—-]+\s+|\s*[–—]\s*|:\s+(?=[A-Z]|it\b|the\b|my\b|he\b|she\b|we\b)|\s*\((?=\w)|\)\s*"
+    rf"|,?\s+(?:and|but|so|while|because|although|though|whereas|yet|then|which means|and then|until|so that|since)\s+(?={_SUBJECT}\s(?!(?:summer|spring|autumn|fall|winter|merger|reshuffle|move|start|end|beginning)\b))"
+    r"|,?\s+(?:but|so|because|although|though|whereas|hence)\s+"
+    r"|,\s+(?:and|or|so)\s+(?=(?:now|since|last|then|still)\s)"
+    rf"|,\s+(?={_SUBJECT}\s+[\w'-]+)"
+    rf"|,\s+(?:and|so)\s+(?=(?:the|[A-Z]\w+)\s+(?:\w+\s+){{0,3}}?{_VERB_AHEAD}\s)"
+    rf"|,\s+(?:and|but|so)\s+(?=(?:\w+\s+){{0,3}}?(?:is|are|was|has|have|had|will|am|did|does)\s)"
     rf"|,\s+(?={NAME}\s+(?:is|has|was|will|had|works|lives|now|just|no longer|does|did)\s)"
     r"|,\s+(?=(?:the|my|our)\s+\w+\s+(?:is|are|was|has)\s)"
-    r"|\s+and\s+(?=(?:the|[A-Z]\w+)\s+(?:is|are|was|were|has|have|will|\w+s|\w+ed)\s)",
+    rf"|\s+and\s+(?=(?:the|[A-Z]\w+)\s+(?:is|was|has|will|does|did|no longer)\s)",
 )
-_RELATIVE = re.compile(r"^(?P<head>[^,]{2,60}?),?\s+who\s+(?P<rest>[^,]+)(?:,\s*(?P<main>.+))?$")
-_CJK_SPLIT = re.compile(r"[，,；;。！!：:～~\n]+|(?:但是|不过|所以|因为|而且|然后)")
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """A clause, contractions written out; `start` and `end` are those of its sentence. `doubted`: somebody's guess."""
-
-    text: str
-    start: int
-    end: int
-    sentence: int
-    cjk: bool = False
-    correction: bool = False
-    listener: str = ""
-
-
+_RELATIVE = re.compile(r"^(?P<head>[^,]{2,50}?)(?:,\s+|\s+)who\s+(?P<rest>[^,]+)(?:,\s*(?P<main>.+))?$")
+_APPOSITION = re.compile(rf"^(?P<head>{NAME}(?:\s+{NAME})?),\s+(?P<what>(?:a|an|the|our|my)\s[^,]{{2,40}}|\d{{1,3}}),\s+(?P<main>.+)$")
+_CALLED = re.compile(rf"\b(?P<what>(?:a|an)\s+(?:[\w-]+\s+){{0,2}}?[\w-]+)\s+(?:called|named)\s+(?P<name>{NAME})")
+_CJK_SPLIT = re.compile(r"[，,；;。！!：～~\n]+|:(?!\d)|(?:但是|不过|所以|因为|而且|然后|但)")
 _CORRECTS = re.compile(
     r"\b(?:correction|i (?:misspoke|was wrong|was mistaken|meant|made a mistake|mixed up|got that wrong)|scratch that|wait,? no|my mistake"
     r"|not .{1,30} (?:as|like) i said|sorry,? i meant|mistyped|typo)\b|更正|说错了|记错了|纠正|搞错了|口误",
     re.IGNORECASE,
 )
+_HAN_CALLED = re.compile(r"[，,](?:它的?|他的?|她的?)?(?:名字|名)叫")
+_BE_OR_HAVE = frozenset(["am", "is", "are", "was", "were", "has", "have", "do", "does", "will", "can", "used", "no"])
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A clause, written out; `start` and `end` are those of its sentence, `sentence` its text as said. `listener`: who is addressed."""
+
+    text: str
+    start: int
+    end: int
+    sentence: str
+    cjk: bool = False
+    correction: bool = False
+    listener: str = ""
 
 
 def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
     """The asserting clauses in order. A part without a subject begins with a verb of `verbs` and shares the one before."""
     found: list[Clause] = []
-    masked = _QUOTED.sub(lambda m: "\x00" * len(m[0]) if len(m[0].split()) > 3 or not m[0].isascii() else m[0], text)
+    masked = _QUOTED.sub(_masked, text)
     corrects = False
-    for number, span in enumerate(split_sentences(masked)):
+    for span in split_sentences(masked):
         sentence = masked[span.start : span.end].replace("’", "'").strip()
         cjk = script(sentence) == "cjk"
-        corrects = bool(_CORRECTS.search(sentence)) or (corrects and len(found) == 0)
+        corrects = bool(_CORRECTS.search(sentence)) or (corrects and not found)
         if _is_question(sentence) or _UNREAL.search(sentence):
             continue
         vocative = _VOCATIVE.match(sentence)
         listener = vocative[1] if vocative and vocative[1].lower() not in NOT_NAMES else ""
-        for part in _parts(sentence[vocative.end() :] if vocative and listener else sentence, verbs, cjk):
+        said = sentence[vocative.end() :] if vocative and listener else sentence
+        parts = [p.strip() for p in _CJK_SPLIT.split(_HAN_CALLED.sub("叫", said))] if cjk else _parts(said, verbs)
+        for part in parts:
             if part and "\x00" not in part:
-                found.append(Clause(part, span.start, span.end, number, cjk, corrects, listener))
+                found.append(Clause(part, span.start, span.end, sentence, cjk, corrects, listener))
     return found
 
 
+def _masked(match: re.Match[str]) -> str:
+    """Quoted speech as blanks; quoted words of a name as they are."""
+    return "\x00" * len(match[0]) if len(match[0].split()) > 3 or not match[0].isascii() else match[0]
+
+
 def _is_question(sentence: str) -> bool:
-    return sentence.rstrip("\"'”)] ").endswith(("?", "？")) or bool(_BARE_QUESTION.match(sentence)) or bool(
-        re.search(r"[吗呢么]\W*$", sentence)
-    )
+    asks = sentence.rstrip("\"'”)] ").endswith(("?", "？"))
+    return asks or bool(_BARE_QUESTION.match(sentence)) or bool(re.search(r"[吗呢么]\W*$", sentence))
 
 
-def _parts(sentence: str, verbs: frozenset[str], cjk: bool) -> list[str]:
-    if cjk:
-        return [part.strip() for part in _CJK_SPLIT.split(sentence) if part.strip()]
-    for pattern, full in _EXPANSIONS:
-        sentence = pattern.sub(full, sentence)
+def _parts(sentence: str, verbs: frozenset[str]) -> list[str]:
     parts: list[str] = []
-    for part in _SPLIT.split(sentence.rstrip(" .!…\"'”")):
-        parts += _coordinated(part or "", verbs)
-    return [cleaned for part in parts for cleaned in _unfolded(part) if cleaned and not _DOUBTED.search(cleaned)]
+    for part in _SPLIT.split(written_out(sentence).rstrip(" .!…\"'”")):
+        for one in _coordinated(part or "", verbs):
+            parts += _unfolded(one)
+    return [part for part in parts if part and not _DOUBTED.search(part) and not _CONDITION.match(part)]
+
+
+_JOINT = re.compile(r",?\s+(?:and|but|then|and then)\s+(?:(?:recently|now|then|never)\s+)?(?=([\w']+)(?:\s|$))|,\s+(?=([\w']+)\s)")
 
 
 def _coordinated(part: str, verbs: frozenset[str]) -> list[str]:
     """Split at "and", or a comma, where a verb follows: "I live in Oslo and work at Bosch"."""
     out, begin = [], 0
-    for match in re.finditer(r",?\s+(?:and|but|then|and then)\s+(?:(?:now|also|still|recently|just|currently|even)\s+)?(?=(\w+))|,\s+(?=(\w+)\s)", part):
+    for match in _JOINT.finditer(part):
         following = (match[1] or match[2]).lower()
-        if following in verbs or following in ("am", "is", "are", "was", "were", "has", "have", "do", "does", "will", "can"):
+        if following in verbs or following in _BE_OR_HAVE or (match[2] and following.endswith("ing")):
             out.append(part[begin : match.start()])
             begin = match.end()
     return [*out, part[begin:]]
 
 
 def _unfolded(part: str) -> list[str]:
-    """A clause without its introduction; "Anna, who works at Bosch, lives in Oslo" as two."""
-    text = _LEAD.sub("", part.strip(" ,.!\"'")).strip(" ,")
-    text = _LEAD.sub("", _ADVERBIAL.sub("", text)).strip(" ,")
+    """A clause without its introduction; "Anna, who works at Bosch, lives in Oslo" and "Anna, a nurse, lives in Oslo" as two."""
+    text = part.strip(" ,.!\"'")
+    for _ in range(3):
+        shorter = _LEAD.sub("", _ADVERBIAL.sub("", _LEAD.sub("", text))).strip(" ,")
+        if not shorter or shorter == text:
+            break
+        text = shorter
+    called = [f"{match['name']} is {match['what']}" for match in _CALLED.finditer(text)]
     relative = _RELATIVE.match(text)
-    if relative is None:
-        return [text]
-    out = [f"{relative['head']} {relative['rest']}"]
-    if relative["main"]:
-        out.append(f"{relative['head']} {relative['main']}")
-    return out
+    if relative is not None and not relative["head"].lower().endswith((" someone", " people", " one", " those", " anyone", " everyone")):
+        return [f"{relative['head']} {relative['rest']}", *([f"{relative['head']} {relative['main']}"] if relative["main"] else []), *called]
+    apposed = _APPOSITION.match(text)
+    if apposed is not None and apposed["main"].split()[0].lower() not in ("and", "or"):
+        return [f"{apposed['head']} is {apposed['what']}", f"{apposed['head']} {apposed['main']}", *called]
+    return [text, *called]
+
+
+def head_noun_phrase(text: str, verbs: frozenset[str]) -> str:
+    """The noun phrase that a clause begins with, up to its verb: "it" of a later clause may mean it. "" where there is none."""
+    words = text.split()
+    for i, word in enumerate(words[:9]):
+        if word.lower() in AUXILIARIES or (i and word.lower() in verbs):
+            phrase = " ".join(words[:i])
+            return phrase if i and re.match(r"(?:the|my|our|your|his|her|their|this|[A-Z][\w-]+)\b", phrase, re.IGNORECASE) and "," not in phrase else ""
+    return ""

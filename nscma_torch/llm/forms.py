@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from nscma_torch.llm.phrases import NAME
 from nscma_torch.relations import Relation, Schema, Wordings
 from nscma_torch.text import inflection
 
@@ -83,6 +82,12 @@ def read_verb(group: str, verb: frozenset[str] | tuple[str, ...]) -> Verb:
     return Verb(negated, "holds")
 
 
+def is_mere(group: str) -> bool:
+    """A bare verb form: a command, a habit or a plan, not an event. "Mary moves to the garden" tells one."""
+    words = group.lower().split()
+    return not words[-1].endswith("s") or words[0] in ("am", "is", "are")
+
+
 @cache
 def _form_of(word: str, verbs: tuple[str, ...]) -> str:
     for verb in verbs:
@@ -123,7 +128,8 @@ def _kinds(relation: Relation, slots: Iterable[tuple[str, str | None]]) -> tuple
 def _compile(relation: Relation, mood: Mood, source: str) -> Form:
     parser = _Parser(source)
     body = parser.sequence()
-    pattern = re.compile(re.sub(r"^\\s\+", "", body) + r"$", re.IGNORECASE)
+    end = r"\W*$" if re.search(r"[SORT](?::\w+)?$", source) else _END
+    pattern = re.compile(re.sub(r"^\\s\+", "", body) + end, re.IGNORECASE)
     return Form(relation.name, mood, pattern, _kinds(relation, parser.slots), parser.anchors(), False, source)
 
 
@@ -201,6 +207,10 @@ class _Parser:
         return rf"({name}(?:{_AUXILIARY}\s+)*(?:{'|'.join(map(re.escape, forms))}){tail})\b"
 
 
+_END = (  # where a form that closes with a word may be followed by more
+    r"(?=\W*$|\s*,|\s+(?:in|on|at|for|since|from|with|last|this|next|when|because|after|before|by|yesterday|today|again|together|any ?more|any longer"
+    r"|too|so|instead|ago|every|each|twice|once|as|to|of|over|during|until|\w+ ago)\b)"
+)
 _OWNS = re.compile(r"\s+(?:\[_\]\s+)*(?:T\b|\(|(?!and\b|would\b|can\b|do\b|does\b|must\b|have\b|best friend ,|report\b)[a-z])")
 _WILD = {",": r"\s*,", "_": r"\s+[\w'’-]+", "*": r"(?:\s+[\w'’-]+){1,6}?"}
 _TAIL = (
@@ -208,7 +218,7 @@ _TAIL = (
     r"|pretty|quite|absolutely|mostly|both|probably|once|again))*"
 )
 
-_TOO_COMMON = frozenset("the and for from with".split())
+_TOO_COMMON = frozenset(["the", "and", "for", "from", "with"])
 
 
 def _inflected(verb: str) -> Iterable[str]:
@@ -260,5 +270,3 @@ def verb_stems(form: Form) -> tuple[str, ...]:
         verb.split()[0] for token in re.findall(r"~(\([^)]*\)|[\w-]+)", form.source) for verb in token.strip("()").split("|")
     )
 
-
-NAME_PATTERN = re.compile(NAME)

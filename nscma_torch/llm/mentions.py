@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nscma_torch.llm.phrases import KIN_RELATION, NAME, PRONOUNS, bare, is_person
@@ -25,10 +26,10 @@ _PERSONS = {"he", "she", "him", "her", "他", "她"}
 _THINGS = {"it", "this", "that", "它", "这", "那", "这个", "那个"}
 _HAN_KIN = "妈妈|爸爸|母亲|父亲|姐姐|妹妹|哥哥|弟弟|老公|老婆|丈夫|妻子|女儿|儿子|爷爷|奶奶|外婆|外公|姥姥|姥爷|同事|朋友|室友|女朋友|男朋友|老板|经理|舅舅|叔叔|阿姨|表哥|表姐|表弟|表妹|堂哥|堂姐|妈|爸|姐|妹|哥|弟"
 _HAN_OWNED = re.compile(rf"^(?P<owner>我们?|咱们?|你|您|他|她)(?:的|家的?|(?=(?:{_HAN_KIN})))(?P<rest>.+)$")
+_HAN_CHANGED = re.compile(r"^(?P<topic>.{2,10}?)(?:已经|又|刚刚?|最近)?(?:换|改|变|更新)(?:了|掉了?|过了?)$")
+_HAN_NOW = re.compile(r"^(?:现在|目前|如今|新的|最新的?)?(?:是|叫|改成|换成|变成|改为)")
 _CAPITAL_HOURS = frozenset(
-    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August September October November"
-    " December Today Tomorrow Yesterday The This That These Those There Here Everyone Everybody Somebody Someone Nobody Nothing Everything"
-    " Something Both All Some Most Many People It He She We They What Who Which When Where Why How And But So".split()
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December", "Today", "Tomorrow", "Yesterday", "The", "This", "That", "These", "Those", "There", "Here", "Everyone", "Everybody", "Somebody", "Someone", "Nobody", "Nothing", "Everything", "Something", "Both", "All", "Some", "Most", "Many", "People", "It", "He", "She", "We", "They", "What", "Who", "Which", "When", "Where", "Why", "How", "And", "But", "So"]
 )
 
 
@@ -40,7 +41,8 @@ class Mentions:
     listener: str
     person: str = ""
     thing: str = ""
-    subject: str = ""  # as written, of the clause before
+    subject: str = ""  # as written, of the clause before (Chinese: resolved)
+    topic: str = ""  # the noun phrase, as written, that the last clause about a thing began with
     kin: list[Statement] = field(default_factory=list)
 
     def resolve(self, phrase: str) -> str:
@@ -114,6 +116,23 @@ class Mentions:
             return " and ".join(names)
 
         return _KIN_NAMED.sub(named, text)
+
+    def names_speaker(self, phrase: str) -> bool:
+        """Whether a subject as written is the speaker, or another person."""
+        return phrase.lower() in PRONOUNS or (is_person(phrase) and not re.match(r"(?i:my|our|the|his|her|their)\s", phrase))
+
+    def with_han_topic(self, text: str) -> str:
+        """A Chinese clause with what it is about, where it only says what that is now: "现在是马总"."""
+        if self.topic and _HAN_NOW.match(text):
+            return f"{self.topic}{text}"
+        return text
+
+    def note_han(self, text: str, found: Sequence[Statement], *, introduces: bool) -> None:
+        """Remember what a Chinese clause is about; with `introduces` it is the object of its last statement."""
+        changed = _HAN_CHANGED.match(text)
+        self.topic = changed["topic"] if changed else ""
+        if found:
+            self.subject = found[-1].object if introduces and found[-1].object else found[-1].subject
 
 
 def _without_adjective(phrase: str) -> str:

@@ -7,7 +7,10 @@ from functools import cache
 
 from nscma_torch.relations import Kind, Shape
 
-PRONOUNS = frozenset("i you he she it we they me him her us them myself yourself".split())
+AUXILIARIES = frozenset(
+    ["am", "is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "do", "does", "did", "will", "would", "can", "could", "shall", "should", "may", "might", "must", "used", "not", "never"]
+)
+PRONOUNS = frozenset(["i", "you", "he", "she", "it", "we", "they", "me", "him", "her", "us", "them", "myself", "yourself"])
 KIN = {
     "parent": "mother father mom mum mommy mama mam dad daddy papa parents stepmother stepfather stepmom stepdad",
     "child": "son daughter kid child stepson stepdaughter baby toddler eldest youngest",
@@ -55,19 +58,31 @@ _CUTS: dict[str, str] = {
     "any": r"|\b(?:and (?:then|I|we|my|it)|that|for|from|as)\b",
 }
 _NO_THING = frozenset(
-    """it that this them those these everything nothing something anything someone anyone everyone one ones lot lots bit
-    all both time fun idea point problem way day days feeling chance moment look doubt question reason trouble turn thing things
-    stuff nothing minute second while blast good bad great nice better best sense place break care part more less much many few
-    enough any none kind sort two three side look hard plenty others another each other what how why who where when
-    there here home""".split()
+    ["it", "that", "this", "them", "those", "these", "everything", "nothing", "something", "anything", "someone", "anyone", "everyone", "one", "ones", "lot", "lots", "bit", "all", "both", "time", "fun", "idea", "point", "problem", "way", "day", "days", "feeling", "chance", "moment", "look", "doubt", "question", "reason", "trouble", "turn", "thing", "things", "stuff", "nothing", "minute", "second", "while", "blast", "good", "bad", "great", "nice", "better", "best", "sense", "place", "break", "care", "part", "more", "less", "much", "many", "few", "enough", "any", "none", "kind", "sort", "two", "three", "side", "look", "hard", "plenty", "others", "another", "each", "other", "what", "how", "why", "who", "where", "when", "there", "here", "home"]
 )
 _NO_PLACE = frozenset(
-    """mind love trouble touch hurry charge general fact particular case order time pain shock line tears bed work it that this them
-    public private progress bits person theory practice principle doubt danger fashion control short total peace sync contact
-    question sight view front middle meeting meetings mood moment past future world dark end way lead air loop zone life
-    head plan plans works sleep fine something anything one same hope fear silence advance full detail turn place
-    sum spite town""".split()
+    ["mind", "love", "trouble", "touch", "hurry", "charge", "general", "fact", "particular", "case", "order", "time", "pain", "shock", "line", "tears", "bed", "work", "it", "that", "this", "them", "public", "private", "progress", "bits", "person", "theory", "practice", "principle", "doubt", "danger", "fashion", "control", "short", "total", "peace", "sync", "contact", "question", "sight", "view", "front", "middle", "meeting", "meetings", "mood", "moment", "past", "future", "world", "dark", "end", "way", "lead", "air", "loop", "zone", "life", "head", "plan", "plans", "works", "sleep", "fine", "something", "anything", "one", "same", "hope", "fear", "silence", "advance", "full", "detail", "turn", "place", "sum", "spite", "town"]
 ) - {"town"}
+
+
+_NO_SUBJECT = AUXILIARIES | frozenset(
+    ["that", "if", "because", "there", "what", "who", "whom", "whose", "which", "where", "when", "why", "how", "i", "me", "we", "us", "you", "he", "him", "she", "they", "them", "it", "and", "or", "but", "so", "than", "then", "too", "as", "to", "just", "no", "yes", "not", "let", "lets", "please", "thanks", "thank", "maybe", "think", "thought", "know", "knew", "said", "say", "says", "tell", "told", "feel", "felt", "guess", "hope", "looks", "look", "seems", "went", "goes", "got", "gets", "gave", "made", "came", "took", "put", "saw", "hear", "heard", "want", "wanted", "like", "liked", "go", "every", "while", "until", "since", "though", "although", "everything", "something", "nothing", "anything", "everyone", "everybody", "someone", "somebody", "anyone", "nobody", "one", "ones", "lot"]
+)
+_LINKS = frozenset(["of", "for", "in", "on", "with", "at", "from", "to", "by"])
+_DETERMINED = re.compile(r"(?i:the|my|our|your|his|her|their|its|this|that|these|those|a|an|all|some|one|two|three|both|no)\s|[A-ZÀ-ÞŁŚŠŽČŐĐİ\d]|user's")
+
+
+def is_noun_phrase(phrase: str) -> bool:
+    """Whether words look like a noun phrase that can be a subject: no verb, no pronoun, no more than a few words."""
+    words = phrase.lower().split()
+    if not words or len(words) > 8 or words[0] in _LINKS or "," in phrase or words[-1] in _LINKS:
+        return False
+    if len(words) == 1:
+        return words[0] not in _NO_SUBJECT and words[0] not in NOT_NAMES
+    head = words[1:] if words[0] == "that" else words
+    return not any(word in _NO_SUBJECT for word in head if word != "and") and (
+        bool(_DETERMINED.match(phrase)) or len(words) <= 3
+    )
 
 
 @cache
@@ -124,7 +139,7 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
         case "number":
             return is_number(core)
         case "thing" | "any":
-            return last not in _NO_THING and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no", "done"} and not core[0] in "'’"
+            return last not in _NO_THING and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no", "done"} and core[0] not in "'’"
         case "trait" | "title":
             return len(words) <= 5 and core.split()[0] not in _NO_THING | {"not", "going", "so", "like"}
         case _:
@@ -132,12 +147,7 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
 
 
 NOT_NAMES = frozenset(
-    """just tastes sounds looks seems feels careful so sure sorry thanks thank please everybody everyone somebody nobody nothing something
-    everything someone anyone all both some most many no not never always also only even still there here that this these those what
-    who why when where how today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday january february march april june
-    july august september october november december christmas easter half best good great love lunch dinner breakfast work life time people
-    congrats congratulations happy ok okay yes hi hey hello dear oh wow firmware one two three four five six seven eight nine ten if but and
-    got been was is are had has have did do does can will would could should may might must""".split()
+    ["just", "tastes", "sounds", "looks", "seems", "feels", "careful", "so", "sure", "sorry", "thanks", "thank", "please", "everybody", "everyone", "somebody", "nobody", "nothing", "something", "everything", "someone", "anyone", "all", "both", "some", "most", "many", "no", "not", "never", "always", "also", "only", "even", "still", "there", "here", "that", "this", "these", "those", "what", "who", "why", "when", "where", "how", "today", "tomorrow", "yesterday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december", "christmas", "easter", "half", "best", "good", "great", "love", "lunch", "dinner", "breakfast", "work", "life", "time", "people", "congrats", "congratulations", "happy", "ok", "okay", "yes", "hi", "hey", "hello", "dear", "oh", "wow", "firmware", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "if", "but", "and", "got", "been", "was", "is", "are", "had", "has", "have", "did", "do", "does", "can", "will", "would", "could", "should", "may", "might", "must"]
 )
 
 
@@ -149,7 +159,7 @@ def is_person(phrase: str) -> bool:
     if plain.lower() in PRONOUNS - {"it", "they", "them"}:
         return True
     if PERSON_NOUN.search(plain) and len(plain.split()) <= 6:
-        return bool(re.match(rf"(?:my|our|your|his|her|their|the|{NAME}'s)\b|{PERSON_NOUN.pattern}", plain, re.I))
+        return bool(re.match(rf"(?:my|our|your|his|her|their|the|user's|{NAME}'s)\b|{PERSON_NOUN.pattern}", plain, re.I))
     return bool(re.fullmatch(rf"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{NAME}(?:\s+{NAME}){{0,3}}", plain))
 
 

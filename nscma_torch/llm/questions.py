@@ -118,10 +118,10 @@ class QuestionReader:
         return replace(found, before=before, previous=found.previous or text.previous, as_of=as_of)
 
     def _best(self, text: Plain, chinese: bool) -> FactQuery | None:
-        """The reading by listed words, then the one that leaves least to its slots, then the first in the schema."""
+        """The reading that leaves least to its slots, listed words apart; of equal ones the first in the schema."""
         words = {"", *text.words.casefold().split()}
         written = text.words if chinese else f" {text.words}"
-        best: tuple[tuple[bool, int], FactQuery] | None = None
+        best: tuple[int, FactQuery] | None = None
         for form in self._chinese if chinese else self._forms:
             if any(needed.isdisjoint(words) for needed in form.needed):
                 continue
@@ -129,11 +129,11 @@ class QuestionReader:
                 match = pattern.fullmatch(written)
                 if match is None:
                     continue
-                left = sum(len(match.groupdict().get(slot) or "") for slot in ("S", "O", "T"))
-                rank = ("O!" not in form.tokens, left)
-                if best is None or rank < best[0]:
+                counted = ("S", "T") if "O!" in form.tokens else ("S", "O", "T")
+                left = sum(len(match.groupdict().get(slot) or "") for slot in counted)
+                if best is None or left < best[0]:
                     query = self._query(form, match)
-                    best = (rank, query) if query else best
+                    best = (left, query) if query else best
         return best[1] if best else None
 
     def _is_dated(self, query: FactQuery) -> bool:

@@ -6,18 +6,17 @@ import time
 from datetime import datetime
 
 import torch
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from nscma_torch.llm.questions import QuestionReader
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.storage import episodes, jobs, speakers, units
 from nscma_torch.storage import facts as facts_store
-from nscma_torch.storage import jobs, units
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.groups import CURATE
-from nscma_torch.storage.schema import episodes
 from nscma_torch.text.terms import script
 
 _MAKING = ("extract", CURATE)  # jobs that facts still wait for
@@ -57,7 +56,7 @@ class FactAsker:
         with self._database.read() as connection:
             if jobs.queued(connection, scope.user_id, _MAKING):
                 return None
-            asker = _asker(connection, scope)
+            asker = speakers.name_of_user(connection, scope.user_id)
             query = self._reader(asker).read(question, now=now, follows=follows)
             if query is None:
                 return None
@@ -78,18 +77,6 @@ class FactAsker:
         return self._readers[asker]
 
 
-def _asker(connection: Connection, scope: Scope) -> str:
-    """Whom "I" means: the name that all of the user's own messages carry, or "user"."""
-    query = (
-        select(episodes.c.name)
-        .distinct()
-        .where(episodes.c.user_id == scope.user_id, episodes.c.role == "user")
-        .limit(2)
-    )
-    names = list(connection.execute(query).scalars())
-    return str(names[0]) if len(names) == 1 and names[0] else "user"
-
-
 def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:
     """The sentences behind the facts, those of the newest facts first."""
     shown: dict[str, Evidence] = {}
@@ -97,9 +84,7 @@ def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> 
         for episode_id in reversed(fact.episode_ids):
             if episode_id in shown or len(shown) == _SHOWN:
                 continue
-            seq = connection.execute(
-                select(episodes.c.seq).where(episodes.c.id == episode_id, episodes.c.user_id == user_id)
-            ).scalar_one()
+            seq, _ = episodes.require(connection, user_id, episode_id)
             chunks = units.load(connection, user_id, units.seqs_of_episode(connection, seq, "chunk"))
             if chunks:
                 unit: Unit = next(iter(chunks.values()))

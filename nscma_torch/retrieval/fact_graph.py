@@ -6,16 +6,16 @@ Legend: n entities, E edges, q queries.
 from __future__ import annotations
 
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_torch.records import Fact
@@ -24,6 +24,9 @@ from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.names import name_key
 from nscma_torch.text.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.text.terms import terms
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 _POSSESSIVE = re.compile(r"(?P<owner>.+)(?:'s|(?<=s)')\s+(?P<noun>[^']+)")
 _BRITISH = re.compile(r"(?<=\w{3})our\b")
@@ -125,23 +128,33 @@ class FactGraph:
         `edge_index` [2, E] int64; `relation` [E] places in the schema; `fact` [E] places in `facts`; `valid_from`,
         `valid_to` [E] microseconds since the epoch, the ends of int64 where unknown or still.
         """
-        places = {key: i for i, key in enumerate(self._names)}
+        with warnings.catch_warnings():  # torch_geometric 2.8 calls torch.jit.script when it is imported
+            warnings.simplefilter("ignore", DeprecationWarning)
+            from torch_geometric import data as pyg
+
         relations = {name: i for i, name in enumerate(self.schema.relations)}
-        kept = [edge for edge in self._edges if self.holds(self.facts[edge.fact], as_of)]
+        kept = self._held(as_of)
         facts = [self.facts[edge.fact] for edge in kept]
-
-        def tensor(values: Iterable[int]) -> Tensor:
-            return torch.tensor(list(values), dtype=torch.int64, device=self._device)
-
-        ends = [tensor(places[edge.source] for edge in kept), tensor(places[name_key(edge.target)] for edge in kept)]
-        return Data(
-            edge_index=torch.stack(ends),
-            relation=tensor(relations[edge.relation] for edge in kept),
-            fact=tensor(edge.fact for edge in kept),
-            valid_from=tensor(_UNKNOWN.min if f.valid_from is None else to_micros(f.valid_from) for f in facts),
-            valid_to=tensor(_UNKNOWN.max if f.valid_to is None else to_micros(f.valid_to) for f in facts),
-            num_nodes=len(places),
+        return pyg.Data(
+            edge_index=self._edge_index(kept),
+            relation=self._tensor(relations[edge.relation] for edge in kept),
+            fact=self._tensor(edge.fact for edge in kept),
+            valid_from=self._tensor(_UNKNOWN.min if f.valid_from is None else to_micros(f.valid_from) for f in facts),
+            valid_to=self._tensor(_UNKNOWN.max if f.valid_to is None else to_micros(f.valid_to) for f in facts),
+            num_nodes=len(self._names),
         )
+
+    def _held(self, as_of: datetime | None) -> list[_Edge]:
+        return [edge for edge in self._edges if self.holds(self.facts[edge.fact], as_of)]
+
+    def _tensor(self, values: Iterable[int]) -> Tensor:
+        return torch.tensor(list(values), dtype=torch.int64, device=self._device)
+
+    def _edge_index(self, edges: Sequence[_Edge]) -> Tensor:
+        """Nodes [2, E] that edges lead from and to."""
+        places = {key: i for i, key in enumerate(self._names)}
+        sources = self._tensor(places[edge.source] for edge in edges)
+        return torch.stack([sources, self._tensor(places[name_key(edge.target)] for edge in edges)])
 
     def resolve(self, name: str, as_of: datetime | None = None) -> list[Reached]:
         """Entities that a name can mean: itself, what it is called, and "Ben's sister" also through Ben's siblings.
@@ -233,7 +246,7 @@ class FactGraph:
 
         A query that names nothing known has zeros.
         """
-        data = self.data(as_of)
+        edges = self._edge_index(self._held(as_of))
         places = {key: i for i, key in enumerate(self._names)}
         preference = torch.zeros(len(seeds), len(places), device=self._device)
         for row, names in enumerate(seeds):
@@ -242,7 +255,7 @@ class FactGraph:
         scores = torch.zeros_like(preference)
         asked = preference.sum(dim=1) > 0
         if bool(asked.any()):
-            both = torch.cat([data.edge_index, data.edge_index.flip(0)], dim=1)
+            both = torch.cat([edges, edges.flip(0)], dim=1)
             scores[asked] = personalized_pagerank(both, preference[asked], num_nodes=len(places), damping=damping)
         return scores
 

@@ -181,6 +181,11 @@ def live(now: int | None = None) -> ColumnElement[bool]:
     return active if now is None else and_(active, func.coalesce(episodes.c.expires_at, now + 1) > now)
 
 
+def recalled() -> ColumnElement[bool]:
+    """Episodes that a counted search has found."""
+    return episodes.c.accesses > 0
+
+
 def set_columns(connection: Connection, seq: int, **values: Any) -> None:
     """Change columns of one episode."""
     connection.execute(episodes.update().where(episodes.c.seq == seq).values(**values))

@@ -102,8 +102,9 @@ def _texts(
     of_units: ColumnElement[bool],
     of_drafts: ColumnElement[bool],
 ) -> Iterable[str]:
-    for row in connection.execute(select(episodes.c.text, episodes.c.metadata).where(of_log)):
-        yield from row
+    for column in (episodes.c.text, episodes.c.metadata):  # texts side by side, as a stream's window holds them
+        query = select(column).where(of_log).order_by(episodes.c.stream_id, episodes.c.position)
+        yield from connection.execute(query).scalars()
     for old, new in connection.execute(select(history.c.old_text, history.c.new_text).where(of_history)):
         yield from (text for text in (old, new) if text)
     written = units_table.c.kind != "chunk"

@@ -1,4 +1,4 @@
-"""Who speaks to whom in a stream."""
+"""Who speaks to whom."""
 
 from __future__ import annotations
 
@@ -30,3 +30,10 @@ def listener_of(connection: Connection, episode_seq: int) -> str:
     )
     found = connection.execute(query).scalar()
     return str(found) if found is not None else "" if own.name else _TO_WHOM.get(own.role, "")
+
+
+def name_of_user(connection: Connection, user_id: str) -> str:
+    """The name that all of a user's own messages carry, or "user"."""
+    query = select(episodes.c.name).distinct().where(episodes.c.user_id == user_id, episodes.c.role == "user").limit(2)
+    names = list(connection.execute(query).scalars())
+    return str(names[0]) if len(names) == 1 and names[0] else "user"

@@ -220,6 +220,12 @@ def set_status(connection: Connection, seqs: Sequence[int], status: str) -> None
         connection.execute(units.update().where(units.c.seq.in_(some)).values(status=status))
 
 
+def set_importance(connection: Connection, seqs: Sequence[int], importance: float) -> None:
+    """Change the importance of units; call `touch_user(changed=True)` in the same transaction."""
+    for some in pages(seqs):
+        connection.execute(units.update().where(units.c.seq.in_(some)).values(importance=importance))
+
+
 def remove(connection: Connection, seqs: Sequence[int]) -> dict[str, int]:
     """Delete units with everything derived from them; returns the deleted rows by table."""
     counts = dict.fromkeys((postings.name, vectors.name, unit_sources.name, units.name), 0)

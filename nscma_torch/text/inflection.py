@@ -23,8 +23,7 @@ _IRREGULAR = {  # base: past, participle; the -ing form and the third person are
 }
 _VOWELS = "aeiou"
 _DOUBLING = frozenset(
-    "drop grab shop stop plan travel cancel rent jog swap ship skip chat pop step slip hop get put run sit set quit cut win"
-    " swim begin forget hit shut split clap admit commit transfer dig snag strip wrap trim jam pin bet".split()
+    ["drop", "grab", "shop", "stop", "plan", "travel", "cancel", "rent", "jog", "swap", "ship", "skip", "chat", "pop", "step", "slip", "hop", "get", "put", "run", "sit", "set", "quit", "cut", "win", "swim", "begin", "forget", "hit", "shut", "split", "clap", "admit", "commit", "transfer", "dig", "snag", "strip", "wrap", "trim", "jam", "pin", "bet"]
 ) - {"travel", "rent"}
 
 
@@ -69,6 +68,6 @@ def _third(verb: str) -> str:
 def forms(verb: str) -> dict[str, str]:
     """Each form of a verb with what it is: base, third, past, participle or ing; past where it is both."""
     past, participle = _past(verb)
-    found = {form: "ing" for form in _ing(verb)} | {form: "participle" for form in participle}
+    found = dict.fromkeys(_ing(verb), "ing") | dict.fromkeys(participle, "participle")
     found |= {verb: "base", _third(verb): "third"}
-    return found | {form: "past" for form in past}
+    return found | dict.fromkeys(past, "past")

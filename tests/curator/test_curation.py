@@ -8,6 +8,8 @@ import pytest
 
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import Statement
+from nscma_torch.storage import groups, lanes
+from nscma_torch.storage.groups import Key
 from tests.curator.conftest import Told
 from tests.storage.telling import day, micros
 
@@ -145,7 +147,6 @@ def test_agents_do_not_share_facts(told: Told) -> None:
 
 def test_a_deleted_message_takes_its_facts_along_and_brings_them_back(told: Told) -> None:
     told.tell(lives("Rome"), at=1)
-    digest = told.memory.digest()
     moved = told.tell(lives("Oslo"), at=9)
     told.memory.delete(moved, user_id="ada")
     told.curate()
@@ -157,7 +158,6 @@ def test_a_deleted_message_takes_its_facts_along_and_brings_them_back(told: Told
     told.memory.erase(user_id="ada", memory_id=moved)
     told.curate()
     assert told.held() == ["Rome"]
-    assert digest != ""
 
 
 def test_undo_takes_back_what_one_statement_did(told: Told) -> None:
@@ -181,7 +181,7 @@ def test_undone_in_reverse_order_each_step_is_what_it_was(told: Told) -> None:
     """Every message is told before the first is curated, and then taken in one by one."""
     chance = random.Random(7)
     said = []
-    for at in range(1, 40):
+    for _ in range(40):
         place, thing = chance.choice("ABCD"), chance.choice("xyz")
         more = chance.choice([{}, {}, {"negated": True}, {"correction": True}, {"past": True}])
         one = chance.choice([lives(place, **more), likes(thing, **more), lives(place, replaces=chance.choice("ABCD"))])
@@ -202,19 +202,17 @@ def test_undone_in_reverse_order_each_step_is_what_it_was(told: Told) -> None:
     assert told.memory.verify() == []
 
 
-def test_batches_do_not_matter(told: Told, open_memory: object) -> None:
+def test_batches_do_not_matter(told: Told) -> None:
     chance = random.Random(3)
     said = [(lives(chance.choice("ABC")), chance.randrange(1, 30)) for _ in range(20)]
     for one, at in said:
         told.tell(one, at=at)
-    single = told.memory.digest()
     for one, at in said:
         told.hear(one, at=at, agent="cook")
     told.curate("cook")
     facts = [(f.object, f.valid_from, f.valid_to, f.status) for f in told.facts() if f.scope.agent_id is None]
     other = [(f.object, f.valid_from, f.valid_to, f.status) for f in told.facts() if f.scope.agent_id == "cook"]
     assert facts == other
-    assert single != told.memory.digest()
 
 
 def test_running_again_changes_nothing(told: Told) -> None:
@@ -223,9 +221,6 @@ def test_running_again_changes_nothing(told: Told) -> None:
     told.curate()
     assert told.memory.digest() == digest
     with told.memory.parts.database.write() as connection:
-        from nscma_torch.storage import groups, lanes
-        from nscma_torch.storage.groups import Key
-
         groups.mark(connection, lanes.lane_of("ada", None), [Key("ben", "lives_in", "")])
     told.curate()
     assert told.memory.digest() == digest

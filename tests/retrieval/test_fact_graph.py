@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.retrieval.fact_making import day, fact
 
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.retrieval.fact_graph import FactGraph, same, topic_key
+from tests.retrieval.fact_making import day, fact
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.retrieval.fact_making import day, fact
 
 from nscma_torch.records import Fact
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.retrieval.whereabouts import Whereabouts
+from tests.retrieval.fact_making import day, fact
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,47 @@
+"""What has been put off: messages that the gate deferred, and summaries that are out of date."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select
+
+from nscma_torch.encode.writer import EXTRACT
+from nscma_torch.storage import episodes as episode_rows
+from nscma_torch.storage import hierarchies, jobs
+from nscma_torch.storage.hierarchies import INTEGRATE
+from nscma_torch.storage.schema import episodes, node_units, nodes
+from nscma_torch.storage.schema import jobs as job_rows
+
+
+def queue_deferred(connection: Connection, user_id: str, now: int) -> int:
+    """Queue the user's deferred messages for extraction, recalled ones too; returns how many.
+
+    One whose job has failed is left to `retry_failed`, so that it does not fail again every night. Times are
+    microseconds.
+    """
+    tried = select(job_rows.c.episode_seq).where(job_rows.c.kind == EXTRACT, job_rows.c.episode_seq.is_not(None))
+    query = (
+        select(episodes.c.stream_id, episodes.c.seq)
+        .where(episodes.c.user_id == user_id, episode_rows.decided(False), ~episodes.c.encoded)
+        .where(episode_rows.live(now), episodes.c.seq.not_in(tried))
+        .order_by(episodes.c.seq)
+    )
+    waiting = [(stream_id, seq) for stream_id, seq in connection.execute(query)]
+    return jobs.enqueue(connection, user_id, EXTRACT, waiting)
+
+
+def queue_stale(connection: Connection, user_id: str) -> int:
+    """Queue the user's hierarchies that have clusters without a summary; returns the number of those clusters."""
+    found = 0
+    for hierarchy, _ in hierarchies.all_of(connection, user_id):
+        said = (
+            (node_units.c.hierarchy_id == nodes.c.hierarchy_id)
+            & (node_units.c.level == nodes.c.level)
+            & (node_units.c.number == nodes.c.number)
+        )
+        query = select(nodes.c.level, nodes.c.number).outerjoin(node_units, said)
+        query = query.where(nodes.c.hierarchy_id == hierarchy, node_units.c.unit_seq.is_(None))
+        bare = connection.execute(query).all()
+        if bare:
+            jobs.enqueue(connection, user_id, INTEGRATE, [(hierarchy, None)])
+        found += sum(level > 0 for level, _ in bare)
+    return found

@@ -1,0 +1,30 @@
+"""What users say of a memory that was shown to them: helpful ones grow stronger, others weigh less."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from nscma_torch.storage import episodes, history, jobs, streams, units
+from nscma_torch.storage.clock import to_micros
+
+_RECALLS = 3  # a memory that helped counts as recalled so many times
+_LESS = 0.5  # what is left of the importance of one that did not
+
+
+def take_feedback(connection: Connection, user_id: str, episode_id: str, *, helpful: bool, at: datetime) -> None:
+    """Take down whether a message helped, in its history too. Raises `NotFoundError` for an unknown id.
+
+    Helpful: it counts as recalled several times, at the next flush or sleep. Not helpful: its importance is halved.
+    """
+    seq, episode = episodes.require(connection, user_id, episode_id)
+    reason = "helpful" if helpful else "not helpful"
+    history.note(connection, user_id=user_id, episode_seq=seq, event="FEEDBACK", at=to_micros(at), reason=reason)
+    if helpful:
+        jobs.note_recalls(connection, user_id, {episode_id: _RECALLS})
+        return
+    importance = episode.importance * _LESS
+    episodes.set_columns(connection, seq, importance=importance)
+    units.set_importance(connection, units.seqs_of_episode(connection, seq), importance)
+    streams.touch_user(connection, user_id, changed=True)

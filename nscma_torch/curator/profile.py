@@ -1,0 +1,78 @@
+"""The profile of a user: a few dated lines of what is known of him, each with the facts that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.forgetting import retained_fact
+from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.encode.triples import sentence
+from nscma_torch.records import Episode, Fact, Scope, Statement
+from nscma_torch.relations import Schema
+from nscma_torch.storage import entities, episodes, facts, lanes, profiles, streams
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.profiles import ProfileLine
+from nscma_torch.text.names import name_key
+
+_USER = "user"  # how statements know a speaker of this role without a name
+
+
+class _Known(NamedTuple):
+    """A fact with its weight, and when its newest message was said."""
+
+    weight: float
+    told: datetime
+    fact: Fact
+
+
+def write_profile(connection: Connection, lane: str, now: datetime, schema: Schema, settings: CuratorSettings) -> int:
+    """Write a lane's profile anew; returns how many of its lines are not the ones before."""
+    scope = lanes.owner(connection, lane)
+    of_user = episodes.select_all(connection, Scope(scope.user_id), episodes.live())
+    log = {episode.id: episode for episode in of_user if episode.scope.agent_id == scope.agent_id}
+    lines = profile_lines(_known(connection, lane, log, now, settings), schema, settings)
+    before = profiles.of_lane(connection, lane)
+    if lines == before:
+        return 0
+    profiles.replace(connection, scope.user_id, scope.agent_id, lines)
+    streams.touch_user(connection, scope.user_id)
+    return sum(line not in before for line in lines) + max(0, len(before) - len(lines))
+
+
+def _known(
+    connection: Connection, lane: str, log: Mapping[str, Episode], now: datetime, settings: CuratorSettings
+) -> list[_Known]:
+    """What holds now of those who speak as users in this lane."""
+    scope = lanes.owner(connection, lane)
+    into = entities.canonical(connection, lane)
+    speakers = {name_key(episode.name) for episode in log.values() if episode.role == "user" and episode.name}
+    people = {into.get(key, key) for key in speakers | {_USER}}
+    held = facts.select_facts(connection, scope, subjects=people, as_of=to_micros(now))
+    known = []
+    for fact in held:
+        told = [log[episode_id] for episode_id in fact.episode_ids if episode_id in log]
+        if fact.status == "active" and fact.confidence and told and fact.scope.agent_id == scope.agent_id:
+            weight = fact.confidence * retained_fact(fact, told, now, settings)
+            known.append(_Known(weight, max(episode.occurred_at for episode in told), fact))
+    return known
+
+
+def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorSettings) -> list[ProfileLine]:
+    """The lines of the weightiest facts, the weightiest line first: one line a subject, relation and topic."""
+    grouped: dict[tuple[str, str, str], list[_Known]] = {}
+    for one in sorted(known, key=lambda one: (-one.weight, one.fact.id)):
+        grouped.setdefault((one.fact.subject, one.fact.relation, one.fact.topic), []).append(one)
+    chosen = [own[: settings.profile_objects] for own in grouped.values()][: settings.profile_lines]
+    return [_line(number, own, schema) for number, own in enumerate(chosen)]
+
+
+def _line(number: int, own: Sequence[_Known], schema: Schema) -> ProfileLine:
+    fact = own[0].fact
+    objects = ", ".join(one.fact.object for one in own)
+    text = sentence(Statement(fact.subject, fact.relation, objects, fact.topic), schema)
+    day = max(one.fact.valid_from or one.told for one in own).date()
+    return ProfileLine(number, text, day, tuple(one.fact.id for one in own))

@@ -1,0 +1,35 @@
+"""Promotion: what is often recalled grows stronger, so that it fades later and ranks higher."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.records import Scope
+from nscma_torch.storage import episodes, streams, units
+
+
+def importance(before: float, recalls: int, share: float) -> float:
+    """Importance after so many recalls, each of which takes this share of what is missing to 1.
+
+    Recalls counted at once or one by one come to the same.
+    """
+    return 1.0 - (1.0 - before) * (1.0 - share) ** recalls
+
+
+def promote(connection: Connection, scope: Scope, settings: CuratorSettings) -> int:
+    """Give messages the recalls that were counted since they were last promoted; returns how many messages."""
+    recalled = list(episodes.select_all(connection, scope, episodes.recalled(), episodes.live()))
+    promoted = 0
+    for episode in recalled:
+        new = episode.accesses - round(episode.strength - 1.0)
+        if new <= 0:
+            continue
+        seq, _ = episodes.require(connection, scope.user_id, episode.id)
+        weight = importance(episode.importance, new, settings.promotion)
+        episodes.set_columns(connection, seq, importance=weight, strength=1.0 + episode.accesses)
+        units.set_importance(connection, units.seqs_of_episode(connection, seq), weight)
+        promoted += 1
+    if promoted:
+        streams.touch_user(connection, scope.user_id, changed=True)
+    return promoted

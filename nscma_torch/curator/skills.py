@@ -1,0 +1,86 @@
+"""Procedural memory: named skills, found by how much their trigger is like the situation (in the spirit of Voyager)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import select
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.hierarchy.summaries import UnitMaker
+from nscma_torch.protocols import Embedder
+from nscma_torch.records import Scope
+from nscma_torch.storage import fingerprint, skills, streams, units
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.schema import units as unit_rows
+from nscma_torch.storage.skills import Skill
+
+
+class FoundSkill(NamedTuple):
+    """A skill and how much it is like what was asked: the cosine, in [-1, 1]."""
+
+    skill: Skill
+    similarity: float
+
+
+class Skills:
+    """The skills of a store.
+
+    Args:
+        units: makes the units by which skills are found.
+    """
+
+    def __init__(self, database: Database, embedder: Embedder, units: UnitMaker) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._units = units
+
+    def add(self, scope: Scope, name: str, trigger: str, steps: Sequence[str], *, at: datetime) -> Skill:
+        """Store a skill: `trigger` says when it helps, `steps` how it is done. One of this name is replaced; its
+        outcomes stay.
+
+        Raises `InvalidInputError` for an empty name, trigger or step.
+        """
+        if not name.strip() or not trigger.strip():
+            raise InvalidInputError("a skill needs a name, and a trigger that says when it helps")
+        if isinstance(steps, str) or not steps or not all(step.strip() for step in steps):
+            raise InvalidInputError(f"the steps of skill {name!r} must be a list of texts, none of them empty")
+        when = to_micros(at)
+        (new,) = self._units.units("skill", [f"{name}: {trigger}"], [skills.origin(scope, name, when)])
+        with self._database.write() as connection:
+            fingerprint.bind(connection, self._units.fingerprint)
+            streams.touch_user(connection, scope.user_id, changed=True)
+            return skills.put(connection, scope, name, trigger, steps, new, when)
+
+    def find(self, scope: Scope, situation: str, *, top_k: int = 5) -> list[FoundSkill]:
+        """The skills of a scope whose trigger is most like the situation, best first; of equals the more successful."""
+        if not situation.strip():
+            raise InvalidInputError("say in words what is to be done; an empty text finds no skill")
+        asked = self._embedder.embed_query(situation).cpu().numpy()
+        with self._database.read() as connection:
+            own = {skill.id: skill for skill in skills.select_skills(connection, scope)}
+            place = select(unit_rows.c.seq, unit_rows.c.stream_id).where(unit_rows.c.user_id == scope.user_id)
+            parts = connection.execute(place.where(unit_rows.c.kind == "skill", unit_rows.c.status == "active")).all()
+            vectors = units.vectors_of(connection, [seq for seq, key in parts if key in own])
+        best: dict[str, float] = {}
+        for seq, key in parts:
+            if seq in vectors:
+                best[key] = max(float(np.dot(vectors[seq], asked)), best.get(key, -1.0))
+        found = [FoundSkill(own[key], similarity) for key, similarity in best.items()]
+        return sorted(found, key=lambda one: (-one.similarity, -success(one.skill), one.skill.name))[:top_k]
+
+    def outcome(self, user_id: str, skill_id: str, *, success: bool, at: datetime) -> Skill:
+        """Count how a use of a skill went. Raises `NotFoundError` for an unknown id."""
+        with self._database.write() as connection:
+            skill = skills.note_outcome(connection, user_id, skill_id, success=success, at=to_micros(at))
+            streams.touch_user(connection, user_id)
+        return skill
+
+
+def success(skill: Skill) -> float:
+    """How likely a skill is to work, by its outcomes (Laplace's rule of succession); 1/2 for an unused one."""
+    return (skill.successes + 1) / (skill.successes + skill.failures + 2)

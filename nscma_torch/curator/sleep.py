@@ -1,0 +1,141 @@
+"""Sleep: what was put off is caught up on, and the memory is tidied. Sleeping twice is sleeping once.
+
+First what takes language: deferred messages are extracted and curated, summaries renewed, as jobs under the worker's
+lease. If any of it fails, nothing further is done and the jobs show it. Then each stage is one transaction: disputes,
+duplicates, decay, promotion, profile. A kill leaves a stage done or not begun; the next sleep goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.backlog import queue_deferred, queue_stale
+from nscma_torch.curator.curation import Curator
+from nscma_torch.curator.forgetting import fade
+from nscma_torch.curator.merging import propose
+from nscma_torch.curator.profile import write_profile
+from nscma_torch.curator.promotion import promote
+from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.encode.writer import EXTRACT
+from nscma_torch.errors import NotFoundError
+from nscma_torch.records import Scope, SleepReport
+from nscma_torch.relations import Schema
+from nscma_torch.storage import facts, groups, jobs, lanes, statistics
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.groups import Key
+from nscma_torch.text.names import name_key
+
+_Stage = Callable[[Connection, str, datetime], Counter[str]]
+
+
+class _DryRun(Exception):  # noqa: N818 - ends a transaction, and is no error
+    """Takes back what a dry run did."""
+
+
+class Sleeper:
+    """Runs the stages of sleep (DESIGN: curator), for one user or all.
+
+    Args:
+        work: runs the background jobs of the store until none is queued.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        curator: Curator,
+        schema: Schema,
+        settings: CuratorSettings,
+        work: Callable[[], object],
+    ) -> None:
+        self._database = database
+        self._curator = curator
+        self._schema = schema
+        self._settings = settings
+        self._work = work
+
+    def sleep(self, user_id: str | None = None, *, now: datetime, dry_run: bool = False) -> SleepReport:
+        """Sleep, and tell what changed; with `dry_run` tell what would change, and change nothing.
+
+        What deferred messages will turn out to say is not known before they are read: a dry run counts them, and
+        plans the rest for what is known. Raises `NotFoundError` for a user without memory.
+        """
+        with self._database.read() as connection:
+            everyone = statistics.users_of(connection)
+        if user_id is not None and user_id not in everyone:
+            raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was done")
+        sleepers = everyone if user_id is None else [user_id]
+        tidying: Sequence[_Stage] = (self._settle, self._propose, self._fade, self._promote, self._profile)
+        tally: Counter[str] = Counter()
+        if dry_run:
+            with suppress(_DryRun), self._database.write() as connection:
+                for stage in (self._queue, *tidying):
+                    for sleeper in sleepers:
+                        tally += stage(connection, sleeper, now)
+                raise _DryRun
+            return _report(sleepers, tally, dry_run=True)
+        with self._database.write() as connection:
+            for sleeper in sleepers:
+                tally += self._queue(connection, sleeper, now)
+            before = jobs.states(connection, user_id).get("failed", 0)
+        self._work()
+        with self._database.read() as connection:
+            if jobs.states(connection, user_id).get("failed", 0) > before:
+                return _report(sleepers, tally, failures=jobs.failures(connection, user_id))
+        for stage in tidying:
+            for sleeper in sleepers:
+                with self._database.write() as connection:
+                    tally += stage(connection, sleeper, now)
+        return _report(sleepers, tally)
+
+    def _queue(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
+        recalled = jobs.count_recalls(connection, EXTRACT)
+        deferred = queue_deferred(connection, user_id, to_micros(now))
+        return Counter(replayed=recalled + deferred, refreshed=queue_stale(connection, user_id))
+
+    def _settle(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
+        """Weigh the sides of each dispute again, under the rules of now."""
+        tally: Counter[str] = Counter()
+        for lane in lanes.lanes(connection, Scope(user_id)):
+            before = self._disputed(connection, lane)
+            groups.mark(connection, lane, before)
+            self._curator.settle(connection, lane, to_micros(now))
+            after = self._disputed(connection, lane)
+            tally += Counter(settled=len(before - after), disputed=len(after))
+        return tally
+
+    def _disputed(self, connection: Connection, lane: str) -> set[Key]:
+        owner = lanes.owner(connection, lane)
+        found = facts.select_facts(connection, owner, statuses=("disputed",))
+        return {
+            Key(name_key(fact.subject), fact.relation, fact.topic)
+            for fact in found
+            if fact.scope.agent_id == owner.agent_id
+        }
+
+    def _propose(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
+        own = lanes.lanes(connection, Scope(user_id))
+        return Counter(proposed=sum(len(propose(connection, lane, self._schema, to_micros(now))) for lane in own))
+
+    def _fade(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
+        of_facts, of_messages = fade(connection, Scope(user_id), now, self._settings)
+        return Counter(forgotten_facts=of_facts, forgotten_messages=of_messages)
+
+    def _promote(self, connection: Connection, user_id: str, _now: datetime) -> Counter[str]:
+        return Counter(promoted=promote(connection, Scope(user_id), self._settings))
+
+    def _profile(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
+        own = lanes.lanes(connection, Scope(user_id))
+        written = (write_profile(connection, lane, now, self._schema, self._settings) for lane in own)
+        return Counter(profile_lines=sum(written))
+
+
+def _report(
+    users: Sequence[str], tally: Counter[str], *, dry_run: bool = False, failures: Sequence[str] = ()
+) -> SleepReport:
+    return SleepReport(tuple(users), dry_run=dry_run, failures=tuple(failures), **tally)

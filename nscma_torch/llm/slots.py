@@ -1,0 +1,170 @@
+"""What the slots of a matched form hold: subjects, objects, topic and times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
+
+from nscma_torch.llm.mentions import Mentions
+from nscma_torch.llm.phrases import NAME, bare, cut, fits, is_noun_phrase, is_person, split_list, unpossessed
+from nscma_torch.relations import Kind, Relation
+from nscma_torch.text.dates import find_dates
+
+_LISTED = frozenset({"thing", "name", "any", "person", "trait", "place"})
+_UNTIL = re.compile(r"\b(?:until|till|by|before)\s+(?:the\s+)?$", re.IGNORECASE)
+_SINCE = re.compile(r"\b(?:since|from|as of|starting(?: in| on)?)\s+$", re.IGNORECASE)
+_INSTEAD = re.compile(
+    r",?\s+(?:and\s+)?(?:not|instead of|rather than|no longer)\s+(?:(?:in|at|to|on|with|a|an|the)\s+)*(?P<old>[^,]+?)(?:\s+any ?more|\s+any longer)?$",
+    re.IGNORECASE,
+)
+_NOT_BUT = re.compile(r"^not\s+(?P<old>[^,]+?),?\s+but\s+", re.IGNORECASE)
+_CALLED = re.compile(
+    rf"^(?:an?|another|this|some|the|two|three)\s+(?:[\w-]+\s+){{1,4}}?(?:called|named|by the name of)\s+(?P<name>{NAME}(?:\s+(?:and\s+)?{NAME}){{0,2}})"
+)
+_CONJOINED = re.compile(r",?\s+(?:and|or|nor|&)\s+|\s*,\s+")
+_KEPT = ("no", "one of", "brand new")
+_HAN_LEAD = re.compile(
+    r"^(?:现在|目前|今年|明年|去年|今天|昨天|明天|最近|后来|已经|周末|平时|每天(?:早上|晚上)?|特别|也|还|其实|对了|嗯|哦|上个月|上周|下周的?|下个月|这周|春天|夏天|秋天"
+    r"|冬天|不过|但|而|就|原来|以前|当时|如今|刚刚?|终于|那[个台辆只张本把件]|这[个台辆只张本把件]|从|听着|另外|顺便说一?下?|告诉你)+"
+)
+_HAN_NO_SUBJECT = re.compile(r"[什么谁哪]|^(?:这|那|今天|昨天|它)$|[现正住叫搬做学读去到给把在]$|^[的在]|了|^每")
+
+
+def subjects_of(phrase: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> list[str]:
+    """Names of the one or more subjects that a phrase names; empty where it names none for sure."""
+    if cjk:
+        plain = _HAN_LEAD.sub("", phrase)
+        name = mentions.resolve(plain) if plain else mentions.subject or mentions.speaker
+        return [name] if name and len(plain) <= 12 and not _HAN_NO_SUBJECT.search(plain) else []
+    plain = unpossessed(phrase)
+    if not plain:
+        return [mentions.speaker]
+    parts = _CONJOINED.split(plain) if re.search(r"\s(?:and|nor|&)\s", plain) else [plain]
+    if len(parts) > 1 and not all(is_person(part) or is_noun_phrase(part) for part in parts):
+        return []
+    if len(parts) > 1 and not is_person(parts[0]) and not re.match(r"(?i:the|my|our|your|his|her|a)\s", parts[1]):
+        parts = [plain]
+    found = []
+    for part in parts:
+        if not _can_be_subject(part, kind):
+            return []
+        found.append(mentions.resolve(part))
+    if mentions.speaker in found:
+        return [mentions.speaker]
+    return found if all(found) else []
+
+
+def _can_be_subject(phrase: str, kind: Kind) -> bool:
+    lowered = phrase.lower()
+    if kind.like == "person":
+        return is_person(phrase)
+    if lowered in ("i", "we", "you", "he", "she", "it"):
+        return kind.like == "any" or (lowered == "it" and not kind.patterns)
+    return is_noun_phrase(phrase) and (kind.name == "any" or fits(phrase, kind))
+
+
+def instead(raw: str, kind: Kind) -> tuple[str, str]:
+    """An object's words without the one that it took the place of, and that one: "tea, not coffee"."""
+    for pattern in (_INSTEAD, _NOT_BUT):
+        old = pattern.search(raw)
+        if old:
+            rest = raw[: old.start()] if pattern is _INSTEAD else raw[old.end() :]
+            return rest, bare(cut(old["old"], kind))
+    return raw, ""
+
+
+def objects_of(raw: str, kind: Kind, relation: Relation, mentions: Mentions, *, cjk: bool) -> list[str]:
+    """The objects that words name: several only where the relation holds many."""
+    if cjk:
+        parts = re.split(r"[、和跟]", raw) if relation.cardinality == "many" else [raw]
+        return [one for one in (object_of(part, kind, mentions, cjk=True) for part in parts) if one]
+    if relation.cardinality == "one" or kind.like not in _LISTED:
+        parts = [raw]
+    else:
+        parts = split_list(raw)
+        if len(parts) > 1 and not all(len(part.split()) <= 5 for part in parts[:-1]):
+            parts = parts[:1]
+    found = []
+    for part in parts:
+        name = object_of(part, kind, mentions, cjk=False)
+        if not name:
+            break
+        found.append(name)
+    return found
+
+
+def object_of(raw: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> str:
+    """The object that words name, "" where they name none of this kind."""
+    if cjk:
+        return _han_object(raw, kind, mentions)
+    called = _CALLED.match(raw)
+    if called and kind.like in ("person", "name", "group", "any", "thing"):
+        return called["name"] if kind.like != "thing" or kind.admits(raw[: called.start("name")], _before_called(raw)) else ""
+    phrase = unpossessed(cut(raw, kind))
+    if phrase.lower() in ("it", "them", "this", "that") and kind.like in ("thing", "any") and mentions.thing:
+        return mentions.thing if fits(f"the {mentions.thing}", kind) else ""
+    if not phrase or not fits(phrase, kind):
+        return ""
+    if kind.like == "person" or kind.name == "possessive" or re.match(r"(?:my|our|your|his|her)\s", phrase, re.IGNORECASE):
+        return mentions.resolve(phrase)
+    if kind.like in ("date", "deed", "number"):
+        return bare(phrase, keep=("a", "new", "around", "about"))
+    return bare(phrase, keep=_KEPT)
+
+
+def _before_called(raw: str) -> str:
+    return bare(re.split(r"\s+(?:called|named|by the name of)\s", raw)[0]).lower()
+
+
+def _han_object(raw: str, kind: Kind, mentions: Mentions) -> str:
+    phrase = re.sub(r"(?:了|啦|的|呢|哦|啊|一下|而已)+$", "", raw.strip(" 《》「」。"))
+    phrase = re.sub(r"^(?:一[个只条辆台本部把张名位家件双]|[个只条辆台本部把张名位家件双](?=..)|了|这[个只]|那[个只]|一家叫|叫)+", "", phrase)
+    if not phrase or len(phrase) > 18 or phrase in ("他", "她", "它", "你", "什么", "谁", "这", "那") or not kind.admits(phrase, phrase):
+        return ""
+    return mentions.speaker if phrase in ("我", "我们") else phrase
+
+
+def topic_of(raw: str, relation: Relation, *, cjk: bool) -> str:
+    """The topic that words name, "" where they name none."""
+    topic = bare(raw.strip().lower())
+    known = not relation.topics or cjk or relation.name == "favourite" or _known(topic, relation)
+    return topic if topic and len(topic.split()) <= 4 and known else ""
+
+
+def _known(topic: str, relation: Relation) -> bool:
+    return any(topic == known or topic.endswith(" " + known) for known in relation.topics)
+
+
+def times_of(text: str, within: str, said: datetime, *, past: bool) -> tuple[datetime | None, datetime | None]:
+    """When a statement began to hold and when it ended, by the dates in `text` that are not `within` its object."""
+    begins = ends = None
+    for mention in find_dates(text, said):
+        if within and text[mention.start : mention.end] in within:
+            continue
+        before = text[: mention.start]
+        if _UNTIL.search(before):
+            ends = ends or _instant(mention.first_day, said)
+        elif mention.first_day <= said.date() and (not past or _SINCE.search(before)):
+            begins = begins or _instant(mention.first_day, said)
+    return (begins if begins and begins <= said else None), ends if past or (ends and ends <= said) else None
+
+
+def _instant(day: date, said: datetime) -> datetime:
+    return datetime.combine(day, time(), tzinfo=said.tzinfo or UTC)
+
+
+def spans_of(match: re.Match[str], kinds: Mapping[str, Kind]) -> list[tuple[int, int]]:
+    """Places of the phrases of a match that no other relation may read: its object, and a subject that is a thing."""
+    found = []
+    for slot in ("O", "R", "S"):
+        phrase = match.groupdict().get(slot)
+        if phrase and (slot != "S" or kinds["S"].like not in ("person", "any")):
+            size = len(phrase) if slot == "S" or not phrase.isascii() else len(cut(phrase, kinds[slot]))
+            found.append((match.start(slot), match.start(slot) + max(1, size)))
+    return found
+
+
+def overlap(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> bool:
+    """Whether any two places share a letter."""
+    return any(a < d and c < b for a, b in some for c, d in others)

@@ -1,0 +1,96 @@
+"""Entities: stated names merge, likeness only proposes; both are logged and can be undone."""
+
+from __future__ import annotations
+
+import pytest
+
+from nscma_torch.curator.merging import alike, propose
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.records import Statement
+from nscma_torch.relations import load_relations
+from nscma_torch.storage import lanes
+from tests.curator.conftest import Told
+from tests.storage.telling import day, micros
+
+LANE = lanes.lane_of("ada", None)
+
+
+def lives(subject: str, place: str) -> Statement:
+    return Statement(subject, "lives_in", place)
+
+
+def proposed(told: Told) -> list[tuple[str, str]]:
+    with told.memory.parts.database.write() as connection:
+        return [(one.key, one.into) for one in propose(connection, LANE, load_relations(), micros(9))]
+
+
+def test_a_stated_name_merges_and_undo_parts(told: Told) -> None:
+    told.tell(lives("Bob", "Rome"), at=1)
+    told.tell(lives("user", "Oslo"), at=2, name=None)
+    told.tell(Statement("user", "named", "Bob"), at=3, name=None)
+    assert told.held("named") == ["Bob"]
+    assert told.held("lives_in", subjects=["bob"]) == told.held("lives_in", subjects=["user"])
+    assert {fact.subject for fact in told.facts(relations=["lives_in"])} == {"user"}
+    add, merge = told.log()[-2:]
+    assert (add.action, merge.action, merge.subject, merge.object) == ("ADD", "MERGE", "bob", "user")
+    with pytest.raises(InvalidInputError, match=merge.id):
+        told.undo(add)
+    told.undo(merge)
+    assert {fact.subject for fact in told.facts(relations=["lives_in"])} == {"Bob", "user"}
+    told.undo(add)
+    assert told.held("named") == []
+    assert told.memory.verify() == []
+
+
+def test_a_deleted_statement_takes_its_name_back(told: Told) -> None:
+    told.tell(lives("Bob", "Rome"), at=1)
+    message = told.tell(Statement("user", "named", "Bob"), at=3, name=None)
+    assert {fact.subject for fact in told.facts(relations=["lives_in"])} == {"user"}
+    told.memory.delete(message, user_id="ada")
+    told.curate()
+    assert {fact.subject for fact in told.facts(relations=["lives_in"])} == {"Bob"}
+    told.memory.restore(message, user_id="ada")
+    told.curate()
+    assert {fact.subject for fact in told.facts(relations=["lives_in"])} == {"user"}
+    assert [d.action for d in told.log()].count("MERGE") == 1
+
+
+def test_one_may_have_several_names(told: Told) -> None:
+    told.tell(Statement("user", "named", "Robert"), at=1, name=None)
+    told.tell(Statement("user", "named", "Bob"), at=2, name=None)
+    told.tell(lives("Robert", "Rome"), lives("Bob", "Oslo"), at=3)
+    assert told.held("lives_in", subjects=["user"]) == ["Oslo"]
+    assert told.held("named") == ["Bob"]
+
+
+def test_a_name_that_another_has_is_not_taken(told: Told) -> None:
+    told.tell(Statement("user's sister", "named", "Anna"), at=1)
+    told.tell(Statement("user's cousin", "named", "Anna"), at=2)
+    assert [d.action for d in told.log()] == ["ADD", "MERGE", "ADD", "PROPOSE"]
+    told.tell(lives("Anna", "Rome"), at=3)
+    assert [fact.subject for fact in told.facts(relations=["lives_in"])] == ["user's sister"]
+
+
+def test_likeness_only_proposes(told: Told) -> None:
+    told.tell(lives("Anna", "Rome"), lives("Anna Schmidt", "Oslo"), lives("Annalena", "Bonn"), at=1)
+    told.tell(
+        lives("Konstantin", "Rome"), lives("Konstantyn", "Rome"), lives("Ida", "Rome"), lives("Ina", "Bonn"), at=2
+    )
+    assert proposed(told) == [("anna", "anna schmidt"), ("konstantin", "konstantyn")]
+    assert proposed(told) == []
+    assert len({fact.subject for fact in told.facts()}) == 7
+    first = next(d for d in told.log(actions=["PROPOSE"]) if d.subject == "anna")
+    digest = told.memory.digest()
+    merge = told.curator.merge("ada", first.id, at=day(20))
+    assert {fact.object for fact in told.facts(subjects=["anna"])} == {"Rome", "Oslo"}
+    told.undo(merge)
+    assert told.memory.digest() == digest
+    told.undo(first)
+    with pytest.raises(InvalidInputError, match="proposal"):
+        told.curator.merge("ada", first.id, at=day(20))
+    assert proposed(told) == []
+
+
+def test_things_of_different_kinds_are_not_alike(told: Told) -> None:
+    told.tell(Statement("Ben", "works_at", "Paris Bakery"), Statement("Ben", "lives_in", "Paris"), at=1)
+    assert alike(told.facts(), load_relations()) == []

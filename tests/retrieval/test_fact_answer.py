@@ -1,0 +1,207 @@
+"""Answers from facts: values, lists, counts, yes and no, past values, disputes, handing over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nscma_torch.records import Fact, FactQuery
+from nscma_torch.relations import Schema, load_relations
+from nscma_torch.retrieval.fact_answer import FactAnswer, answer_query
+from nscma_torch.retrieval.fact_graph import FactGraph
+from tests.retrieval.fact_making import day, fact
+
+
+@pytest.fixture(scope="module")
+def schema() -> Schema:
+    return load_relations()
+
+
+def ask(
+    schema: Schema, rows: list[Fact], asks: Any, *path: str, language: Any = "en", **query: Any
+) -> FactAnswer | None:
+    return answer_query(FactQuery(asks, path, **query), FactGraph(rows, schema), language=language)
+
+
+def text(schema: Schema, rows: list[Fact], asks: Any, *path: str, language: Any = "en", **query: Any) -> str | None:
+    found = ask(schema, rows, asks, *path, language=language, **query)
+    return found.text if found else None
+
+
+MOVED = [
+    fact("user", "lives_in", "Rome", None, 10),
+    fact("user", "lives_in", "Graz", 10, 20),
+    fact("user", "lives_in", "Oslo", 20),
+    fact("Oslo", "part_of", "Norway", 1),
+]
+
+
+def test_one_value_with_its_fact(schema: Schema) -> None:
+    found = ask(schema, MOVED, "object", "lives_in", subject="user")
+    assert found is not None
+    assert (found.text, found.values, found.facts, found.disputed) == ("Oslo", ("Oslo",), (MOVED[2],), False)
+    assert text(schema, MOVED, "object", "lives_in", "part_of", subject="user") == "Norway"
+
+
+def test_past_values_on_request(schema: Schema) -> None:
+    assert text(schema, MOVED, "object", "lives_in", subject="user", previous=True) == "Graz"
+    assert text(schema, MOVED, "object", "lives_in", subject="user", before="Graz") == "Rome"
+    assert text(schema, MOVED, "object", "lives_in", subject="user", before="Rome") is None
+    assert text(schema, MOVED, "object", "lives_in", subject="user", as_of=day(15)) == "Graz"
+    assert text(schema, MOVED, "object", "lives_in", subject="user", as_of=day(15), previous=True) == "Rome"
+
+
+def test_nothing_known_is_no_answer_and_what_ended_is_said_to_have_ended(schema: Schema) -> None:
+    assert text(schema, [], "object", "lives_in", subject="user") is None
+    assert text(schema, MOVED, "object", "works_at", subject="user") is None
+    assert text(schema, MOVED, "object", "no_such_relation", subject="user") is None
+    ended = [fact("user", "works_at", "Bosch", 1, 9)]
+    found = ask(schema, ended, "object", "works_at", subject="user")
+    assert found is not None
+    assert (found.text, found.values, found.facts) == ("none now", (), tuple(ended))
+    assert text(schema, ended, "object", "works_at", subject="user", previous=True) == "Bosch"
+
+
+def test_a_dispute_shows_both_sides_and_asks_back(schema: Schema) -> None:
+    sides = [fact("Ben", "age", "34", 1, status="disputed"), fact("Ben", "age", "43", 2, status="disputed")]
+    found = ask(schema, sides, "object", "age", subject="Ben")
+    assert found is not None
+    assert found.disputed
+    assert found.values == ("34", "43")
+    assert found.text == "I was told different things: 34 and 43. Which is right?"
+    assert set(found.facts) == set(sides)
+    assert text(schema, sides, "object", "age", subject="Ben", language="zh") == "有不同的说法：34、43。哪个是对的？"
+    where = [fact("Ben", "located_in", p, i, status="disputed") for i, p in enumerate(("attic", "shed"))]
+    found = ask(schema, where, "object", "located_in", subject="Ben")
+    assert found is not None
+    assert found.disputed
+    assert set(found.values) == {"attic", "shed"}
+
+
+def test_several_subjects_are_told_apart(schema: Schema) -> None:
+    rows = [
+        *(fact("user", "sibling", "Anna", topic="sister"), fact("user", "sibling", "Eva", topic="sister")),
+        *(fact("Anna", "works_at", "Bosch"), fact("Eva", "works_at", "Siemens")),
+    ]
+    assert text(schema, rows, "object", "works_at", subject="user's sister") == "Anna: Bosch; Eva: Siemens"
+    assert text(schema, rows, "object", "sibling", subject="user", topic="sister") == "Anna, Eva"
+    assert text(schema, rows, "subject", "works_at", object="Bosch") == "Anna"
+    assert text(schema, rows, "object", "sibling", subject="Anna") == "you"
+
+
+def test_asked_for_a_sister_of_several_siblings_it_does_not_guess(schema: Schema) -> None:
+    rows = [fact("user", "sibling", "Anna"), fact("user", "sibling", "Tom")]
+    assert text(schema, rows, "object", "sibling", subject="user", topic="sister") is None
+    assert text(schema, rows, "object", "sibling", subject="user") == "Anna, Tom"
+    assert text(schema, rows, "whether", "sibling", subject="user", topic="sister") is None
+    assert text(schema, rows, "object", "count", subject="user", topic="sisters", count=True) is None
+    assert text(schema, rows, "object", "count", subject="user", topic="siblings", count=True) == "two"
+
+
+def test_counts_that_were_said_come_first(schema: Schema) -> None:
+    rows = [fact("user", "count", "five", topic="cats"), fact("user", "pet", "Miso"), fact("user", "pet", "Rex", 1, 2)]
+    assert text(schema, rows, "object", "count", subject="user", topic="cat", count=True) == "five"
+    assert text(schema, rows, "object", "count", subject="user", topic="pets", count=True) == "one"
+    assert text(schema, rows, "object", "count", subject="user", topic="boats", count=True) is None
+
+
+def test_a_name_is_what_it_is_called_or_who_it_is(schema: Schema) -> None:
+    rows = [fact("user", "named", "Ben"), fact("user", "sibling", "Anna")]
+    assert text(schema, rows, "object", "named", subject="user") == "Ben"
+    assert text(schema, rows, "object", "named", subject="user's sister") == "Anna"
+    assert text(schema, rows, "object", "named", subject="user's boss") is None
+
+
+def test_yes_and_no_only_where_it_is_known(schema: Schema) -> None:
+    def verdict(rows: list[Fact], relation: str, object_: str, subject: str = "user") -> str | None:
+        found = ask(schema, rows, "whether", relation, subject=subject, object=object_)
+        return found.verdict if found else None
+
+    assert verdict(MOVED, "lives_in", "oslo") == "yes"
+    assert verdict(MOVED, "lives_in", "Norway") == "yes"
+    assert verdict(MOVED, "lives_in", "Rome") == "no"
+    assert verdict(MOVED, "lives_in", "Europe") is None
+    tastes = [fact("user", "likes", "tea"), fact("user", "dislikes", "opera"), fact("user", "likes", "golf", 1, 2)]
+    assert verdict(tastes, "likes", "tea") == "yes"
+    assert verdict(tastes, "likes", "opera") == "no"
+    assert verdict(tastes, "likes", "golf") == "no"
+    assert verdict(tastes, "likes", "coffee") is None
+    assert verdict([fact("user", "diet", "vegan")], "diet", "halal") == "no"
+
+
+def test_whether_there_is_any(schema: Schema) -> None:
+    rows = [fact("user", "allergic_to", "nuts")]
+    assert text(schema, rows, "whether", "allergic_to", subject="user") == "yes, nuts"
+    assert text(schema, [fact("user", "pet", "Rex", 1, 2)], "whether", "pet", subject="user") == "no"
+    assert text(schema, [], "whether", "pet", subject="user") is None
+
+
+def test_where_something_is(schema: Schema) -> None:
+    rows = [
+        fact("Ines", "located_in", "attic", 1, 4),
+        fact("lamp", "held_by", "Ines", 2, 6),
+        fact("Ines", "located_in", "porch", 4),
+        fact("jar", "held_by", "Otto", 2),
+    ]
+    assert text(schema, rows, "object", "located_in", subject="lamp") == "porch"
+    assert text(schema, rows, "object", "located_in", subject="lamp", as_of=day(3)) == "attic"
+    assert text(schema, rows, "object", "located_in", subject="lamp", before="porch") == "attic"
+    assert text(schema, rows, "object", "located_in", subject="lamp", previous=True) == "attic"
+    assert text(schema, rows, "object", "located_in", subject="jar") == "Otto"
+    assert text(schema, rows, "object", "located_in", subject="rope") is None
+    assert text(schema, rows, "whether", "located_in", subject="lamp", object="porch") == "yes"
+    assert text(schema, rows, "whether", "located_in", subject="lamp", object="cellar") == "no, porch"
+    assert text(schema, rows, "whether", "located_in", subject="lamp", object="Norway") is None
+    assert text(schema, rows, "whether", "located_in", subject="jar", object="attic") is None
+
+
+def test_who_holds_what(schema: Schema) -> None:
+    rows = [
+        fact("lamp", "held_by", "Ines", 2),
+        fact("rope", "held_by", "Ines", 3),
+        fact("jar", "held_by", "Otto", 2, 5),
+        fact("Kaya", "located_in", "attic", 1),
+    ]
+    assert text(schema, rows, "object", "held_by", subject="lamp") == "Ines"
+    assert text(schema, rows, "subject", "held_by", object="Ines") == "lamp, rope"
+    assert text(schema, rows, "subject", "held_by", object="Ines", count=True) == "two"
+    assert text(schema, rows, "subject", "held_by", object="Kaya") == "nothing"
+    assert text(schema, rows, "subject", "held_by", object="Otto", count=True) == "none"
+    assert text(schema, rows, "subject", "held_by", object="Otto", count=True, language="zh") == "没有"
+    assert text(schema, rows, "subject", "held_by", object="Otto", as_of=day(4)) == "jar"
+    assert text(schema, rows, "subject", "held_by", object="stranger") is None
+
+
+def test_handing_over(schema: Schema) -> None:
+    rows = [
+        fact("lamp", "held_by", "Ines", 2, 5),
+        fact("lamp", "held_by", "Otto", 5, 8),
+        fact("lamp", "held_by", "Kaya", 9),
+        fact("jar", "held_by", "Otto", 1, 6),
+        fact("jar", "held_by", "Ines", 6),
+    ]
+    assert text(schema, rows, "giver", "held_by", object="Otto", topic="lamp") == "Ines"
+    assert text(schema, rows, "receiver", "held_by", subject="Ines", topic="the lamp") == "Otto"
+    assert text(schema, rows, "thing", "held_by", subject="Otto", object="Ines") == "jar"
+    assert text(schema, rows, "receiver", "held_by", topic="lamp") == "Otto"
+    assert text(schema, rows, "giver", "held_by", object="Kaya", topic="lamp") is None
+    assert text(schema, rows, "receiver", "held_by", topic="jar", as_of=day(3)) is None
+    never_seen_holding = [fact("cup", "held_by", "Otto", None, 4), fact("cup", "held_by", "Ines", 4)]
+    assert text(schema, never_seen_holding, "giver", "held_by", topic="cup") == "Otto"
+
+
+def test_when_it_began(schema: Schema) -> None:
+    assert text(schema, MOVED, "when", "lives_in", subject="user", object="Oslo") == "21 January 2026"
+    assert text(schema, MOVED, "when", "lives_in", subject="user", object="Oslo", language="zh") == "2026年1月21日"
+    assert text(schema, MOVED, "when", "lives_in", subject="user", object="Rome") is None
+
+
+def test_the_order_of_the_facts_does_not_matter(schema: Schema) -> None:
+    query = FactQuery("object", ("lives_in",), subject="user", previous=True)
+    one, other = (answer_query(query, FactGraph(rows, schema)) for rows in (MOVED, MOVED[::-1]))
+    assert one == other
+    known = answer_query(replace(query, as_of=day(12)), FactGraph(MOVED, schema))
+    assert known is not None
+    assert known.text == "Rome"
