@@ -56,6 +56,7 @@ class Timeline:
 
 _ELSE = "another value took its place"
 _OVER = "it was said to hold no longer"
+_LESS = "it weighs less than what others say"
 
 
 @dataclass(eq=False, slots=True)
@@ -134,8 +135,8 @@ class _Fold:
             self._close([side for side in self._open if side is not run and _decides(claim, side)], time, claim, _ELSE)
             effect: Effect = "joins" if run else "opens"
             if run is None:
-                run = self._begin(_Run(claim.value, time, None, claim.said, False, []))
-                self._open.append(run)
+                run = self._lost(claim.value) or self._begin(_Run(claim.value, time, None, claim.said, False, []))
+                self._open = sorted([*self._open, run], key=_place)
             run.claims.append(claim)
             run.against = [denial for denial in run.against if denial.speaker != claim.speaker]
             self._weigh()
@@ -236,6 +237,15 @@ class _Fold:
         for side, end in zip(closing, ends, strict=True):
             self._finish(side, end, [claim], reason, void=side is not best and end == side.start)
 
+    def _lost(self, value: str) -> _Run | None:
+        """A side that weighed less than what is held still: what is said for it now is added to it."""
+        for run in reversed(self._runs):
+            lost = run.value == value and run.void and run.reason == _LESS
+            if lost and any(_place(side) < _place(run) for side in self._open):
+                run.end, run.void, run.ended_by = None, False, []
+                return run
+        return None
+
     def _undisputed(self, side: _Run) -> int:
         """Until when a side of a dispute was the only one: it began before the next one, or never held."""
         first, second = self._open[:2]
@@ -267,7 +277,7 @@ class _Fold:
         losers = [side for side in losers if side is not best]
         ends = [self._undisputed(side) for side in losers]
         for side, end in zip(losers, ends, strict=True):
-            self._finish(side, end, best.claims, "it weighs less than what others say", void=end == side.start)
+            self._finish(side, end, best.claims, _LESS, void=end == side.start)
 
     def _scores(self, sides: Sequence[Sequence[Claim]]) -> list[float]:
         """Confidence, decay with age, and trust (NSCMA section 3.5); a speaker counts once a side, with his best claim.

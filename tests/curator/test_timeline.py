@@ -124,6 +124,16 @@ def test_a_clearly_better_side_holds_and_the_other_goes_to_the_archive_with_its_
     assert shown(user, claim("oslo", 200, "assistant", trust=0.6))[-1] == ("oslo", 200, None, "active")
 
 
+def test_what_lost_alone_may_win_together() -> None:
+    held, wrong = claim("rome", 1, "ben", trust=0.9), claim("oslo", 2, "assistant", trust=0.6)
+    again, backed = claim("oslo", 3, "assistant", trust=0.6), claim("oslo", 4, "page", trust=0.9)
+    assert shown(held, wrong, again) == [("rome", 1, None, "active")]
+    assert len(resolve([held, wrong, again], RULES).spans) == 2
+    assert shown(held, wrong, backed) == [("rome", 1, 2, "archived"), ("oslo", 2, None, "active")]
+    moved = claim("oslo", 5, "ben")
+    assert shown(held, wrong, moved) == [("rome", 1, 5, "archived"), ("oslo", 5, None, "active")]
+
+
 def test_a_negation_ends_what_is_held_and_nothing_else() -> None:
     assert shown(claim("rome", 1), claim("rome", 4, negated=True)) == [("rome", 1, 4, "archived")]
     assert shown(claim("rome", 1), claim("oslo", 4, negated=True)) == [("rome", 1, None, "active")]
