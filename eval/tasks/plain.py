@@ -80,16 +80,22 @@ def load_plain(path: Path = SENTENCES) -> PlainFile:
 
 @dataclass(frozen=True)
 class Teller:
-    """Says plain sentences of one relation (and topic) about one subject.
-
-    `speaker` is the name that the messages carry, None without one; `subject` the name under which facts are kept.
-    """
+    """Says plain sentences of one relation (and topic) about one subject, the name under which facts are kept."""
 
     plain: Plain
-    topic: str
+    voice: Voice
     subject: str
-    speaker: str | None
-    sentences: Sentences
+    topic: str = ""
+
+    @property
+    def speaker(self) -> str | None:
+        """The name that the messages carry."""
+        return self.subject if self.voice == "named" else None
+
+    @property
+    def sentences(self) -> Sentences:
+        """Those of the voice's grammatical person."""
+        return self.plain.third if self.voice == "third" else self.plain.first
 
     def can(self, act: Act) -> bool:
         """Whether there are sentences that do so."""
@@ -102,16 +108,8 @@ class Teller:
 
     def ask(self, rng: random.Random) -> str:
         """One of the questions for its value."""
-        mine = self.subject == "user" and self.plain.asks_me
-        return filled(rng.choice(self.plain.asks_me if mine else self.plain.asks), s=self.subject, t=self.topic)
-
-
-def teller(plain: Plain, voice: Voice, subject: str, topic: str = "") -> Teller:
-    """A teller in a voice; "user" speaks of himself, whatever the subject."""
-    if voice == "third":
-        return Teller(plain, topic, subject, None, plain.third)
-    named = voice == "named"
-    return Teller(plain, topic, subject if named else "user", subject if named else None, plain.first)
+        asks = self.plain.asks_me if self.voice == "user" else self.plain.asks
+        return filled(rng.choice(asks), s=self.subject, t=self.topic)
 
 
 def filled(template: str, **words: str) -> str:

@@ -8,40 +8,55 @@ the statements say in the order of their dates.
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from itertools import pairwise
+from pathlib import Path
 
-from eval.tasks.plain import Act, Half, Plain, PlainFile, Teller, Voice, draw, filled, teller
+from eval.tasks.plain import Act, Half, Plain, PlainFile, Teller, Voice, draw, filled
+from eval.tasks.scenarios import Span, Step, held, scenarios, spans, title
 from nscma_torch.records import Message
 from nscma_torch.relations import Relation, Schema
 
 BEGIN = datetime(2025, 1, 6, 9, tzinfo=UTC)
 _CORRECTIONS = ("Correction: {x}", "Sorry, I got that wrong: {x}", "I made a mistake just now. {x}")
 _SMALL_TALK = (
-    "Good morning!", "What a long week.", "Haha, very true.", "See you later!", "It rained all morning.", "Thanks a lot!",
-    "Let me think about it.", "Could you say that again?", "That sounds lovely.", "No worries at all.", "Fair enough.",
-)  # fmt: skip
+    "Good morning!",
+    "What a long week.",
+    "Haha, very true.",
+    "See you later!",
+    "It rained all morning.",
+    "Thanks a lot!",
+    "Let me think about it.",
+    "Could you say that again?",
+    "That sounds lovely.",
+    "No worries at all.",
+)
+_FREE_POOLS = {"located_in": "towns"}  # free paraphrases speak of towns, the plain sentences of rooms
+_CHANGES = {"change": "begins", "negate": "ends", "state": "states"}
 
 
 @dataclass(frozen=True)
-class Step:
-    """One statement of a chain. `corrects`: the one before it was never true; `late`: it arrives after all others."""
+class World:
+    """What chains are made of."""
 
-    act: Act | Literal["corrects"]
-    value: str
-    old: str | None = None
-    late: bool = False
-    denied: bool = False  # a correction that denies what was said, and states nothing in its place
+    schema: Schema
+    plain: PlainFile
+    half: Half
+
+    def entries(self, pool: str) -> tuple[str, ...]:
+        """The pool's names or values of this half."""
+        return self.plain.entries(pool, self.half)
 
 
 @dataclass(frozen=True)
 class Chain:
     """A dialogue in order of arrival, and what holds of `subject` now and at `past_at`.
 
-    `last` is the text of the statement that made it so; `values` are all that occur in the chain.
+    `said` are the chain's own statements by date, the last one made it so; `values` are all that occur in them.
     """
 
     name: str
@@ -49,136 +64,79 @@ class Chain:
     topic: str
     subject: str
     scenario: str
+    said: tuple[str, ...]
     messages: tuple[Message, ...]
     late: tuple[Message, ...]
     question: str
     asked_at: datetime
     values: tuple[str, ...]
     current: frozenset[str]
-    past: frozenset[str]
     past_at: datetime
-    last: str
+    past: frozenset[str]
 
 
-Span = tuple[str, datetime, datetime | None]
-Steps = Callable[[list[str], random.Random], list[Step]]
+def generate(n: int, seed: int, world: World) -> list[Chain]:
+    """n chains: the relations in turn, and of each its scenarios in turn."""
+    order = sorted(world.plain.relations)
+    chains = []
+    for i in range(n):
+        rng = random.Random(f"{seed} {i}")
+        told = _teller(world.plain.relations[order[i % len(order)]], rng, world)
+        possible = scenarios(told, world.schema[told.plain.name])
+        scenario = possible[(i // len(order)) % len(possible)]
+        steps = scenario(_values(told, told.plain.pool(told.topic), rng, world), rng)
+        said = [(step, _words(told, step, rng)) for step in steps]
+        chains.append(_dialogue(f"{i} {told.plain.name}", title(scenario), told, said, rng, world))
+    return chains
 
 
-def _changed(v: list[str], rng: random.Random) -> list[Step]:
-    return [Step("states", v[0]), Step("begins", v[1], v[0]), Step("begins", v[2], v[1])][: rng.choice((2, 3))]
+def paraphrased(path: Path, each: int, seed: int, world: World) -> list[Chain]:
+    """Chains whose last statement is a free paraphrase, `each` for every line of a file of them; the rest is plain."""
+    chains = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        row = json.loads(line)
+        own = world.plain.relations[row["relation"]]
+        pool = _FREE_POOLS.get(own.name) or own.pool(row["topic"] or "")
+        for i in range(each):
+            rng = random.Random(f"{seed} {number} {i}")
+            told = _teller(own, rng, world, topic=row["topic"] or "", speaks=row["subject"] == "I")
+            values = _values(told, pool, rng, world)
+            steps = _free_steps(_CHANGES[row["kind"]], values, world.schema[own.name])
+            said = [(step, _words(told, step, rng)) for step in steps[:-1]]
+            said.append((steps[-1], _free_words(row["text"], told, steps[-1])))
+            chains.append(_dialogue(f"{number}.{i} {own.name}", row["kind"], told, said, rng, world))
+    return chains
 
 
-def _stated_anew(v: list[str], rng: random.Random) -> list[Step]:  # the new value in the words of the first
-    return [Step("states", v[0]), Step("states", v[1]), Step("begins", v[2], v[1])][: rng.choice((2, 3))]
+def _free_steps(act: str, values: list[str], relation: Relation) -> list[Step]:
+    if act == "begins":
+        return [Step("states", values[0]), Step("begins", values[1], values[0])]
+    if act == "ends":
+        others = [] if relation.cardinality == "one" else [Step("states", values[1])]
+        return [*others, Step("states", values[0]), Step("ends", values[0])]
+    return [Step("states", values[0])]
 
 
-def _returned(v: list[str], _: random.Random) -> list[Step]:
-    return [Step("states", v[0]), Step("begins", v[1], v[0]), Step("begins", v[0], v[1])]
+def _free_words(text: str, told: Teller, step: Step) -> str:
+    subject = told.subject if told.plain.subjects == "people" else f"the {told.subject}"
+    return filled(text, s=subject, o=step.value, old=step.old or "")
 
 
-def _came_late(v: list[str], rng: random.Random) -> list[Step]:
-    late = rng.randrange(2)
-    steps = [Step("states", v[0]), Step("states", v[1]), Step("begins", v[2], v[1])]
-    return [replace(step, late=i == late) for i, step in enumerate(steps)]
+def _teller(
+    own: Plain, rng: random.Random, world: World, *, topic: str | None = None, speaks: bool | None = None
+) -> Teller:
+    """Somebody who speaks of some subject; of himself or not where `speaks` says so."""
+    voices: list[Voice] = [voice for voice in own.voices if speaks is None or speaks == (voice != "third")]
+    voice = rng.choice(voices)
+    (subject,) = draw(world.entries(own.subjects), 1, rng)
+    if topic is None:
+        topic = rng.choice(sorted(own.topics)) if own.topics else ""
+    return Teller(own, voice, "user" if voice == "user" else subject, topic)
 
 
-def _repeated(v: list[str], _: random.Random) -> list[Step]:
-    return [Step("states", v[0]), Step("states", v[0]), Step("begins", v[1], v[0]), Step("states", v[1])]
-
-
-def _corrected(v: list[str], rng: random.Random) -> list[Step]:
-    return [Step("states", v[0]), Step("corrects", v[1]), Step("begins", v[2], v[1])][: rng.choice((2, 3))]
-
-
-def _over(v: list[str], rng: random.Random) -> list[Step]:
-    if rng.random() < 0.5:
-        return [Step("states", v[0]), Step("ends", v[0])]
-    return [Step("states", v[0]), Step("begins", v[1], v[0]), Step("ends", v[1])]
-
-
-def _corrected_once(v: list[str], _: random.Random) -> list[Step]:
-    return [Step("states", v[0]), Step("corrects", v[1])]
-
-
-def _confirmed(v: list[str], rng: random.Random) -> list[Step]:
-    late = rng.randrange(3)
-    return [Step("states", v[0], late=i == late) for i in range(3)]
-
-
-def _gathered(v: list[str], rng: random.Random) -> list[Step]:
-    late = rng.randrange(len(v) + 1)
-    steps = [Step("states", value) for value in v]
-    return [replace(step, late=i == late) for i, step in enumerate(steps)] + [Step("states", rng.choice(v))]
-
-
-def _one_ended(v: list[str], rng: random.Random) -> list[Step]:
-    return [*(Step("states", value) for value in v), Step("ends", rng.choice(v))]
-
-
-def _end_came_first(v: list[str], _: random.Random) -> list[Step]:
-    return [Step("states", v[0], late=True), *(Step("states", value) for value in v[1:]), Step("ends", v[0])]
-
-
-def _end_came_late(v: list[str], _: random.Random) -> list[Step]:
-    return [Step("states", v[0]), Step("states", v[1]), Step("ends", v[0], late=True), Step("states", v[-1])]
-
-
-def _regained(v: list[str], _: random.Random) -> list[Step]:
-    return [Step("states", v[0]), Step("states", v[1]), Step("ends", v[0]), Step("states", v[0])]
-
-
-def _retracted(v: list[str], _: random.Random) -> list[Step]:
-    steps = [Step("states", value) for value in v]
-    return [*steps, Step("corrects", v[-1], denied=True)]
-
-
-def _exchanged(v: list[str], _: random.Random) -> list[Step]:
-    return [Step("states", v[0]), Step("states", v[1]), Step("begins", v[-1], v[0])]
-
-
-def scenarios(told: Teller, relation: Relation) -> list[Steps]:
-    """What can happen to a relation that has sentences for it."""
-    if relation.cardinality == "one":
-        if told.plain.lasting:
-            return [_corrected_once, _confirmed]
-        grown = [] if told.plain.ordered else [_returned]
-        return [_changed, _came_late, _repeated, _stated_anew, _corrected, *grown, *([_over] * told.can("ends"))]
-    ended: list[Steps] = [_one_ended, _end_came_first, _end_came_late, _regained]
-    found: list[Steps] = [_gathered, *(ended if told.can("ends") else [])]
-    return found + [_retracted] * told.can("denies") + [_exchanged] * (told.can("begins") and told.plain.most > 2)
-
-
-def generate(n: int, seed: int, schema: Schema, plain: PlainFile, half: Half = "test") -> list[Chain]:
-    """n chains, relation by relation in turn, each with the scenarios of its relation in turn."""
-    order = sorted(plain.relations)
-    return [_chain(i, order, seed, schema, plain, half) for i in range(n)]
-
-
-def _chain(i: int, order: Sequence[str], seed: int, schema: Schema, plain: PlainFile, half: Half) -> Chain:
-    rng = random.Random(f"{seed} {i}")
-    own = plain.relations[order[i % len(order)]]
-    topic = rng.choice(sorted(own.topics)) if own.topics else ""
-    told = pick_teller(own, topic, plain, half, rng)
-    possible = scenarios(told, schema[own.name])
-    steps_of = possible[(i // len(order)) % len(possible)]
-    values = pick_values(told, plain, half, rng)
-    steps = steps_of(values, rng)
-    texts = [_words(told, step, rng) for step in steps]
-    scenario = steps_of.__name__.strip("_").replace("_", " ")
-    return dialogue(f"{i} {own.name}", scenario, told, list(zip(steps, texts, strict=True)), rng, schema, plain, half)
-
-
-def pick_teller(own: Plain, topic: str, plain: PlainFile, half: Half, rng: random.Random) -> Teller:
-    """Somebody who speaks of some subject."""
-    (subject,) = draw(plain.entries(own.subjects, half), 1, rng)
-    voice: Voice = rng.choice(own.voices)
-    return teller(own, voice, subject, topic)
-
-
-def pick_values(told: Teller, plain: PlainFile, half: Half, rng: random.Random, pool: str = "") -> list[str]:
-    """Different values for a chain."""
-    entries = plain.entries(pool or told.plain.pool(told.topic), half)
-    values = draw(entries, min(3, told.plain.most, len(entries)), rng, without=[told.subject])
+def _values(told: Teller, pool: str, rng: random.Random, world: World) -> list[str]:
+    entries = world.entries(pool)
+    values = draw(entries, min(told.plain.most, len(entries)), rng, without=[told.subject])
     return sorted(values) if told.plain.ordered else values
 
 
@@ -186,101 +144,84 @@ def _words(told: Teller, step: Step, rng: random.Random) -> str:
     if step.act == "corrects":
         text = told.say("denies" if step.denied else "states", step.value, rng)
         return rng.choice(_CORRECTIONS).format(x=text)
-    act: Act = step.act
-    return told.say(act if told.can(act) else "states", step.value, rng, old=step.old)
+    act: Act = step.act if told.can(step.act) else "states"
+    return told.say(act, step.value, rng, old=step.old)
 
 
-def dialogue(
-    name: str,
-    scenario: str,
-    told: Teller,
-    said: Sequence[tuple[Step, str]],
-    rng: random.Random,
-    schema: Schema,
-    plain: PlainFile,
-    half: Half,
+def _dialogue(
+    name: str, scenario: str, told: Teller, said: Sequence[tuple[Step, str]], rng: random.Random, world: World
 ) -> Chain:
-    """The steps with their texts, dated, among distractors."""
+    """The statements, dated, among distractors."""
+    relation = world.schema[told.plain.name]
     at, times = BEGIN, []
     for step, _ in said:
-        quick = step.act == "corrects"
-        at += timedelta(minutes=rng.randint(2, 20)) if quick else timedelta(days=rng.randint(5, 40), minutes=rng.randint(0, 300))
+        slip = timedelta(minutes=rng.randint(2, 20))
+        at += slip if step.act == "corrects" else timedelta(days=rng.randint(5, 40), minutes=rng.randint(0, 300))
         times.append(at)
-    asked_at = at + timedelta(days=30)
-    spans = _spans([(step, time) for (step, _), time in zip(said, times, strict=True)], schema[told.plain.name])
-    past_at = _past_time(spans, times, rng)
-    prompt = [(time, step.late, Message("user", text, time, told.speaker)) for (step, text), time in zip(said, times, strict=True)]
+    dated = list(zip(said, times, strict=True))
+    truth = spans([(step, time) for (step, _), time in dated], relation)
+    past_at, asked_at = _past_time(truth, times, rng), at + timedelta(days=30)
     values = tuple(dict.fromkeys(step.value for step, _ in said))
-    noise = [(m.timestamp or at, False, m) for m in _distractors(told, values, times, rng, plain, half)]
-    ordered = sorted([*prompt, *noise], key=lambda item: item[0])
+    window = (at - BEGIN) / timedelta(seconds=1) + 9 * 86400
+    noise = [
+        (when, False, _distractor(told, when, values, rng, world))
+        for when in (BEGIN + timedelta(seconds=rng.random() * window) for _ in range(rng.randint(4, 8)))
+    ]
+    own = [(time, step.late, Message("user", text, time, told.speaker)) for (step, text), time in dated]
+    ordered = sorted([*own, *noise], key=lambda item: item[0])
     return Chain(
-        name, schema[told.plain.name], told.topic, told.subject, scenario,
-        tuple(message for _, late, message in ordered if not late),
-        tuple(message for _, late, message in ordered if late),
-        told.ask(rng), asked_at, values, _held(spans, asked_at), _held(spans, past_at), past_at, said[-1][1],
-    )  # fmt: skip
+        name=name,
+        relation=relation,
+        topic=told.topic,
+        subject=told.subject,
+        scenario=scenario,
+        said=tuple(text for _, text in said),
+        messages=tuple(message for _, late, message in ordered if not late),
+        late=tuple(message for _, late, message in ordered if late),
+        question=told.ask(rng),
+        asked_at=asked_at,
+        values=values,
+        current=held(truth, asked_at),
+        past_at=past_at,
+        past=held(truth, past_at),
+    )
 
 
-def _spans(steps: Iterable[tuple[Step, datetime]], relation: Relation) -> list[Span]:
-    """When each value held, by the order of dates."""
-    spans: list[Span] = []
-    for step, at in steps:
-        begin = at
-        if step.act == "corrects":
-            _, begin, _ = spans.pop()
-        closed = {step.old} if step.old else {step.value} if step.act == "ends" else set()
-        one = relation.cardinality == "one" and step.act != "ends"
-        spans = [
-            (value, since, at if until is None and (value in closed or (one and value != step.value)) else until)
-            for value, since, until in spans
-        ]
-        open_already = any(value == step.value and until is None for value, _, until in spans)
-        if step.act != "ends" and not step.denied and not open_already:
-            spans.append((step.value, begin, None))
-    return spans
+def _past_time(truth: Sequence[Span], times: Sequence[datetime], rng: random.Random) -> datetime:
+    """A time between two statements at which something held; if there is one, at which another value held than now."""
+    middles = [one + (two - one) / 2 for one, two in pairwise(times)]
+    telling = [at for at in middles if held(truth, at)] or [times[-1] + timedelta(hours=1)]
+    return rng.choice([at for at in telling if held(truth, at) != held(truth, times[-1])] or telling)
 
 
-def _held(spans: Sequence[Span], at: datetime) -> frozenset[str]:
-    return frozenset(v for v, since, until in spans if since <= at and (until is None or at < until))
-
-
-def _past_time(spans: Sequence[Span], times: Sequence[datetime], rng: random.Random) -> datetime:
-    """A time between two statements at which something held; if there is one, when another value held than now."""
-    middles = [one + (two - one) / 2 for one, two in zip(times, times[1:], strict=False)]
-    telling = [at for at in middles if _held(spans, at)] or [times[-1] + timedelta(hours=1)]
-    other = [at for at in telling if _held(spans, at) != _held(spans, times[-1])]
-    return rng.choice(other or telling)
-
-
-def _distractors(
-    told: Teller, values: Sequence[str], times: Sequence[datetime], rng: random.Random, plain: PlainFile, half: Half
-) -> list[Message]:
-    """Messages at random times that say nothing of the chain's subject, relation and topic."""
-    window = (times[-1] + timedelta(days=9) - BEGIN).total_seconds()
-    found = []
-    for _ in range(rng.randint(4, 8)):
-        at = BEGIN + timedelta(seconds=rng.random() * window)
-        found.append(_distractor(told, values, rng, plain, half, at))
-    return found
-
-
-def _distractor(
-    told: Teller, values: Sequence[str], rng: random.Random, plain: PlainFile, half: Half, at: datetime
-) -> Message:
-    draw_of = rng.random()
-    if draw_of < 0.35:  # another subject
-        (other,) = draw(plain.entries(told.plain.subjects, half), 1, rng, without=[told.subject, *values])
-        voice: Voice = "named" if told.plain.first.states and rng.random() < 0.5 else "third"
-        return _statement(teller(told.plain, voice, other, told.topic), told, plain, half, rng, at)
-    if draw_of < 0.6:  # another relation, or topic, of the same subject
-        fitting = [p for p in plain.relations.values() if _apart(p, told) and (told.speaker or told.subject == "user" or p.third.states)]
-        own = rng.choice(fitting)
+def _distractor(told: Teller, at: datetime, values: Sequence[str], rng: random.Random, world: World) -> Message:
+    """A message that says nothing of the chain's subject, relation and topic."""
+    kind = rng.random()
+    if kind < 0.35:
+        (other,) = draw(world.entries(told.plain.subjects), 1, rng, without=[told.subject, *values])
+        voice: Voice = rng.choice([voice for voice in told.plain.voices if voice != "user"])
+        return _statement(Teller(told.plain, voice, other, told.topic), at, told, rng, world)
+    apart = [own for own in world.plain.relations.values() if _apart(own, told, world.schema)]
+    if kind < 0.65 and apart:
+        own = rng.choice(apart)
         topics = [topic for topic in sorted(own.topics) if topic != told.topic]
-        told_too = replace(told, plain=own, topic=rng.choice(topics) if topics else "", sentences=_same_person(told, own))
-        return _statement(told_too, told, plain, half, rng, at)
-    if draw_of < 0.75:
-        return Message("assistant", told.ask(rng), at)
-    return Message(rng.choice(("user", "assistant")), rng.choice(_SMALL_TALK), at, None)
+        topic = rng.choice(topics) if topics else ""
+        return _statement(Teller(own, told.voice, told.subject, topic), at, told, rng, world)
+    if kind < 0.8:
+        return Message("user" if told.voice == "user" else "assistant", told.ask(rng), at)
+    role = rng.choice(("user", "assistant"))
+    return Message(role, rng.choice(_SMALL_TALK), at, told.speaker if role == "user" else None)
 
 
-def _same_person(told: Teller, own: Plain) -> "object": ...
+def _statement(by: Teller, at: datetime, told: Teller, rng: random.Random, world: World) -> Message:
+    pool = by.plain.pool(by.topic)
+    (value,) = draw(world.entries(pool), 1, rng, without=[by.subject, told.subject])
+    return Message("user", by.say("states", value, rng), at, by.speaker)
+
+
+def _apart(own: Plain, told: Teller, schema: Schema) -> bool:
+    """Whether a relation can be stated of the chain's subject without touching the chain."""
+    one, other = schema[own.name], schema[told.plain.name]
+    related = {one.inverse, one.opposite} | ({one.name} if len(own.topics) < 2 else set())
+    fits = own.subjects == told.plain.subjects and told.voice in own.voices
+    return fits and other.name not in related and one.name not in {other.inverse, other.opposite}

@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 
 from nscma_torch.curator.grouping import Group, Source, closed, fact_of, groups_of
 from nscma_torch.curator.settings import CuratorSettings
-from nscma_torch.curator.timeline import Outcome, Span, Timeline, resolve
+from nscma_torch.curator.spans import Outcome, Span, Timeline
+from nscma_torch.curator.timeline import resolve
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
 from nscma_torch.storage import decisions, episodes, facts, lanes, statements

@@ -8,51 +8,12 @@ so itself, and is weighed against it if not.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from nscma_torch.curator.claims import Claim, Placed, Rules, prepare
+from nscma_torch.curator.spans import Effect, Outcome, Span, Timeline
 from nscma_torch.records import FactStatus
-
-Effect = Literal["opens", "joins", "ends", "past", "loses", "corrects", "corrected", "nothing"]
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A value with the time that it holds: [valid_from, valid_to), None for unknown and for still.
-
-    `claims` support it, `ended_by` are those that ended or dispute it. `sequence` puts spans that begin at one time in
-    the order they were said. One of confidence 0 never held: it was corrected, or outweighed, and has no length.
-    """
-
-    value: str
-    valid_from: int | None
-    valid_to: int | None
-    status: FactStatus
-    confidence: float
-    claims: tuple[int, ...]
-    ended_by: tuple[int, ...]
-    sequence: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one claim did: `spans` are the places, in `Timeline.spans`, of its own one and of those that it ended."""
-
-    effect: Effect
-    spans: tuple[int, ...]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """The spans of a group in the order of time, and what each claim did, by its `seq`."""
-
-    spans: tuple[Span, ...]
-    outcomes: Mapping[int, Outcome]
-
 
 _ELSE = "another value took its place"
 _OVER = "it was said to hold no longer"
@@ -194,14 +155,14 @@ class _Fold:
 
     def _leave(self, claim: Claim, time: int, value: str, run: _Run | None) -> list[_Run]:
         """End the value that a claim names as the one before; returns a run for it where it was never stated."""
-        left = [side for side in self._open if side.value == value]
-        if left:
-            self._close(left, time, claim, _ELSE)
+        left = next((side for side in self._open if side.value == value), None)
+        if left is not None:
+            self._close([left] if run else self._open, time, claim, _ELSE, best=left)
             return []
         until = time if run is None or run.start is None else run.start
         start, end = self._gap(until, beside=run)
-        last = max(reversed([side for side in self._closed() if _ends(side) <= until]), key=_ends, default=None)
-        if last is not None and last.value == value:
+        last = max((side for side in self._closed() if _ends(side) <= until), key=_followed, default=None)
+        if last is not None and last.value == value and all(side is run for side in self._open):
             return []
         return [self._begin(_Run(value, start, end, claim.said, True, [claim], reason=_ELSE))]
 
@@ -228,11 +189,14 @@ class _Fold:
         self._runs.append(run)
         return run
 
-    def _close(self, closing: Sequence[_Run], time: int, claim: Claim, reason: str) -> None:
+    def _close(self, closing: Sequence[_Run], time: int, claim: Claim, reason: str, best: _Run | None = None) -> None:
         """End sides that a claim decides against. If all go, the best of them held until now."""
-        stay = [side for side in self._open if side not in closing]
-        scores = self._scores([side.claims for side in closing])
-        best = None if stay else max(closing, key=lambda side: scores[closing.index(side)], default=None)
+        closing = list(closing)
+        if len(closing) < len(self._open):
+            best = None
+        elif closing and best is None:
+            scores = self._scores([side.claims for side in closing])
+            best = closing[scores.index(max(scores))]
         ends = [time if side is best else self._undisputed(side) for side in closing]
         for side, end in zip(closing, ends, strict=True):
             self._finish(side, end, [claim], reason, void=side is not best and end == side.start)
@@ -328,7 +292,7 @@ class _Fold:
 
     def _status(self, run: _Run, latest: int) -> tuple[FactStatus, str]:
         if run.end is not None:
-            return "active" if run.end > latest and not run.void else "archived", run.reason
+            return "active" if run.end > latest and run.end != run.start else "archived", run.reason
         held, denied = self._scores([run.claims, run.against])
         if len(self._open) > 1 or self._rules.tie * denied > held:
             return "disputed", "others say otherwise, and neither side weighs clearly more"
@@ -338,17 +302,22 @@ class _Fold:
 def _decides(claim: Claim, side: _Run) -> bool:
     """Whether a claim that contradicts a side ends it without being weighed against it.
 
-    It does if it says so, if one of the side's own speakers makes it, or if both name when they begin: then one
-    followed the other.
+    It does if it says so, if it names what it replaces, if one of the side's own speakers makes it, or if both name
+    when they begin: then one followed the other.
     """
     dated = claim.begins is not None and side.claims[0].begins is not None
     follows = dated and side.start is not None and claim.begins is not None and claim.begins > side.start
-    return claim.decisive or follows or any(other.speaker == claim.speaker for other in side.claims)
+    moves = claim.replaces not in ("", claim.value) and not claim.correction
+    return claim.decisive or moves or follows or any(other.speaker == claim.speaker for other in side.claims)
 
 
 def _ends(run: _Run) -> int:
     assert run.end is not None
     return run.end
+
+
+def _followed(run: _Run) -> tuple[int, bool, int, tuple[int, int, int], bool]:
+    return _ends(run), *_place(run)
 
 
 def _place(run: _Run) -> tuple[bool, int, tuple[int, int, int], bool]:

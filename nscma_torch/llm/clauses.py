@@ -18,7 +18,7 @@ _UNREAL = re.compile(  # the whole sentence states nothing
     r"^\W*(?:(?:and|but|so|well|oh|ok|okay|even|then|still|honestly|only)\W+)*(?:if|unless|suppose|supposing|imagine|pretend|say|had I|were I|let's say|picture"
     r"|assuming|what about|how about|in case)\b|\b(?:I wish|wish I|if only|hypothetically|as though|as if|in another life|used to think|who knows|supposedly"
     r"|rumou?r|rumou?rs|allegedly|joking|kidding|dreamt|dreamed|(?:in|had) (?:my|a) dream|in (?:the|a|this) (?:movie|film|novel|book|story|game|show|episode|play|series)"
-    r"|would (?:have|be|never|rather)|'d (?:have|be|rather|love|never)|whether|will have to travel|the day (?:I|we)|rather than answer|once said|they say|people say)\b"
+    r"|would (?:have|be|never|rather)|'d (?:have|be|rather|love|never)|whether|will have to travel|the day (?:I|we)|once said)\b|^(?:they|people) say\b"
     r"|如果|要是|假如|假设|万一|倘若|但愿|也许|可能|大概|或许|好像|似乎|听说|据说|开玩笑|梦见|梦到|差点|才不信|要不|说不定|是不是|会不会|有没有|能不能|应该|想象|的话",
     re.IGNORECASE,
 )
@@ -82,6 +82,7 @@ _CORRECTS = re.compile(
     re.IGNORECASE,
 )
 _HAN_CALLED = re.compile(r"[，,](?:它的?|他的?|她的?)?(?:名字|名)叫")
+_JOINED = frozenset("born go went gone come came try tried up".split())  # "born and raised", "went and bought"
 _BE_OR_HAVE = frozenset(["am", "is", "are", "was", "were", "has", "have", "do", "does", "will", "can", "used", "no"])
 
 
@@ -145,6 +146,9 @@ def _coordinated(part: str, verbs: frozenset[str]) -> list[str]:
     out, begin = [], 0
     for match in _JOINT.finditer(part):
         following = (match[1] or match[2]).lower()
+        words = part[begin : match.start()].lower().split()
+        if words[-1:] and words[-1] in _JOINED or (match[2] and not any(word in verbs or word in AUXILIARIES for word in words)):
+            continue
         if following in verbs or following in _BE_OR_HAVE or (match[2] and following.endswith("ing")):
             out.append(part[begin : match.start()])
             begin = match.end()

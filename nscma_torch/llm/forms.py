@@ -31,7 +31,7 @@ _AUXILIARY = (
 _ADVERBS = re.compile(
     r"\b(?:now|just|also|still|currently|recently|finally|always|already|only|really|actually|officially|probably|even|mostly|usually)\b"
 )
-Tense = Literal["holds", "past", "happened", "ahead"]
+Tense = Literal["holds", "tells", "past", "happened", "ahead"]
 
 _AHEAD = re.compile(
     r"\b(?:will|shall|would|could|might|may|should|must|can|cannot|going to|wants? to|plans? to|hopes? to|needs? to|about to|try to|trying to"
@@ -55,14 +55,14 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What the verb group of a match says: whether it is negated, and when."""
+    """What the verb group of a match says: whether it is negated, and when; "tells": of a state, or an event as in "Mary moves to Oslo"."""
 
     negated: bool
     tense: Tense
 
 
-def read_verb(group: str, verb: frozenset[str] | tuple[str, ...]) -> Verb:
-    """Polarity and tense of a verb group: auxiliaries, adverbs and the verb."""
+def read_verb(group: str, verbs: tuple[str, ...]) -> Verb:
+    """Polarity and tense of a verb group: auxiliaries, adverbs and one of `verbs`, which may have a particle."""
     words = group.lower().split()
     text = " ".join(words)
     negated = bool(_NOT.search(text))
@@ -70,31 +70,25 @@ def read_verb(group: str, verb: frozenset[str] | tuple[str, ...]) -> Verb:
         return Verb(False, "past")
     if _AHEAD.search(text):
         return Verb(negated, "ahead")
-    last = words[-1]
-    form = _BE.get(last) or _form_of(last, tuple(verb))
-    if any(word in words[:-1] for word in ("have", "has", "been")):
+    place, form = next(
+        ((i, found) for i in range(len(words) - 1, -1, -1) if (found := _form_of(words[i], verbs))), (len(words) - 1, "base")
+    )
+    before = words[:place]
+    if any(word in before for word in ("have", "has", "been")):
         return Verb(negated, "happened" if form in ("past", "participle") else "holds")
-    if any(word in words[:-1] for word in ("was", "were", "did", "had")):
+    if any(word in before for word in ("was", "were", "did", "had")):
         return Verb(negated, "past")
-    if form == "past" or form == "participle":
-        passive = any(word in words[:-1] for word in ("am", "is", "are"))
-        return Verb(negated, "happened" if passive else "past")
-    return Verb(negated, "holds")
-
-
-def is_mere(group: str) -> bool:
-    """A bare verb form: a command, a habit or a plan, not an event. "Mary moves to the garden" tells one."""
-    words = group.lower().split()
-    return not words[-1].endswith("s") or words[0] in ("am", "is", "are")
+    if form in ("past", "participle"):
+        return Verb(negated, "happened" if any(word in before for word in ("am", "is", "are")) else "past")
+    told = form == "third" and not any(word in before for word in ("am", "is", "are"))
+    return Verb(negated, "tells" if told else "holds")
 
 
 @cache
 def _form_of(word: str, verbs: tuple[str, ...]) -> str:
-    for verb in verbs:
-        found = inflection.forms(verb).get(word)
-        if found:
-            return found
-    return "base"
+    if "be" in verbs and word in _BE:
+        return _BE[word]
+    return next((form for verb in verbs if verb != "be" and (form := inflection.forms(verb).get(word))), "")
 
 
 _SLOT = re.compile(r"([ASORT])(?::(\w+))?")
@@ -181,10 +175,15 @@ class _Parser:
             end += 1
         token, self._at = self._source[self._at : end], end
         slot = _SLOT.fullmatch(token)
+        if slot and slot[1] in self._named:
+            return rf"\s+(?P={slot[1]})"
+        if slot and slot[1] == "A":
+            return r"\s+\S.{0,70}?"
         if slot:
+            self._named.add(slot[1])
             self.slots.append((slot[1], slot[2]))
             last = self._at >= len(self._source)
-            if slot[2] == "possessor" or (slot[1] == "S" and _OWNS.match(self._source, self._at)):
+            if slot[2] in ("possessor", "owner") or (slot[1] == "S" and _OWNS.match(self._source, self._at)):
                 return rf"\s+(?P<{slot[1]}>(?:my|our|your|his|her|its|their|\S.{{0,60}}?'s?))"
             return rf"\s+(?P<{slot[1]}>\S{'.*' if last else '.{0,70}?'})"
         if token in _WILD:
@@ -202,7 +201,7 @@ class _Parser:
         tail = _TAIL if verbs == ["be"] else ""
         if verbs != ["be"]:
             self._verbs.append(frozenset(form.split()[0] for form in forms))
-        name = "?:" if self._named else "?P<verb>"
+        name = "?:" if "verb" in self._named else "?P<verb>"
         self._named.add("verb")
         return rf"({name}(?:{_AUXILIARY}\s+)*(?:{'|'.join(map(re.escape, forms))}){tail})\b"
 
@@ -211,8 +210,11 @@ _END = (  # where a form that closes with a word may be followed by more
     r"(?=\W*$|\s*,|\s+(?:in|on|at|for|since|from|with|last|this|next|when|because|after|before|by|yesterday|today|again|together|any ?more|any longer"
     r"|too|so|instead|ago|every|each|twice|once|as|to|of|over|during|until|\w+ ago)\b)"
 )
+_NO_FILLER = (  # what the `_` of a form never stands for
+    "my|our|your|his|her|their|its|the|a|an|not|no|never|and|or|but|to|of|is|are|was|were|be|been|has|have|had|do|does|did|from|with|in|on|at|for|by|I|you|he|she|it|we|they"
+)
 _OWNS = re.compile(r"\s+(?:\[_\]\s+)*(?:T\b|\(|(?!and\b|would\b|can\b|do\b|does\b|must\b|have\b|best friend ,|report\b)[a-z])")
-_WILD = {",": r"\s*,", "_": r"\s+[\w'’-]+", "*": r"(?:\s+[\w'’-]+){1,6}?"}
+_WILD = {",": r"\s*,", "_": rf"\s+(?!(?:{_NO_FILLER})\b)[\w'’-]+", "*": r"(?:\s+[\w'’-]+){1,6}?"}
 _TAIL = (
     r"(?:\s+(?:not|never|now|no longer|currently|also|still|really|actually|officially|just|always|already|finally|only|back|all|very|so"
     r"|pretty|quite|absolutely|mostly|both|probably|once|again))*"

@@ -139,7 +139,7 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
         case "number":
             return is_number(core)
         case "thing" | "any":
-            return last not in _NO_THING and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no", "done"} and core[0] not in "'’"
+            return last not in _NO_THING and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no"} and core[0] not in "'’"
         case "trait" | "title":
             return len(words) <= 5 and core.split()[0] not in _NO_THING | {"not", "going", "so", "like"}
         case _:

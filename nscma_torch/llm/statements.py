@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from nscma_torch.llm.clauses import Clause, clauses, head_noun_phrase
-from nscma_torch.llm.forms import Form, compile_forms, is_mere, read_verb, verb_stems, verbs_of
+from nscma_torch.llm.forms import Form, compile_forms, read_verb, verb_stems, verbs_of
 from nscma_torch.llm.mentions import Mentions
 from nscma_torch.llm.phrases import AUXILIARIES, cut
 from nscma_torch.llm.slots import instead, object_of, objects_of, overlap, spans_of, subjects_of, times_of, topic_of
@@ -207,7 +207,7 @@ class StatementReader:
             negated = verb.negated or bool(_ANYMORE.search(match.string))
             past = verb.tense == "past" and not self._schema[form.relation].lasting
             return negated, past and not negated
-        if verb.tense == "ahead" or verb.negated or (verb.tense == "holds" and is_mere(group)):
+        if verb.tense == "ahead" or verb.negated or verb.tense == "holds":
             return None
         return form.mood == "ends", False
 

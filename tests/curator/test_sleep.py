@@ -12,7 +12,6 @@ import pytest
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.curator.sleep import Sleeper
 from nscma_torch.errors import ModelError, NotFoundError
-from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, Message, SleepReport, Statement, Unit
 from nscma_torch.storage import profiles
@@ -23,8 +22,8 @@ SETTINGS = CuratorSettings()
 DEFER = {"gate": {"rule": "composition", "threshold": 1e6}}
 
 
-class Tasks(EmbeddedTasks):
-    """Extracts "Ann lives in Oslo." and nothing else; fails while `broken`."""
+class Tasks:
+    """Extracts "Ann lives in Oslo." and "Ann likes tea.", and summarises by the first message; fails while `broken`."""
 
     broken = False
 
@@ -32,6 +31,9 @@ class Tasks(EmbeddedTasks):
         if self.broken:
             raise ModelError("the language model is away")
         return [Extraction((), (*of_sentences(unit.text), *_likes(unit.text))) for unit in units]
+
+    def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+        return [group[0].text for group in groups]
 
 
 def _likes(text: str) -> list[Statement]:
@@ -45,8 +47,7 @@ Bed = tuple[Memory, Sleeper, Tasks]
 @pytest.fixture
 def bed(open_memory: Callable[..., Memory], light_proxy: Any) -> Callable[..., Bed]:
     def make(name: str = "bed.db", config: dict[str, Any] | None = None) -> Bed:
-        memory = open_memory(name, config=config or DEFER, proxy=light_proxy)
-        tasks = Tasks(**memory.config.answer.model_dump(), summary_words=50, relations=memory.parts.relations)
+        tasks = Tasks()
         memory = open_memory(name, config=config or DEFER, proxy=light_proxy, tasks=tasks)
         parts = memory.parts
         return memory, Sleeper(parts.database, parts.curator, parts.relations, SETTINGS, memory.flush), tasks

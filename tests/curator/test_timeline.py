@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.curator.claims import Claim, Rules
-from nscma_torch.curator.timeline import Span, Timeline, resolve
+from nscma_torch.curator.spans import Span, Timeline
+from nscma_torch.curator.timeline import resolve
 
 DAY = 86_400_000_000
 RULES = Rules(half_life=90 * DAY, tie=1.25, slip=DAY)
@@ -308,7 +309,7 @@ def test_spans_are_in_order_and_well_formed(claims: list[Claim]) -> None:
         if span.valid_from is not None and span.valid_to is not None:
             assert span.valid_from <= span.valid_to
         assert (span.status == "archived") == (
-            span.valid_to is not None and (span.valid_to <= latest or not span.confidence)
+            span.valid_to is not None and (span.valid_to <= latest or span.valid_to == span.valid_from)
         )
         assert span.status != "disputed" or span.valid_to is None
     for one, other in itertools.pairwise(spans):
@@ -322,7 +323,9 @@ def test_spans_are_in_order_and_well_formed(claims: list[Claim]) -> None:
 def test_the_same_in_the_same_breath_adds_strength_alone(claims: list[Claim]) -> None:
     plain = [one for one in claims if not (one.correction or one.past or one.ends is not None)]
     doubled = [
-        replace(one, seq=2 * i + again, order=2 * i + again) for i, one in enumerate(plain) for again in range(2)
+        replace(one, seq=2 * i + again, order=2 * i + again, speaker="x")
+        for i, one in enumerate(plain)
+        for again in range(2)
     ]
 
     def extents(given: Sequence[Claim]) -> list[tuple[str, int | None, int | None, str]]:
