@@ -66,15 +66,15 @@ def measure(chat: Chat, embedder: Embedder) -> dict[str, list[Found]]:
     """Judge every pair of a chat under each lane setting."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "beam.db"
-        parts = {"embedder": embedder, "proxy": IndifferentProxy()}
+        proxy = IndifferentProxy()
         everything = {"gate": {"rule": "everything"}}
-        with Memory(store, config=load_config(everything), **parts) as memory:
+        with Memory(store, config=load_config(everything), embedder=embedder, proxy=proxy) as memory:
             added = memory.add_many(chat.messages, user_id="reader", now=chat.asked_at)
             place = {item.id: i for i, item in enumerate(added)}
         judged = {}
         for name, lanes in LANES.items():
             settings = load_config({**everything, "retrieval": {"lanes": lanes}})
-            with Memory(store, config=settings, **parts) as memory:
+            with Memory(store, config=settings, embedder=embedder, proxy=proxy) as memory:
                 judged[name] = [judge(pair, _ranked(memory, chat, pair, place)) for pair in chat.pairs]
     return judged
 

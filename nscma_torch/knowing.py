@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
 
 from nscma_torch.arguments import checked_limit, clock
 from nscma_torch.assembly import Parts
@@ -39,6 +38,7 @@ class Knowing:
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         archived: bool = False,
+        now: datetime | None = None,
     ) -> list[Fact]:
         """Facts, by subject, relation and the time they began.
 
@@ -48,19 +48,26 @@ class Knowing:
             topic: what of a kind it is about ("colour" of favourite).
             as_of: those that held in the world at this time.
             known_at: as they were believed at this time.
-            archived: also those that hold no longer, or lost a conflict.
+            archived: also those that hold no longer, lost a conflict, or are announced for later than `now`.
 
         Raises:
             InvalidInputError: a relation that the relation file does not have.
         """
-        return self._facts(
-            user_id, agent_id, subject, relation, topic, as_of, known_at, _ALL if archived else _ALL[::2]
-        )
+        statuses = _ALL if archived else _ALL[::2]
+        found = self._facts(user_id, agent_id, subject, relation, topic, as_of, known_at, statuses)
+        if archived or as_of is not None or known_at is not None:
+            return found
+        at = clock(now)
+        return [
+            fact
+            for fact in found
+            if (fact.valid_from is None or fact.valid_from <= at) and (fact.valid_to is None or at < fact.valid_to)
+        ]
 
     def timeline(
         self, subject: str, relation: str, *, user_id: str, agent_id: str | None = None, topic: str | None = None
     ) -> list[Fact]:
-        """All that held or was said to hold of a subject and relation, oldest first; `reason` says what became of it."""
+        """All that held or was said to hold of a subject and relation, oldest first, with the reason of each status."""
         found = self._facts(user_id, agent_id, subject, relation, topic, None, None, _ALL)
         return sorted(
             found, key=lambda fact: (fact.valid_from is not None, fact.valid_from or fact.recorded_at, fact.sequence)
@@ -69,8 +76,13 @@ class Knowing:
     def conflicts(self, *, user_id: str, agent_id: str | None = None) -> list[tuple[Fact, ...]]:
         """The sides of each contradiction that nothing has settled yet."""
         disputed = self._facts(user_id, agent_id, None, None, None, None, None, ("disputed",))
-        grouped = groupby(disputed, key=lambda fact: (fact.scope, fact.subject, fact.relation, fact.topic))
-        return [tuple(sides) for _, sides in grouped]
+        sides: dict[tuple[object, ...], list[Fact]] = {}
+        for fact in disputed:
+            relation = self.parts.relations[fact.relation]
+            of_object = name_key(fact.object) if relation.cardinality == "many" else ""
+            either = min(relation.name, relation.opposite or relation.name)
+            sides.setdefault((fact.scope, fact.subject, either, fact.topic, of_object), []).append(fact)
+        return [tuple(facts) for facts in sides.values()]
 
     def _facts(
         self,

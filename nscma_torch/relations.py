@@ -24,7 +24,8 @@ class Kind(BaseModel):
     """What a slot of a form takes: a shape, narrowed by words.
 
     With words, endings or patterns one of them must fit: the last word is one of `words` (of those of the kinds in `also` too),
-    ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of `anywhere`.
+    ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of `anywhere`. With `whole` the
+    phrase is one of `words`, not only its end.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,6 +38,7 @@ class Kind(BaseModel):
     endings: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
+    whole: bool = False
 
     @cached_property
     def _last(self) -> frozenset[str]:
@@ -57,7 +59,9 @@ class Kind(BaseModel):
             return False
         if not (self.words or self.endings or self.patterns or self.anywhere):
             return True
-        tails = {" ".join(words[i:]) for i in range(len(words))}
+        if self.like == "title":
+            words = re.split(r"\s(?:of|for|to)\s", core)[0].split()
+        tails = {core} if self.whole else {" ".join(words[i:]) for i in range(len(words))}
         return (
             not tails.isdisjoint(self._last)
             or any(words[-1].endswith(ending) and len(words[-1]) > len(ending) for ending in self.endings)

@@ -1,8 +1,9 @@
 """Plain vector retrieval that takes the newest: what a store without facts can tell of what holds now.
 
 It is right when a value that holds occurs in its message and, for a relation of many values, none that does not; where
-nothing holds, when it is the message that said so. A question about the past is put to the messages until then. No
-answer has to be made of the message, so this is more than such a store delivers.
+nothing holds, when it is the message that said so. A question about the past is put to the messages until then.
+Questions among the messages, which are nearest to questions, are left out. No answer has to be made of the message, so
+this is more than such a store delivers.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Reading:
 
 def readings(chain: Chain, embedder: Embedder) -> tuple[Reading, Reading]:
     """For the value now, and the one at the past time."""
-    messages = sorted([*chain.messages, *chain.late], key=_said_at)
+    said = [message for message in (*chain.messages, *chain.late) if not message.content.endswith("?")]
+    messages = sorted(said, key=_said_at)
     until = [message for message in messages if _said_at(message) <= chain.past_at.timestamp()]
     return _reading(chain, messages, chain.current, embedder), _reading(chain, until, chain.past, embedder)
 

@@ -22,7 +22,7 @@ from nscma_torch.records import Message
 from nscma_torch.relations import Relation, Schema
 
 BEGIN = datetime(2025, 1, 6, 9, tzinfo=UTC)
-_CORRECTIONS = ("Correction: {x}", "Sorry, I got that wrong: {x}", "I made a mistake just now. {x}")
+_CORRECTIONS = ("Correction: {x}", "Sorry, I got that wrong: {x}", "I made a mistake: {x}")
 _SMALL_TALK = (
     "Good morning!",
     "What a long week.",

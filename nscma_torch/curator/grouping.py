@@ -69,14 +69,15 @@ def groups_of(
         slip: microseconds within which a correction that names nothing is about what was said just before.
     """
     found: dict[tuple[str, tuple[str, ...], str, str], Group] = {}
+    families = {relation: family(relation, schema) for relation in {row.relation for row in rows}}
 
     def group(row: StatementRow, object_key: str) -> Group:
-        key = (row.subject, family(row.relation, schema), row.topic, object_key)
+        key = (row.subject, families[row.relation], row.topic, object_key)
         return found.setdefault(key, Group(*key))
 
     by_key: dict[tuple[str, tuple[str, ...], str], list[StatementRow]] = {}
     for row in rows:
-        by_key.setdefault((row.subject, family(row.relation, schema), row.topic), []).append(row)
+        by_key.setdefault((row.subject, families[row.relation], row.topic), []).append(row)
     for own in by_key.values():
         for place, row in enumerate(own):
             claim = _claim(

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import select
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.hierarchy.summaries import UnitMaker
@@ -16,7 +15,6 @@ from nscma_torch.records import Scope
 from nscma_torch.storage import fingerprint, skills, streams, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.schema import units as unit_rows
 from nscma_torch.storage.skills import Skill
 
 
@@ -63,8 +61,7 @@ class Skills:
         asked = self._embedder.embed_query(situation).cpu().numpy()
         with self._database.read() as connection:
             own = {skill.id: skill for skill in skills.select_skills(connection, scope)}
-            place = select(unit_rows.c.seq, unit_rows.c.stream_id).where(unit_rows.c.user_id == scope.user_id)
-            parts = connection.execute(place.where(unit_rows.c.kind == "skill", unit_rows.c.status == "active")).all()
+            parts = skills.units_of(connection, scope.user_id)
             vectors = units.vectors_of(connection, [seq for seq, key in parts if key in own])
         best: dict[str, float] = {}
         for seq, key in parts:

@@ -14,7 +14,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from nscma_torch.curator.backlog import queue_deferred, queue_stale
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.forgetting import fade
 from nscma_torch.curator.merging import propose
@@ -25,7 +24,7 @@ from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Scope, SleepReport
 from nscma_torch.relations import Schema
-from nscma_torch.storage import facts, groups, jobs, lanes, statistics
+from nscma_torch.storage import backlog, facts, groups, jobs, lanes, statistics
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.groups import Key
@@ -95,8 +94,8 @@ class Sleeper:
 
     def _queue(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         recalled = jobs.count_recalls(connection, EXTRACT)
-        deferred = queue_deferred(connection, user_id, to_micros(now))
-        return Counter(replayed=recalled + deferred, refreshed=queue_stale(connection, user_id))
+        deferred = backlog.queue_deferred(connection, user_id, EXTRACT, to_micros(now))
+        return Counter(replayed=recalled + deferred, refreshed=backlog.queue_stale(connection, user_id))
 
     def _settle(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         """Weigh the sides of each dispute again, under the rules of now."""

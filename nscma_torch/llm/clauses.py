@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from nscma_torch.llm.contractions import written_out
-from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES
+from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES, is_person
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import script
 
@@ -43,7 +43,7 @@ _LEAD = re.compile(
     r"last (?:night|week|month|year|weekend|spring|summer|autumn|fall|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|a (?:few|couple of) \w+ ago|an hour ago|\w+ \w+ ago|back then|"
     r"correction|sorry|my mistake|oops|first|second|because|since then|while|although|though|plus|i mean|to be (?:clear|honest|precise|fair)|tbh|lol|haha|for (?:your|my) (?:information|files|records)|"
     r"i (?:told you|mentioned|said|forgot to (?:mention|say|tell you)|should (?:mention|say|add)|have to (?:say|admit)|must (?:say|admit)|can (?:say|confirm|report|tell you))(?: that)?|did i mention that|"
-    r"(?:it is|it's) (?:official|true|a fact|done)(?: that)?|i am (?:happy|glad|proud|sad|sorry|excited|pleased|afraid) (?:to (?:say|announce|report) )?that|the thing is(?: that)?|hard to believe|believe it or not|"
+    r"(?:it is|it's) (?:official|true|a fact)(?: that)?|i am (?:happy|glad|proud|sad|sorry|excited|pleased|afraid) (?:to (?:say|announce|report) )?that|the thing is(?: that)?|hard to believe|believe it or not|"
     r"i (?:confirm|noticed|found out|realized|realised|learned|learnt|see)(?: that)?|the (?:good|bad|big) news is(?: that)?|(?:the )?word is(?: that)?|"
     r"(?:you should )?(?:know|so you know)(?: that)?|like i said|as i said|as mentioned|as of (?:today|now|this \w+|last \w+|next \w+|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|"
     r"from (?:now|today|tomorrow) on|on a (?:different|side|related|happier|sadder) note|as far as i know|as for me|the doctor (?:confirmed|says|said)(?: that)?|please (?:do not|don't) forget(?: that)?|which is why|that is why|"
@@ -53,15 +53,15 @@ _LEAD = re.compile(
 _SUBJECT = r"(?:I|you|he|she|it|we|they|there|my|our|his|her|their|your|the|this|that)"
 _ADVERBIAL = re.compile(
     r"^(?i:since|in|on|by|from|until|last|next|this|after|before|for|at|during|every|with|as of|thanks to|about|despite|as|like|starting|because of|due to|instead of|within|over|once|when|while)\s"
-    rf"(?:[^,]{{1,70}}?,\s+(?=[\w'’-]+\s)(?!(?:and|or|but)\b)|[^,]{{1,45}}?\s+(?=(?:I|we|he|she|they)\s|{NAME}\s+(?:is|has|was|are|had|will)\s))",
+    rf"(?:[^,]{{1,70}}?,\s+(?=[\w'’-]+\s)(?!(?:and|or|but)\b)|[^,]{{1,45}}?\s+(?=(?:I|we|he|she|they)\s|(?:{NAME}\s+){{1,3}}(?:is|has|was|are|had|will)\s))",
 )
-_CONDITION = re.compile(r"^(?:when|while|once|before|after|as soon as|every time|whenever)\b", re.IGNORECASE)
+_CONDITION = re.compile(r"^(?:which|when|while|once|before|after|as soon as|every time|whenever)\b", re.IGNORECASE)
 _VOCATIVE = re.compile(
     rf"^(?:(?:hi|hey|hello|dear|ok|okay|so|thanks|sorry)\s+)?({NAME})(?:,\s+|\s*[:!]\s+)(?=(?:you|your|the|I|we|my|our|can|could|it|please|do not|don't|this|that|there|just)\b)"
 )
 _VERB_AHEAD = r"(?:is|are|was|were|has|have|had|will|am|did|does|do|can|used|went|got|said|\w{2,}ed|\w+s)"
 _SPLIT = re.compile(
-    r"\s*;\s*|\s+[–—-]+\s+|\s*[–—]\s*|:\s+(?=[A-Z]|it\b|the\b|my\b|he\b|she\b|we\b)|\s*\((?=\w)|\)\s*"
+    r"\s*;\s*|,\s+which (?:is why|means(?: that)?)\s+|,\s+(?=which\s)|\s+[–—-]+\s+|\s*[–—]\s*|:\s+(?=[A-Z]|it\b|the\b|my\b|he\b|she\b|we\b)|\s*\((?=\w)|\)\s*"
     rf"|,?\s+(?:and|but|so|while|because|although|though|whereas|yet|then|which means|and then|until|so that|since)\s+(?={_SUBJECT}\s(?!(?:summer|spring|autumn|fall|winter|merger|reshuffle|move|start|end|beginning)\b))"
     r"|,?\s+(?:but|so|because|although|though|whereas|hence)\s+"
     r"|,\s+(?:and|or|so)\s+(?=(?:now|since|last|then|still)\s)"
@@ -132,12 +132,31 @@ def _is_question(sentence: str) -> bool:
 
 def _parts(sentence: str, verbs: frozenset[str]) -> list[str]:
     parts: list[str] = []
-    for part in _SPLIT.split(written_out(sentence).rstrip(" .!…\"'”")):
-        for one in _coordinated(part or "", verbs):
-            parts += _unfolded(one)
+    text = _AND_I.sub(r"\1 & \2", written_out(sentence).rstrip(" .!…\"'”"))
+    for part in _apart(text, verbs):
+        for one in _coordinated(part, verbs):
+            parts += _unfolded(one.replace(" & ", " and "))
     return [part for part in parts if part and not _DOUBTED.search(part) and not _CONDITION.match(part)]
 
 
+def _apart(text: str, verbs: frozenset[str]) -> list[str]:
+    """Split between clauses, not within a row of nouns: "the swing, the shed and the sandpit"."""
+    out, begin = [], 0
+    for match in _SPLIT.finditer(text):
+        left = text[begin : match.start()]
+        if match[0].strip() in (",", "and", ", and") and _BARE_NOUNS.fullmatch(left) and not _has_verb(left, verbs):
+            continue
+        out.append(left)
+        begin = match.end()
+    return [*out, text[begin:]]
+
+
+def _has_verb(text: str, verbs: frozenset[str]) -> bool:
+    return any(word in verbs or word in AUXILIARIES for word in text.lower().split())
+
+
+_AND_I = re.compile(rf"(?:^|(?<=[,;.:] ))((?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er)\s[\w-]+(?:\s{NAME})?|{NAME}) and (I|me|he|she|you)\b")
+_BARE_NOUNS = re.compile(r"(?:(?:the|my|our|his|her|both|a|an)\s[\w'-]+(?:\s[\w'-]+)?(?:,\s*)?)+", re.IGNORECASE)
 _JOINT = re.compile(r",?\s+(?:and|but|then|and then)\s+(?:(?:recently|now|then|never)\s+)?(?=([\w']+)(?:\s|$))|,\s+(?=([\w']+)\s)")
 
 
@@ -146,8 +165,8 @@ def _coordinated(part: str, verbs: frozenset[str]) -> list[str]:
     out, begin = [], 0
     for match in _JOINT.finditer(part):
         following = (match[1] or match[2]).lower()
-        words = part[begin : match.start()].lower().split()
-        if words[-1:] and words[-1] in _JOINED or (match[2] and not any(word in verbs or word in AUXILIARIES for word in words)):
+        left = part[begin : match.start()]
+        if left.lower().split()[-1:] and left.lower().split()[-1] in _JOINED or (match[2] and not _has_verb(left, verbs)):
             continue
         if following in verbs or following in _BE_OR_HAVE or (match[2] and following.endswith("ing")):
             out.append(part[begin : match.start()])
@@ -173,11 +192,14 @@ def _unfolded(part: str) -> list[str]:
     return [text, *called]
 
 
+_HEAD = re.compile(r"(?:the|my|our|your|his|her|their|this|I|we|you|he|she|they|[A-Z][\w-]+)\b", re.IGNORECASE)
+
+
 def head_noun_phrase(text: str, verbs: frozenset[str]) -> str:
     """The noun phrase that a clause begins with, up to its verb: "it" of a later clause may mean it. "" where there is none."""
     words = text.split()
     for i, word in enumerate(words[:9]):
-        if word.lower() in AUXILIARIES or (i and word.lower() in verbs):
+        if i and (word.lower() in AUXILIARIES or word.lower() in verbs):
             phrase = " ".join(words[:i])
-            return phrase if i and re.match(r"(?:the|my|our|your|his|her|their|this|[A-Z][\w-]+)\b", phrase, re.IGNORECASE) and "," not in phrase else ""
-    return ""
+            return phrase if _HEAD.match(phrase) and "," not in phrase else ""
+    return words[0] if len(words) > 2 and is_person(words[0]) and words[1].endswith("s") else ""

@@ -6,8 +6,8 @@ import re
 
 _PARTICIPLES = "been|got|gotten|gone|moved|left|quit|become|started|joined|had|taken|decided|changed|stopped|switched|retired|made|lost|sold|bought"
 _HOLDS = (
-    "a|an|the|not|no longer|now|currently|still|in|at|on|from|back|allergic|vegan|vegetarian|married|engaged|dating|really|always|also|finally"
-    r"|officially|done|due|scheduled|my|our|out|off|just|so|very|quite|fluent|based|called|named|broken|finished|ready|late|down|\d+"
+    "a|an|the|not|no longer|now|currently|still|in|at|on|from|back (?:in|at|to|from|home)|allergic|vegan|vegetarian|married|engaged|dating|really|always|also|finally"
+    r"|officially|done|due|scheduled|my|our|just|so|very|quite|fluent|based|called|named|broken|finished|ready|\d+"
 )
 _NOUNS_IN_ING = "wedding|painting|building|meeting|training|housewarming|evening|morning|parking|ceiling|drawing|king|ring|thing|string|spring|wing|earring|sibling|clothing|briefing|hearing|listing|landing"
 _EXPANSIONS = tuple(
@@ -41,7 +41,7 @@ _FILLERS = re.compile(
     r"|technically|obviously|clearly|certainly|surely|thankfully|luckily|sort of|kind of|as well|in fact|of course|by now|right now|these days"
     r"|nowadays|at the moment|for now|at present|at last|by the way|for a while now|once again|once more|secretly|gladly|solely|mainly|mostly"
     r"|primarily|usually|normally|generally|typically|always|exclusively|severely|badly|mildly|slightly|terribly|awfully|highly|seriously"
-    r"|accidentally|publicly|privately|freshly|newly|gratefully|gradually|by mistake|by accident|for good|after all|apparently|wholly"
+    r"|accidentally|publicly|privately|freshly|newly|gratefully|gradually|by mistake|by accident|after all|wholly"
     r"|both|all|now)\b)\s*(?!,? (?:of|the|my|three|in)\b)",
 )
 

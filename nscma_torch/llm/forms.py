@@ -42,13 +42,13 @@ _NOT = re.compile(r"\b(?:not|never|no longer|no more|hardly|stopped|quit|given u
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A compiled form of one relation. `anchors`: words of which one must occur in a clause before it is tried."""
+    """A compiled form of one relation. `needs`: sets of words, of each of which one occurs in every clause that it matches."""
 
     relation: str
     mood: Mood
     pattern: re.Pattern[str]
     slots: tuple[tuple[str, str], ...]
-    anchors: frozenset[str]
+    needs: tuple[frozenset[str], ...]
     cjk: bool
     source: str
 
@@ -65,15 +65,15 @@ def read_verb(group: str, verbs: tuple[str, ...]) -> Verb:
     """Polarity and tense of a verb group: auxiliaries, adverbs and one of `verbs`, which may have a particle."""
     words = group.lower().split()
     text = " ".join(words)
-    negated = bool(_NOT.search(text))
-    if re.search(r"\bused to\b", text):
-        return Verb(False, "past")
-    if _AHEAD.search(text):
-        return Verb(negated, "ahead")
     place, form = next(
         ((i, found) for i in range(len(words) - 1, -1, -1) if (found := _form_of(words[i], verbs))), (len(words) - 1, "base")
     )
     before = words[:place]
+    negated = bool(_NOT.search(" ".join(before + words[place + 1 :])))
+    if re.search(r"\bused to\b", text):
+        return Verb(False, "past")
+    if _AHEAD.search(text):
+        return Verb(negated, "ahead")
     if any(word in before for word in ("have", "has", "been")):
         return Verb(negated, "happened" if form in ("past", "participle") else "holds")
     if any(word in before for word in ("was", "were", "did", "had")):
@@ -124,7 +124,7 @@ def _compile(relation: Relation, mood: Mood, source: str) -> Form:
     body = parser.sequence()
     end = r"\W*$" if re.search(r"[SORT](?::\w+)?$", source) else _END
     pattern = re.compile(re.sub(r"^\\s\+", "", body) + end, re.IGNORECASE)
-    return Form(relation.name, mood, pattern, _kinds(relation, parser.slots), parser.anchors(), False, source)
+    return Form(relation.name, mood, pattern, _kinds(relation, parser.slots), tuple(parser.needs), False, source)
 
 
 class _Parser:
@@ -134,16 +134,9 @@ class _Parser:
         self._source = source
         self._at = 0
         self._depth = 0
-        self._verbs: list[frozenset[str]] = []
-        self._words: list[str] = []
+        self.needs: list[frozenset[str]] = []
         self._named: set[str] = set()
         self.slots: list[tuple[str, str | None]] = []
-
-    def anchors(self) -> frozenset[str]:
-        """Forms of the first verb that is not to be; else the first telling word outside of options."""
-        for verb in self._verbs:
-            return verb
-        return frozenset(self._words[:1])
 
     def sequence(self) -> str:
         """Items up to the end, or to the `|`, `]` or `)` that closes them."""
@@ -163,13 +156,17 @@ class _Parser:
         if opener in "[(":
             self._at += 1
             self._depth += 1
+            begin = self._at
             alternatives = [self.sequence()]
             while self._source[self._at] == "|":
                 self._at += 1
                 alternatives.append(self.sequence())
-            self._at += 1
             self._depth -= 1
-            return f"(?:{'|'.join(alternatives)})" + ("?" if opener == "[" else "")
+            if opener == "(":
+                self._need(self._source[begin : self._at].split("|"))
+            self._at += 1
+            optional = "" if opener == "(" else "??" if alternatives == [_WILD["_"]] else "?"
+            return f"(?:{'|'.join(alternatives)}){optional}"
         end = self._at
         while end < len(self._source) and self._source[end] not in " |])":
             end += 1
@@ -188,9 +185,14 @@ class _Parser:
             return rf"\s+(?P<{slot[1]}>\S{'.*' if last else '.{0,70}?'})"
         if token in _WILD:
             return _WILD[token]
-        if not self._depth and re.fullmatch(r"[a-z'-]{3,}", token) and token not in _TOO_COMMON:
-            self._words.append(token)
+        self._need([token])
         return r"\s+" + token
+
+    def _need(self, alternatives: list[str]) -> None:
+        """Note that a clause must have one of these words, where each alternative begins with a plain one."""
+        firsts = [words[0] for alternative in alternatives if (words := alternative.split())]
+        if not self._depth and len(firsts) == len(alternatives) and all(re.fullmatch(r"[\w'-]*[a-z][\w'-]*", word) for word in firsts):
+            self.needs.append(frozenset(word.lower() for word in firsts))
 
     def _verb(self) -> str:
         end = self._source.find(")", self._at) + 1 if self._source[self._at] == "(" else self._at
@@ -199,8 +201,8 @@ class _Parser:
         verbs, self._at = self._source[self._at : end].strip("()").split("|"), end
         forms = sorted({form for verb in verbs for form in _inflected(verb)}, key=lambda form: (-len(form), form))
         tail = _TAIL if verbs == ["be"] else ""
-        if verbs != ["be"]:
-            self._verbs.append(frozenset(form.split()[0] for form in forms))
+        if verbs != ["be"] and not self._depth:
+            self.needs.insert(0, frozenset(form.split()[0] for form in forms))
         name = "?:" if "verb" in self._named else "?P<verb>"
         self._named.add("verb")
         return rf"({name}(?:{_AUXILIARY}\s+)*(?:{'|'.join(map(re.escape, forms))}){tail})\b"
@@ -213,7 +215,10 @@ _END = (  # where a form that closes with a word may be followed by more
 _NO_FILLER = (  # what the `_` of a form never stands for
     "my|our|your|his|her|their|its|the|a|an|not|no|never|and|or|but|to|of|is|are|was|were|be|been|has|have|had|do|does|did|from|with|in|on|at|for|by|I|you|he|she|it|we|they"
 )
-_OWNS = re.compile(r"\s+(?:\[_\]\s+)*(?:T\b|\(|(?!and\b|would\b|can\b|do\b|does\b|must\b|have\b|best friend ,|report\b)[a-z])")
+_OWNS = re.compile(  # what follows an S that owns: "S boss", "S T", "S (sister|brother)"
+    r"\s+(?:\[_\]\s+)*(?:T\b|(?:\(|\[)?(?!(?:and|or|would|can|do|does|did|must|have|has|report|on|as|off|in|into|onto|to|from|with|at|for|away|back|down|up|over|out|under"
+    r"|is|never|only|still|no|when|where|that|who|by|going|being|after|before|closes|aside|next|best friend ,)\b)[a-z])"
+)
 _WILD = {",": r"\s*,", "_": rf"\s+(?!(?:{_NO_FILLER})\b)[\w'’-]+", "*": r"(?:\s+[\w'’-]+){1,6}?"}
 _TAIL = (
     r"(?:\s+(?:not|never|now|no longer|currently|also|still|really|actually|officially|just|always|already|finally|only|back|all|very|so"
@@ -249,7 +254,7 @@ def _compile_cjk(relation: Relation, mood: Mood, source: str) -> Form:
         mood,
         re.compile(pattern + r"(?:了|啦|呢|哦|啊)*$"),
         _kinds(relation, slots),
-        frozenset(),
+        (),
         True,
         source,
     )

@@ -117,9 +117,19 @@ class Mentions:
 
         return _KIN_NAMED.sub(named, text)
 
-    def names_speaker(self, phrase: str) -> bool:
-        """Whether a subject as written is the speaker, or another person."""
-        return phrase.lower() in PRONOUNS or (is_person(phrase) and not re.match(r"(?i:my|our|the|his|her|their)\s", phrase))
+    def note_head(self, phrase: str) -> None:
+        """Remember the noun phrase, as written, that a clause begins with."""
+        if not phrase:
+            return
+        self.subject = phrase
+        if phrase.lower() in PRONOUNS:
+            return
+        if is_person(phrase) and re.match(r"(?i:my|our|his|her)\s|mum\b|mom\b|dad\b|grand", phrase):
+            self.person = self.resolve(phrase) or self.person
+        else:
+            self.topic = phrase
+            if is_person(phrase):
+                self.person = phrase
 
     def with_han_topic(self, text: str) -> str:
         """A Chinese clause with what it is about, where it only says what that is now: "现在是马总"."""

@@ -34,6 +34,7 @@ _NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|
 _ALWAYS = (
     r"[,;()\x00]|\.\s|\s[–—-]+\s|:\s"
     r"|\b(?:because|since|when|whenever|after|before|until|till|so|but|although|though|while|whereas|which|who|whom|whose|where"
+    r"|(?:I|we|you|he|she|they)\s|without|until|among|the other day|early|straight away|online|for free|on the side"
     r"|now|these days|nowadays|any ?more|any longer|again|too|as well|already|currently|right now|at the moment|for now|at present"
     r"|at last|lately|recently|instead|then|finally|if|unless|this (?:week|month|year|morning|afternoon|evening|summer|winter"
     r"|spring|autumn|fall|weekend|time)|(?:last|next|past) \w+|yesterday|today|tomorrow|tonight|\w+ (?:days?|weeks?|months?|years?) ago|"
@@ -70,6 +71,14 @@ _NO_SUBJECT = AUXILIARIES | frozenset(
 )
 _LINKS = frozenset(["of", "for", "in", "on", "with", "at", "from", "to", "by"])
 _DETERMINED = re.compile(r"(?i:the|my|our|your|his|her|their|its|this|that|these|those|a|an|all|some|one|two|three|both|no)\s|[A-ZÀ-ÞŁŚŠŽČŐĐİ\d]|user's")
+
+
+_INSIDE = re.compile(r"\s(?:of|for|in|on|with|at|from|across|behind|under|next to)\s")
+
+
+def head_of(phrase: str) -> str:
+    """A noun phrase without what follows its noun: "the house" of "the house across the street"."""
+    return _INSIDE.split(phrase, maxsplit=1)[0]
 
 
 def is_noun_phrase(phrase: str) -> bool:
@@ -117,7 +126,7 @@ def bare(phrase: str, *, keep: tuple[str, ...] = ()) -> str:
 def fits(phrase: str, kind: Kind) -> bool:
     """Whether a phrase (cut, still with its determiner) can be what a relation takes."""
     words = phrase.split()
-    if not words or len(words) > (14 if kind.like == "deed" else 8):
+    if not words or len(words) > (14 if kind.like in ("deed", "place") else 8):
         return False
     core = bare(_OWNER.sub("", phrase)).lower()
     if not core or (core in PRONOUNS and kind.like not in ("person", "any")):
@@ -140,6 +149,8 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
             return is_number(core)
         case "thing" | "any":
             return last not in _NO_THING and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no"} and core[0] not in "'’"
+        case "title" if _OWNER.match(phrase):
+            return False
         case "trait" | "title":
             return len(words) <= 5 and core.split()[0] not in _NO_THING | {"not", "going", "so", "like"}
         case _:
@@ -158,7 +169,7 @@ def is_person(phrase: str) -> bool:
         return False
     if plain.lower() in PRONOUNS - {"it", "they", "them"}:
         return True
-    if PERSON_NOUN.search(plain) and len(plain.split()) <= 6:
+    if PERSON_NOUN.search(plain) and len(plain.split()) <= 6 and _NO_SUBJECT.isdisjoint(plain.lower().split()):
         return bool(re.match(rf"(?:my|our|your|his|her|their|the|user's|{NAME}'s)\b|{PERSON_NOUN.pattern}", plain, re.I))
     return bool(re.fullmatch(rf"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{NAME}(?:\s+{NAME}){{0,3}}", plain))
 

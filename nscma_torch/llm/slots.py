@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 
 from nscma_torch.llm.mentions import Mentions
-from nscma_torch.llm.phrases import NAME, bare, cut, fits, is_noun_phrase, is_person, split_list, unpossessed
+from nscma_torch.llm.phrases import NAME, bare, cut, fits, head_of, is_noun_phrase, is_person, split_list, unpossessed
 from nscma_torch.relations import Kind, Relation
 from nscma_torch.text.dates import find_dates
 
@@ -61,7 +61,7 @@ def _can_be_subject(phrase: str, kind: Kind) -> bool:
         return is_person(phrase)
     if lowered in ("i", "we", "you", "he", "she", "it"):
         return kind.like == "any" or (lowered == "it" and not kind.patterns)
-    return is_noun_phrase(phrase) and (kind.name == "any" or fits(phrase, kind))
+    return is_noun_phrase(phrase) and (kind.name == "any" or fits(head_of(phrase), kind) or fits(phrase, kind))
 
 
 def instead(raw: str, kind: Kind) -> tuple[str, str]:
@@ -102,8 +102,9 @@ def object_of(raw: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> str:
     if called and kind.like in ("person", "name", "group", "any", "thing"):
         return called["name"] if kind.like != "thing" or kind.admits(raw[: called.start("name")], _before_called(raw)) else ""
     phrase = unpossessed(cut(raw, kind))
-    if phrase.lower() in ("it", "them", "this", "that") and kind.like in ("thing", "any") and mentions.thing:
-        return mentions.thing if fits(f"the {mentions.thing}", kind) else ""
+    if phrase.lower() in ("it", "them", "this", "that") and kind.like in ("thing", "any"):
+        meant = mentions.resolve(mentions.topic) if mentions.topic else mentions.thing
+        return meant if meant and fits(f"the {meant}", kind) else ""
     if not phrase or not fits(phrase, kind):
         return ""
     if kind.like == "person" or kind.name == "possessive" or re.match(r"(?:my|our|your|his|her)\s", phrase, re.IGNORECASE):
@@ -125,15 +126,11 @@ def _han_object(raw: str, kind: Kind, mentions: Mentions) -> str:
     return mentions.speaker if phrase in ("我", "我们") else phrase
 
 
-def topic_of(raw: str, relation: Relation, *, cjk: bool) -> str:
+def topic_of(raw: str, kind: Kind, *, cjk: bool) -> str:
     """The topic that words name, "" where they name none."""
-    topic = bare(raw.strip().lower())
-    known = not relation.topics or cjk or relation.name == "favourite" or _known(topic, relation)
-    return topic if topic and len(topic.split()) <= 4 and known else ""
-
-
-def _known(topic: str, relation: Relation) -> bool:
-    return any(topic == known or topic.endswith(" " + known) for known in relation.topics)
+    phrase = raw.strip() if cjk else cut(raw, kind).lower()
+    topic = phrase if cjk else bare(phrase)
+    return topic if topic and len(topic.split()) <= 4 and kind.admits(phrase, topic) else ""
 
 
 def times_of(text: str, within: str, said: datetime, *, past: bool) -> tuple[datetime | None, datetime | None]:

@@ -40,12 +40,12 @@ class StatementReader:
         self._schema = schema
         self._forms = compile_forms(schema)
         self._verbs = verbs_of(self._forms)
-        self._by_anchor: dict[str, list[int]] = {}
+        self._by_word: dict[str, list[int]] = {}
         self._always: list[int] = []
         for i, form in enumerate(self._forms):
-            for anchor in form.anchors:
-                self._by_anchor.setdefault(anchor, []).append(i)
-            if not form.anchors:
+            for word in form.needs[0] if form.needs else ():
+                self._by_word.setdefault(word, []).append(i)
+            if not form.needs:
                 self._always.append(i)
 
     def read(self, unit: Unit, listener: str = "") -> tuple[Statement, ...]:
@@ -77,9 +77,7 @@ class StatementReader:
         text = self._with_subject(text, mentions, first=first)
         head = head_noun_phrase(text, self._verbs)
         found = self._matches(text, clause, mentions, said)
-        if head and not mentions.names_speaker(head):
-            mentions.topic = head
-        mentions.subject = head or mentions.subject
+        mentions.note_head(head)
         over = {(s.relation, s.object) for s in [*ended, *found] if s.negated or s.past}
         kin = [s for s in mentions.kin if (s.relation, s.object) not in over]
         fresh = [s for s in ended if (s.relation, s.object, s.negated) not in {(f.relation, f.object, f.negated) for f in found}]
@@ -99,9 +97,11 @@ class StatementReader:
         word = start[1].lower()
         if word not in self._verbs and word not in AUXILIARIES:
             return text
-        if word.endswith("ing") and word not in AUXILIARIES:
+        if word == "been":
+            text = f"have {text[0].lower()}{text[1:]}"
+        elif word.endswith("ing") and word not in AUXILIARIES:
             text = f"am {text[0].lower()}{text[1:]}" if first or not mentions.subject else f"is {text}"
-        head = text[: start.start(1)] + text[start.start(1) :][:1].lower() + text[start.start(1) + 1 :]
+        head = text[:1].lower() + text[1:]
         if mentions.subject and (not first or word.endswith("s") or word in AUXILIARIES):
             return f"{mentions.subject} {head}"
         return f"I {head}" if first and (word.endswith(("ed", "ing")) or word in _TOLD) else text
@@ -130,8 +130,8 @@ class StatementReader:
         if cjk:
             return [i for i, form in enumerate(self._forms) if form.cjk]
         words = set(re.findall(r"[\w'-]+", text.lower()))
-        found = {i for word in words for i in self._by_anchor.get(word, ())}
-        return sorted(found | {i for i in self._always if not self._forms[i].cjk})
+        found = {i for word in words for i in self._by_word.get(word, ())} | set(self._always)
+        return sorted(i for i in found if not self._forms[i].cjk and not any(words.isdisjoint(need) for need in self._forms[i].needs))
 
     def _build(
         self, form: Form, match: re.Match[str], clause: Clause, mentions: Mentions, said: datetime
@@ -155,7 +155,7 @@ class StatementReader:
             raw, replaced = instead(raw, kinds["O"])
         subjects = subjects_of(subject, kinds.get("S", self._schema.kinds["any"]), mentions, cjk=clause.cjk)
         objects = objects_of(raw, kinds["O"], relation, mentions, cjk=clause.cjk) if raw else [""] if negated else []
-        topic = topic_of(groups.get("T", ""), relation, cjk=clause.cjk)
+        topic = topic_of(groups["T"], kinds["T"], cjk=clause.cjk) if "T" in groups else ""
         if not subjects or not objects or ("T" in groups and not topic) or objects == subjects:
             return [], []
         within = raw if raw and kinds["O"].like == "date" else ""
@@ -181,7 +181,7 @@ class StatementReader:
                 end=clause.end,
             )
             for who in subjects
-            for what in objects[: 1 if relation.cardinality == "one" else None]
+            for what in _unowned(who, objects)[: 1 if relation.cardinality == "one" else None]
         ]
         if relation.cardinality == "many" and replaced:
             made += [replace(made[0], object=replaced, negated=True)]
@@ -210,6 +210,11 @@ class StatementReader:
         if verb.tense == "ahead" or verb.negated or verb.tense == "holds":
             return None
         return form.mood == "ends", False
+
+
+def _unowned(subject: str, objects: Sequence[str]) -> list[str]:
+    """Objects without their owner where that is the subject: "I treated myself to my own kayak"."""
+    return [name.removeprefix(f"{subject}'s ").removeprefix("own ") for name in objects]
 
 
 def _completed(statement: Statement, earlier: Sequence[Statement]) -> Statement:

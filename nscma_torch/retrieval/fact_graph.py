@@ -266,8 +266,8 @@ def order(fact: Fact) -> tuple[datetime, datetime, int]:
 
 
 def corrected(fact: Fact) -> bool:
-    """Whether a fact was taken back as never true: it covers no time, and its reason says so."""
-    return fact.valid_from is not None and fact.valid_from == fact.valid_to and "corrected" in fact.reason
+    """Whether a fact was never true: taken back, or outweighed by what others said."""
+    return fact.confidence == 0
 
 
 def topic_key(topic: str) -> tuple[str, ...]:

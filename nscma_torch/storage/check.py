@@ -51,7 +51,7 @@ def _chunks(connection: Connection) -> list[str]:
     for unit_id, text, start, end, whole, status, of_episode in connection.execute(query):
         if whole[start:end] != text:
             found.append(f"chunk {unit_id} is not its message's text at {start}:{end}")
-        if status != of_episode:
+        if status != of_episode and (status, of_episode) != ("archived", "active"):  # forgotten: out of search alone
             found.append(f"chunk {unit_id} is {status}, its message {of_episode}")
     chunked = select(unit_sources.c.episode_seq).join(units, units.c.seq == unit_sources.c.unit_seq)
     bare = select(episodes.c.id).where(episodes.c.seq.not_in(chunked.where(units.c.kind == "chunk")))

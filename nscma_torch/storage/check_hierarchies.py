@@ -80,7 +80,7 @@ def _said(connection: Connection, users: Collection[str] | None) -> Iterator[str
     for level, number, unit_id, kind, status, user_id in connection.execute(query):
         if user_id is None:
             yield f"unit {unit_id} belongs to node {number} of level {level}, which is not there"
-        if kind != ("summary" if level else "chunk") or status != "active":
+        if kind != ("summary" if level else "chunk") or status not in ("active", "archived"):
             yield f"node {number} of level {level} holds the {status} {kind} {unit_id}"
     loose = select(units.c.id).where(units.c.kind == "summary", units.c.seq.not_in(select(node_units.c.unit_seq)))
     if users is not None:

@@ -173,3 +173,9 @@ def _from_row(row: Mapping[Any, Any], scope: Scope) -> Skill:
         updated_at=from_micros(row["updated_at"]),
         status=row["status"],
     )
+
+
+def units_of(connection: Connection, user_id: str) -> list[tuple[int, str]]:
+    """The active units by which the user's skills are found: row number, and the skill's id."""
+    query = select(units.c.seq, units.c.stream_id).where(units.c.user_id == user_id, units.c.kind == "skill")
+    return [(row.seq, row.stream_id) for row in connection.execute(query.where(units.c.status == "active"))]

@@ -64,7 +64,7 @@ def test_forgotten_facts_do_not_hold_now_but_did_then(schema: Schema) -> None:
 
 
 def test_corrected_facts_never_held(schema: Schema) -> None:
-    rows = [fact("Ben", "age", "43", 1, 1, reason="corrected: it is 34"), fact("Ben", "age", "34", 1)]
+    rows = [fact("Ben", "age", "43", 1, 1, confidence=0.0), fact("Ben", "age", "34", 1)]
     graph = FactGraph(rows, schema)
     assert [f.object for f in graph.facts] == ["34"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, select
 
-from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.storage import episodes as episode_rows
 from nscma_torch.storage import hierarchies, jobs
 from nscma_torch.storage.hierarchies import INTEGRATE
@@ -12,13 +11,13 @@ from nscma_torch.storage.schema import episodes, node_units, nodes
 from nscma_torch.storage.schema import jobs as job_rows
 
 
-def queue_deferred(connection: Connection, user_id: str, now: int) -> int:
-    """Queue the user's deferred messages for extraction, recalled ones too; returns how many.
+def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) -> int:
+    """Queue the user's deferred messages for jobs of this kind, recalled ones too; returns how many.
 
     One whose job has failed is left to `retry_failed`, so that it does not fail again every night. Times are
     microseconds.
     """
-    tried = select(job_rows.c.episode_seq).where(job_rows.c.kind == EXTRACT, job_rows.c.episode_seq.is_not(None))
+    tried = select(job_rows.c.episode_seq).where(job_rows.c.kind == kind, job_rows.c.episode_seq.is_not(None))
     query = (
         select(episodes.c.stream_id, episodes.c.seq)
         .where(episodes.c.user_id == user_id, episode_rows.decided(False), ~episodes.c.encoded)
@@ -26,7 +25,7 @@ def queue_deferred(connection: Connection, user_id: str, now: int) -> int:
         .order_by(episodes.c.seq)
     )
     waiting = [(stream_id, seq) for stream_id, seq in connection.execute(query)]
-    return jobs.enqueue(connection, user_id, EXTRACT, waiting)
+    return jobs.enqueue(connection, user_id, kind, waiting)
 
 
 def queue_stale(connection: Connection, user_id: str) -> int:
