@@ -1,6 +1,6 @@
 """bAbI tasks answered from the facts of the memory alone, by walks over the graph: no passage is read.
 
-    python -m eval.babi --data DIR [--tasks 1,2,3,5,6,7,8]
+    python -m eval.babi --data DIR [--tasks 1,2,3,5,6,7,8] [--renamed]
 
 Every story is a user; its statements are messages a minute apart; each question is asked as of its place in the
 story. A question that the memory cannot read, or for which it has no answer, counts as wrong; the column "abstained"
@@ -21,6 +21,7 @@ from rich.table import Table
 
 from eval.metrics import mean
 from eval.tasks.babi import TASKS, Question, Story, load
+from eval.tasks.babi_renamed import renamed
 from nscma_torch import Memory, Scope, load_config
 from nscma_torch.llm.questions import QuestionReader
 from nscma_torch.records import Fact
@@ -30,7 +31,7 @@ from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.storage.facts import select_facts
 from nscma_torch.text.names import name_key
 
-_CONFIG = {"gate": {"rule": "everything"}, "embedder": {"model": "hash"}}
+_CONFIG = {"gate": {"rule": "everything"}, "embedder": {"model": "hash"}, "hierarchy": {"enabled": False}}
 _STATUSES = ("active", "disputed", "archived")
 
 
@@ -87,6 +88,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds babi/")
     parser.add_argument("--tasks", default=",".join(map(str, TASKS)), help="numbers of tasks, with commas")
+    parser.add_argument("--renamed", action="store_true", help="with other people, places, things and verbs")
+    parser.add_argument("--stories", type=int, help="the first so many stories of each task alone")
     parser.add_argument("--relations", type=Path, help="another relation file than the bundled one, to read questions")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     parser.add_argument("--show", type=int, default=0, help="how many wrong answers of even index to print")
@@ -97,7 +100,9 @@ def main() -> None:
     console = Console(width=120)
     table = Table("task", "questions", "even", "odd", "all", "abstained")
     for task in map(int, arguments.tasks.split(",")):
-        stories = load(arguments.data, task)
+        stories = load(arguments.data, task)[: arguments.stories]
+        if arguments.renamed:
+            stories = [renamed(story) for story in stories]
         with (
             tempfile.TemporaryDirectory() as folder,
             Memory(Path(folder) / "babi.db", config=load_config(_CONFIG)) as m,

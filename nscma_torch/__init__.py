@@ -22,18 +22,26 @@ if TYPE_CHECKING:
     from nscma_torch.records import (
         Added,
         Answer,
+        CuratorDecision,
         Decision,
         Episode,
         EraseReceipt,
         Evidence,
+        Extraction,
+        Fact,
         HistoryEvent,
         Hit,
         Message,
         Node,
         Scope,
+        SleepReport,
+        Statement,
         Stats,
         Unit,
     )
+    from nscma_torch.relations import Relation, Schema, load_relations
+    from nscma_torch.storage.profiles import ProfileLine
+    from nscma_torch.storage.skills import Skill
 
 __version__ = "0.1.0"
 
@@ -46,11 +54,14 @@ _HOME = {
     "Memory": "nscma_torch.memory",
     **dict.fromkeys(
         (
-            *("Added", "Answer", "Decision", "Episode", "EraseReceipt", "Evidence"),
-            *("Hit", "HistoryEvent", "Message", "Node", "Scope", "Stats", "Unit"),
+            *("Added", "Answer", "CuratorDecision", "Decision", "Episode", "EraseReceipt", "Evidence", "Extraction"),
+            *("Fact", "Hit", "HistoryEvent", "Message", "Node", "Scope", "SleepReport", "Statement", "Stats", "Unit"),
         ),
         "nscma_torch.records",
     ),
+    **dict.fromkeys(("Relation", "Schema", "load_relations"), "nscma_torch.relations"),
+    "ProfileLine": "nscma_torch.storage.profiles",
+    "Skill": "nscma_torch.storage.skills",
     **dict.fromkeys(
         ("EgoSplit", "ego_split", "knn_graph", "label_propagation", "personalized_pagerank", "update_split"),
         "nscma_kernels",
@@ -62,19 +73,28 @@ __all__ = [
     "Answer",
     "AsyncMemory",
     "Config",
+    "CuratorDecision",
     "Decision",
     "EgoSplit",
     "Episode",
     "EraseReceipt",
     "Evidence",
+    "Extraction",
+    "Fact",
     "HistoryEvent",
     "Hit",
     "Memory",
     "Message",
     "Node",
     "NscmaError",
+    "ProfileLine",
     "Redecision",
+    "Relation",
+    "Schema",
     "Scope",
+    "Skill",
+    "SleepReport",
+    "Statement",
     "Stats",
     "Unit",
     "__version__",
@@ -82,6 +102,7 @@ __all__ = [
     "knn_graph",
     "label_propagation",
     "load_config",
+    "load_relations",
     "personalized_pagerank",
     "update_split",
 ]

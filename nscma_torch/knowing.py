@@ -143,8 +143,10 @@ class Knowing:
         For one user or all. Sleeping twice is sleeping once; with `dry_run` nothing changes, and the report says what
         would. Where language work fails nothing further is done, and the report and `stats` say so.
         """
+        if dry_run:
+            return self.parts.sleeper.sleep(user_id, now=clock(now), dry_run=True, recalls=self._recalls.waiting())
         self._recalls.queue()
-        return self.parts.sleeper.sleep(user_id, now=clock(now), dry_run=dry_run)
+        return self.parts.sleeper.sleep(user_id, now=clock(now))
 
     def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
         """Say whether a message that was found helped: it fades later and ranks higher, or the other way round."""

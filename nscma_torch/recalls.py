@@ -32,6 +32,11 @@ class Recalls:
             for key in [key for key in self._counts if key[0] == user_id and episode_id in (None, key[1])]:
                 del self._counts[key]
 
+    def waiting(self) -> dict[str, dict[str, int]]:
+        """What is not queued yet: counts by user and id."""
+        with self._lock:
+            return _by_user(self._counts)
+
     def queue(self) -> None:
         """Hand all counts to the store's queue; on an error they stay here."""
         with self._lock:
@@ -40,10 +45,16 @@ class Recalls:
             return
         try:
             with self._database.write() as connection:
-                for user_id in sorted({user for user, _ in pending}):
-                    counts = {source: n for (user, source), n in pending.items() if user == user_id}
+                for user_id, counts in _by_user(pending).items():
                     jobs.note_recalls(connection, user_id, counts)
         except StoreError:
             with self._lock:
                 self._counts.update(pending)
             raise
+
+
+def _by_user(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (user_id, source), n in sorted(counts.items()):
+        found.setdefault(user_id, {})[source] = n
+    return found

@@ -62,6 +62,7 @@ class Kind(BaseModel):
         if self.like == "title":
             words = re.split(r"\s(?:of|for|to)\s", core)[0].split()
         tails = {core} if self.whole else {" ".join(words[i:]) for i in range(len(words))}
+        tails |= {tail.removesuffix("s") for tail in tails}
         return (
             not tails.isdisjoint(self._last)
             or any(words[-1].endswith(ending) and len(words[-1]) > len(ending) for ending in self.endings)

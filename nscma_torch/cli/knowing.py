@@ -51,10 +51,11 @@ def facts(
 
 def _show(fact: Fact) -> None:
     topic = f" ({plain(fact.topic)})" if fact.topic else ""
-    reason = f"  [dim]{plain(fact.reason)}[/]" if fact.reason and fact.status != "active" else ""
-    times = f"×{fact.strength}" if fact.strength > 1 else ""
+    reason = plain(fact.reason) if fact.status != "active" else ""
+    times = f"said {fact.strength} times" if fact.strength > 1 else ""
+    notes = ", ".join(filter(None, (_span(fact), times, reason)))
     said = f"[bold]{plain(fact.subject)}[/] {fact.relation}{topic} [bold]{plain(fact.object)}[/]"
-    say(f"{_MARKS[fact.status]} {said}  [dim]{_span(fact)} {times}[/]{reason}")
+    say(f"{_MARKS[fact.status]} {said}  [dim]{notes}[/]")
 
 
 def _span(fact: Fact) -> str:

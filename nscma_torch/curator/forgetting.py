@@ -49,10 +49,12 @@ def retained_fact(fact: Fact, told: Sequence[Episode], now: datetime, settings: 
 def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorSettings) -> tuple[int, int]:
     """Archive what has faded below the floor, each with a decision; returns how many facts, and how many messages.
 
-    A faded message's units leave search; the message itself and its place in the hierarchy stay.
+    A faded message's units leave search; the message itself and its place in the hierarchy stay. What was brought
+    back by undoing such a decision is not forgotten again.
     """
+    kept = _brought_back(connection, scope)
     log = {episode.id: episode for episode in episodes.select_all(connection, scope, episodes.live())}
-    faded = _faded_facts(connection, scope, log, now, settings)
+    faded = [row for row in _faded_facts(connection, scope, log, now, settings) if row.id not in kept]
     for row in faded:
         reason = f"not told or recalled for long: retention is below {settings.floor:g}"
         facts.archive(connection, [row.seq], by=FORGETTING, reason=reason, at=max(to_micros(now), row.recorded_at))
@@ -64,7 +66,7 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
     archived = 0
     for episode in weak:
         seq, _ = episodes.require(connection, scope.user_id, episode.id)
-        if not units.active_chunks(connection, [seq]):
+        if episode.id in kept or not units.active_chunks(connection, [seq]):
             continue
         units.set_status(connection, units.seqs_of_episode(connection, seq), "archived")
         lane = lanes.ensure(connection, scope.user_id, episode.scope.agent_id)
@@ -86,6 +88,17 @@ def _faded_facts(
         if told and retained_fact(fact, told, now, settings) < settings.floor:
             weak.append(fact.id)
     return facts.by_ids(connection, scope.user_id, weak)
+
+
+def _brought_back(connection: Connection, scope: Scope) -> set[str]:
+    """Ids of the facts and messages that were forgotten until it was undone."""
+    found: set[str] = set()
+    for record in decisions.select_decisions(connection, scope, actions=["ARCHIVE"], undone=True):
+        decision = decisions.find(connection, scope.user_id, record.id)
+        what = None if decision is None else decision.before.get(FORGOTTEN)
+        if what is not None:
+            found |= set(record.fact_ids) if what == _FACT else {what}
+    return found
 
 
 def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]:

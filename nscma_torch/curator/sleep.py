@@ -8,7 +8,7 @@ duplicates, decay, promotion, profile. A kill leaves a stage done or not begun; 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -58,11 +58,19 @@ class Sleeper:
         self._settings = settings
         self._work = work
 
-    def sleep(self, user_id: str | None = None, *, now: datetime, dry_run: bool = False) -> SleepReport:
+    def sleep(
+        self,
+        user_id: str | None = None,
+        *,
+        now: datetime,
+        dry_run: bool = False,
+        recalls: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> SleepReport:
         """Sleep, and tell what changed; with `dry_run` tell what would change, and change nothing.
 
         What deferred messages will turn out to say is not known before they are read: a dry run counts them, and
-        plans the rest for what is known. Raises `NotFoundError` for a user without memory.
+        plans the rest for what is known. `recalls`, by user and message id, are those that it finds not queued yet.
+        Raises `NotFoundError` for a user without memory.
         """
         with self._database.read() as connection:
             everyone = statistics.users_of(connection)
@@ -73,6 +81,8 @@ class Sleeper:
         tally: Counter[str] = Counter()
         if dry_run:
             with suppress(_DryRun), self._database.write() as connection:
+                for owner, counts in (recalls or {}).items():
+                    jobs.note_recalls(connection, owner, counts)
                 for stage in (self._queue, *tidying):
                     for sleeper in sleepers:
                         tally += stage(connection, sleeper, now)

@@ -199,7 +199,7 @@ def head_noun_phrase(text: str, verbs: frozenset[str]) -> str:
     """The noun phrase that a clause begins with, up to its verb: "it" of a later clause may mean it. "" where there is none."""
     words = text.split()
     for i, word in enumerate(words[:9]):
-        if i and (word.lower() in AUXILIARIES or word.lower() in verbs):
+        if i and (word.lower() in AUXILIARIES or (word.lower() in verbs and not word.endswith("ing"))):
             phrase = " ".join(words[:i])
             return phrase if _HEAD.match(phrase) and "," not in phrase else ""
     return words[0] if len(words) > 2 and is_person(words[0]) and words[1].endswith("s") else ""

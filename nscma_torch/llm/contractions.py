@@ -7,7 +7,7 @@ import re
 _PARTICIPLES = "been|got|gotten|gone|moved|left|quit|become|started|joined|had|taken|decided|changed|stopped|switched|retired|made|lost|sold|bought"
 _HOLDS = (
     "a|an|the|not|no longer|now|currently|still|in|at|on|from|back (?:in|at|to|from|home)|allergic|vegan|vegetarian|married|engaged|dating|really|always|also|finally"
-    r"|officially|done|due|scheduled|my|our|just|so|very|quite|fluent|based|called|named|broken|finished|ready|\d+"
+    r"|officially|done|due|scheduled|my|our|just|so|very|quite|fluent|based|called|named|broken|finished|ready|dead|gone|offline|online|closed|blocked|fixed|live|stuck|cancelled|empty|full|out of|in|\d+"
 )
 _NOUNS_IN_ING = "wedding|painting|building|meeting|training|housewarming|evening|morning|parking|ceiling|drawing|king|ring|thing|string|spring|wing|earring|sibling|clothing|briefing|hearing|listing|landing"
 _EXPANSIONS = tuple(
@@ -28,6 +28,7 @@ _EXPANSIONS = tuple(
         (r"\b(\w+)'s (?=(?:got|been) )", r"\1 has "),
         (rf"\b(\w+)'s (?=(?:{_PARTICIPLES}|\w{{3,}}ed (?:from|to|out|in|off|dating|my|the|a|his|her|down|up))\b)", r"\1 has "),
         (rf"\b(\w+)'s (?=(?:{_HOLDS}|\w{{3,}}ing)\b)(?!(?:{_NOUNS_IN_ING})\b)", r"\1 is "),
+        (r"\b(?:went|gone) and (?=\w+ed\b|got\b|bought\b|sold\b)", ""),
         (r"\bgonna\b", "going to"),
         (r"\bwanna\b", "want to"),
         (r"\bgotta\b", "have to"),

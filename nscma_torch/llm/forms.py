@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from nscma_torch.llm.phrases import NAME
 from nscma_torch.relations import Relation, Schema, Wordings
 from nscma_torch.text import inflection
 
@@ -88,6 +89,8 @@ def read_verb(group: str, verbs: tuple[str, ...]) -> Verb:
 def _form_of(word: str, verbs: tuple[str, ...]) -> str:
     if "be" in verbs and word in _BE:
         return _BE[word]
+    if word in verbs and inflection.forms(word)[word] == "past":  # "cost", "put", "quit": one form for all
+        return "third"
     return next((form for verb in verbs if verb != "be" and (form := inflection.forms(verb).get(word))), "")
 
 
@@ -175,7 +178,7 @@ class _Parser:
         if slot and slot[1] in self._named:
             return rf"\s+(?P={slot[1]})"
         if slot and slot[1] == "A":
-            return r"\s+\S.{0,70}?"
+            return _SOMEBODY
         if slot:
             self._named.add(slot[1])
             self.slots.append((slot[1], slot[2]))
@@ -219,6 +222,9 @@ _OWNS = re.compile(  # what follows an S that owns: "S boss", "S T", "S (sister|
     r"\s+(?:\[_\]\s+)*(?:T\b|(?:\(|\[)?(?!(?:and|or|would|can|do|does|did|must|have|has|report|on|as|off|in|into|onto|to|from|with|at|for|away|back|down|up|over|out|under"
     r"|is|never|only|still|no|when|where|that|who|by|going|being|after|before|closes|aside|next|best friend ,)\b)[a-z])"
 )
+_SOMEBODY = (
+    rf"\s+(?:I|we|you|he|she|they|it|(?-i:{NAME})(?:\s(?-i:{NAME}))?|(?:the|my|our|his|her|their|your)\s[\w'-]+(?:\s(?-i:[\w'-]*[a-z]))??)"
+)
 _WILD = {",": r"\s*,", "_": rf"\s+(?!(?:{_NO_FILLER})\b)[\w'’-]+", "*": r"(?:\s+[\w'’-]+){1,6}?"}
 _TAIL = (
     r"(?:\s+(?:not|never|now|no longer|currently|also|still|really|actually|officially|just|always|already|finally|only|back|all|very|so"
@@ -238,14 +244,15 @@ def _inflected(verb: str) -> Iterable[str]:
 
 _HAN_ADVERBS = (
     r"(?P<verb>(?:从来|再也|已经|现在|目前|一直|还|也|都|最近|刚刚|刚|特别|很|非常|最|真的|真|其实|终于|又|正在|正|早就|就|才|如今"
-    r"|以前|曾经|曾|上个月|去年|不再|不是|不|没有|没|要|会|想|打算|准备|今年|今天|昨天|上周)*)"
+    r"|以前|从前|之前|原来|本来|曾经|曾|后来|现在已经|当初|早|上个月|去年|不再|不是|不|没有|没|要|会|想|打算|准备|今年|今天|昨天|上周)*)"
 )
 
 
 def _compile_cjk(relation: Relation, mood: Mood, source: str) -> Form:
-    """A Chinese form is a regular expression with slots: `O(?<=a|b)` is an object that ends in a or b."""
+    """A Chinese form is a regular expression with slots: `O(?<=a|b)` is an object that ends in a or b, `O#` a number."""
     slots = [(letter, kind or None) for letter, kind in re.findall(r"([SORT])(?::([a-z]+))?", source)]
     ended = re.sub(r"([SORT])\(\?<=\(?([^()]*)\)?\)", r"(?P<\1>.*?(?:\2))", source)
+    ended = ended.replace("O#", "(?P<O>[0-9〇零一二两三四五六七八九十百千万.]+)")
     pattern = re.sub(r"(?<!<)([ORT])(?::[a-z]+)?(?![>])", r"(?P<\1>.+?)", ended)
     pattern = re.sub(r"(?<!<)S(?::[a-z]+)?(?![>])", r"(?P<S>.*?)", pattern)
     pattern = pattern.replace("~?", "~").replace("~", _HAN_ADVERBS, 1).replace("~", "")

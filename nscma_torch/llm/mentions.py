@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nscma_torch.llm.phrases import KIN_RELATION, NAME, PRONOUNS, bare, is_person
+from nscma_torch.llm.phrases import KIN_RELATION, NAME, OTHER_PERSONS, PRONOUNS, bare, is_person
 from nscma_torch.records import Statement
 
 _KIN = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
@@ -20,11 +20,31 @@ _KIN_NAMED = re.compile(
     rf"(?:\s+(?:called|named|is called|is named)|\s*,)?\s+(?P<name>(?:(?:Dr|Mr|Mrs|Ms)\.?\s+)?{_FULL_NAME})(?:\s*,)?"
     rf"(?:\s+and\s+(?P<second>{NAME})(?=\s+(?:are|were|have|and|both)\b|$|,))?"
 )
+_OTHER_NAMED = re.compile(
+    rf"\b(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir|[Tt]he)\s+{_ADJECTIVE}(?:{OTHER_PERSONS})\s*,?\s+(?P<name>(?:(?:Dr|Mr|Mrs|Ms)\.?\s+)?{_FULL_NAME})(?=\s|,|$)(?:,(?=\s+[a-z]+s\s))?"
+)
 _SPEAKERS = {"i", "me", "we", "us", "myself", "mine", "ourselves", "我", "我们", "咱们", "咱", "俺", "本人"}
 _LISTENERS = {"you", "yourself", "你", "您", "你们"}
 _PERSONS = {"he", "she", "him", "her", "他", "她"}
 _THINGS = {"it", "this", "that", "它", "这", "那", "这个", "那个"}
-_HAN_KIN = "妈妈|爸爸|母亲|父亲|姐姐|妹妹|哥哥|弟弟|老公|老婆|丈夫|妻子|女儿|儿子|爷爷|奶奶|外婆|外公|姥姥|姥爷|同事|朋友|室友|女朋友|男朋友|老板|经理|舅舅|叔叔|阿姨|表哥|表姐|表弟|表妹|堂哥|堂姐|妈|爸|姐|妹|哥|弟"
+_HAN_KIN_NOUNS = {
+    "parent": "妈妈|爸爸|母亲|父亲|妈|爸",
+    "sibling": "姐姐|妹妹|哥哥|弟弟|姐|妹|哥|弟",
+    "married_to": "老公|老婆|丈夫|妻子|太太|先生",
+    "child": "女儿|儿子|孩子",
+    "relative": "爷爷|奶奶|外婆|外公|姥姥|姥爷|舅舅|叔叔|阿姨|表哥|表姐|表弟|表妹|堂哥|堂姐|堂弟|堂妹|侄子|侄女|外甥|外甥女",
+    "colleague": "同事",
+    "friend": "朋友|好友|闺蜜",
+    "roommate": "室友|舍友",
+    "partner": "女朋友|男朋友|女友|男友|未婚妻|未婚夫",
+    "manager": "老板|经理|领导|上司|主管",
+}
+_HAN_RELATION = {noun: relation for relation, nouns in _HAN_KIN_NOUNS.items() for noun in nouns.split("|")}
+_HAN_KIN = "|".join(sorted(_HAN_RELATION, key=len, reverse=True))
+_HAN_KIN_NAMED = re.compile(
+    rf"^(?P<owner>我们?|咱们?|你|您)(?:的|家的?)?(?P<kin>{_HAN_KIN})(?P<name>[小老阿]?[\u4e00-\u9fff]{{1,2}}?)"
+    r"(?=(?:今年|现在|最近|已经|上周|上个月|去年)?(?:有|在|是|最|喜欢|住|会|去|从|对|把|和|得|正|刚|每|负责|养|买|用|不|也|想|打算|讨厌|爱|生|毕业|当|做|学|教|搬|换|辞|升|结|离|来|患|加入|考|开|卖|弹|打|跟|\d|[一二三四五六七八九十]+岁))"
+)
 _HAN_OWNED = re.compile(rf"^(?P<owner>我们?|咱们?|你|您|他|她)(?:的|家的?|(?=(?:{_HAN_KIN})))(?P<rest>.+)$")
 _HAN_CHANGED = re.compile(r"^(?P<topic>.{2,10}?)(?:已经|又|刚刚?|最近)?(?:换|改|变|更新)(?:了|掉了?|过了?)$")
 _HAN_NOW = re.compile(r"^(?:现在|目前|如今|新的|最新的?)?(?:是|叫|改成|换成|变成|改为)")
@@ -44,6 +64,7 @@ class Mentions:
     subject: str = ""  # as written, of the clause before (Chinese: resolved)
     topic: str = ""  # the noun phrase, as written, that the last clause about a thing began with
     kin: list[Statement] = field(default_factory=list)
+    persons: set[str] = field(default_factory=set)
 
     def resolve(self, phrase: str) -> str:
         """The name of what a noun phrase means, "" where that is unclear."""
@@ -111,11 +132,12 @@ class Mentions:
                 return match[0]
             relation = KIN_RELATION[match["kin"].lower()]
             for name in names:
+                self.persons.add(name)
                 self.kin.append(Statement(owner, relation, name, confidence=0.95, start=start, end=end))
             self.person = names[0]
             return " and ".join(names)
 
-        return _KIN_NAMED.sub(named, text)
+        return _KIN_NAMED.sub(named, _OTHER_NAMED.sub(lambda match: match["name"], text))
 
     def note_head(self, phrase: str) -> None:
         """Remember the noun phrase, as written, that a clause begins with."""
@@ -124,12 +146,31 @@ class Mentions:
         self.subject = phrase
         if phrase.lower() in PRONOUNS:
             return
-        if is_person(phrase) and re.match(r"(?i:my|our|his|her)\s|mum\b|mom\b|dad\b|grand", phrase):
+        if is_person(phrase) and re.match(r"(?:my|our|his|her)\s|mum\b|mom\b|dad\b|grand", phrase, re.IGNORECASE):
             self.person = self.resolve(phrase) or self.person
+        elif phrase in self.persons:
+            self.person = phrase
         else:
             self.topic = phrase
             if is_person(phrase):
                 self.person = phrase
+
+    def spoken_of(self) -> str:
+        """What "it" means, as written; "" where that is unclear."""
+        if self.thing and (not self.topic or is_person(self.topic)):
+            return self.thing if is_person(self.thing) else f"the {self.thing}"
+        return self.topic
+
+    def read_han_kin(self, text: str, start: int, end: int) -> str:
+        """Take down "我同事老范" as a statement; the text with "老范" in its place."""
+        match = _HAN_KIN_NAMED.match(text)
+        if match is None or match["name"][0] in "叫是的和在有":
+            return text
+        owner = self.resolve(match["owner"])
+        if not owner:
+            return text
+        self.kin.append(Statement(owner, _HAN_RELATION[match["kin"]], match["name"], confidence=0.9, start=start, end=end))
+        return text[match.start("name") :]
 
     def with_han_topic(self, text: str) -> str:
         """A Chinese clause with what it is about, where it only says what that is now: "现在是马总"."""

@@ -26,7 +26,11 @@ KIN = {
 }
 KIN_RELATION = {noun: relation for relation, nouns in KIN.items() for noun in nouns.split()}
 _KIN_NOUNS = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
-_OTHERS = "doctor|dentist|teacher|neighbour|neighbor|landlord|landlady|therapist|coach|tutor|roommate|trainer|intern|assistant|lawyer|ex"
+_OTHERS = (
+    "doctor|dentist|teacher|neighbour|neighbor|landlord|landlady|therapist|coach|tutor|trainer|intern|assistant|lawyer|ex|client|accountant|vet|hairdresser|nanny"
+    "|professor|student|apprentice|carer|physio|classmate|guest|team leader|team lead|cto|ceo"
+)
+OTHER_PERSONS = _OTHERS
 PERSON_NOUN = re.compile(rf"(?:{_KIN_NOUNS}|{_OTHERS})\b", re.IGNORECASE)
 NAME = r"[A-ZÀ-ÖØ-ÞŁŚŠŽČŽĐİ][\w.'’&-]*"
 _NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|and|&|du|da|di)\s+)*{NAME})*")
@@ -48,7 +52,7 @@ _ALWAYS = (
 _CUTS: dict[str, str] = {
     "person": r"|\b(?:and|with|for|from|in|at|on|as|to|over|by|is|was|about|of)\b",
     "place": r"|\b(?:and|with|for|as|from|to|by|that|is|or|just|alone|together|via|without|about|over|doing|working|studying)\b",
-    "group": r"|\b(?:and(?=\s+[a-z])|with|for|in|as|from|to|on|by|that|is|doing|over|about|under|or|downtown|near|after)\b",
+    "group": r"|\b(?:and(?=\s+[a-z])|with|for|in|at|as|from|to|on|by|that|is|doing|over|about|under|or|downtown|near|after)\b",
     "thing": r"|\b(?:with|for|from|in|at|as|by|that|on|is|are|to|called|named|like|since|during|over|about|next|behind|under|into|because|more than|there|every)\b",
     "name": r"|\b(?:and|with|for|from|in|as|by|on|is|at|but|after|or)\b",
     "number": r"|\b(?:and|with|for|from|in|at|as|on|by|to|that|of|or|including|already)\b",
@@ -87,7 +91,7 @@ def is_noun_phrase(phrase: str) -> bool:
     if not words or len(words) > 8 or words[0] in _LINKS or "," in phrase or words[-1] in _LINKS:
         return False
     if len(words) == 1:
-        return words[0] not in _NO_SUBJECT and words[0] not in NOT_NAMES
+        return words[0] not in _NO_SUBJECT and words[0] not in NOT_NAMES and not phrase.endswith("ed")
     head = words[1:] if words[0] == "that" else words
     return not any(word in _NO_SUBJECT for word in head if word != "and") and (
         bool(_DETERMINED.match(phrase)) or len(words) <= 3
@@ -107,10 +111,11 @@ def cut(text: str, kind: Kind) -> str:
 
 
 _DETERMINER = re.compile(
-    r"^(?:the|a|an|some|any|this|that|these|those|both|all|another|such a|quite a|one of|a (?:pair|couple|bit|lot) of|lots of|plenty of|only|just|really|very|"
-    r"about|around|roughly|exactly|almost|nearly|now|also|still|always|brand[- ]new|new|my own|our own|probably|definitely|currently|finally|officially|completely|fully|already|back|mostly|going|all|pretty|so|too|quite|right|deeply|genuinely|now|even)\s+",
+    r"^(?:(?:a|one|another) (?:pair|couple|bit|lot|piece|kind|sort) of|lots of|plenty of|one of|some of|such a|quite a|the|a|an|some|any|this|that|these|those|both|all|another|only"
+    r"|about|around|roughly|exactly|almost|nearly|brand[- ]new|new|my own|our own|probably|back|mostly|going|so|too|quite|right|pretty|fluent|conversational|basic|decent|perfect)\s+",
     re.IGNORECASE,
 )
+_CAPITAL_DETERMINERS = frozenset("the an this that these those some both all any".split())
 _OWNER = re.compile(r"^(?:my|our|your|his|her|their|its)\s+", re.IGNORECASE)
 
 
@@ -120,7 +125,14 @@ def bare(phrase: str, *, keep: tuple[str, ...] = ()) -> str:
         match = _DETERMINER.match(phrase)
         if match is None or match[0].strip().lower() in keep or len(match[0]) == len(phrase):
             return phrase
+        if match[0][0].isupper() and match[0].strip().lower() not in _CAPITAL_DETERMINERS:  # "New Yorker", "A negative"
+            return phrase
         phrase = phrase[match.end() :]
+
+
+def without_owner(phrase: str) -> str:
+    """A phrase without the possessive at its beginning."""
+    return _OWNER.sub("", phrase)
 
 
 def fits(phrase: str, kind: Kind) -> bool:
@@ -149,7 +161,7 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
             return is_number(core)
         case "thing" | "any":
             return last not in _NO_THING and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no"} and core[0] not in "'’"
-        case "title" if _OWNER.match(phrase):
+        case "title" if _OWNER.match(phrase) and last in KIN_RELATION:
             return False
         case "trait" | "title":
             return len(words) <= 5 and core.split()[0] not in _NO_THING | {"not", "going", "so", "like"}

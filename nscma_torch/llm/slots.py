@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 
 from nscma_torch.llm.mentions import Mentions
-from nscma_torch.llm.phrases import NAME, bare, cut, fits, head_of, is_noun_phrase, is_person, split_list, unpossessed
+from nscma_torch.llm.phrases import NAME, bare, cut, fits, head_of, is_noun_phrase, is_person, split_list, unpossessed, without_owner
 from nscma_torch.relations import Kind, Relation
 from nscma_torch.text.dates import find_dates
 
@@ -103,10 +103,12 @@ def object_of(raw: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> str:
         return called["name"] if kind.like != "thing" or kind.admits(raw[: called.start("name")], _before_called(raw)) else ""
     phrase = unpossessed(cut(raw, kind))
     if phrase.lower() in ("it", "them", "this", "that") and kind.like in ("thing", "any"):
-        meant = mentions.resolve(mentions.topic) if mentions.topic else mentions.thing
+        meant = mentions.resolve(mentions.spoken_of())
         return meant if meant and fits(f"the {meant}", kind) else ""
     if not phrase or not fits(phrase, kind):
         return ""
+    if kind.like in ("title", "trait"):
+        return bare(without_owner(phrase), keep=_KEPT)
     if kind.like == "person" or kind.name == "possessive" or re.match(r"(?:my|our|your|his|her)\s", phrase, re.IGNORECASE):
         return mentions.resolve(phrase)
     if kind.like in ("date", "deed", "number"):
@@ -120,10 +122,12 @@ def _before_called(raw: str) -> str:
 
 def _han_object(raw: str, kind: Kind, mentions: Mentions) -> str:
     phrase = re.sub(r"(?:了|啦|的|呢|哦|啊|一下|而已)+$", "", raw.strip(" 《》「」。"))
-    phrase = re.sub(r"^(?:一[个只条辆台本部把张名位家件双]|[个只条辆台本部把张名位家件双](?=..)|了|这[个只]|那[个只]|一家叫|叫)+", "", phrase)
-    if not phrase or len(phrase) > 18 or phrase in ("他", "她", "它", "你", "什么", "谁", "这", "那") or not kind.admits(phrase, phrase):
+    phrase = re.sub(r"^(?:一[个只条辆台本部把张名位家件双]|[个只条辆台本部把张名位家件双](?=..)|了|这[个只]|那[个只]|一家叫|叫|是)+", "", phrase)
+    if not phrase or len(phrase) > 18 or phrase in ("他", "她", "它", "什么", "谁", "这", "那") or phrase in kind.refuses:
         return ""
-    return mentions.speaker if phrase in ("我", "我们") else phrase
+    if phrase in ("我", "我们"):
+        return mentions.speaker
+    return mentions.listener if phrase in ("你", "您", "你们") else phrase
 
 
 def topic_of(raw: str, kind: Kind, *, cjk: bool) -> str:

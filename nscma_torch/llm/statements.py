@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,6 +14,7 @@ from nscma_torch.llm.phrases import AUXILIARIES, cut
 from nscma_torch.llm.slots import instead, object_of, objects_of, overlap, spans_of, subjects_of, times_of, topic_of
 from nscma_torch.records import Statement, Unit
 from nscma_torch.relations import Schema
+from nscma_torch.text.inflection import participle
 from nscma_torch.text.names import name_key
 
 _ANYMORE = re.compile(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
@@ -22,7 +23,7 @@ _PREDICATE = re.compile(
     r"(?:not\s+)?(?:allergic|vegan|vegetarian|pescatarian|gluten-free|dairy-free|married|engaged|divorced|fluent|born|based|diagnosed|off to|back in|retired)\b",
     re.IGNORECASE,
 )
-_IT = re.compile(r"(?:it|they|that|this)(?=\s+(?:is|are|was|were|has|have|had|will|used|runs?|costs?|does|did|do|can|needs?|lies?|stands?|belongs?|goes|went|must|takes|comes|got)\b)", re.I)
+_IT = re.compile(r"(?:it|they)(?=\s+(?:is|are|was|were|has|have|had|will|used|runs?|costs?|does|did|do|can|needs?|lies?|stands?|belongs?|goes|went|must|takes|comes|got)\b)", re.I)
 _HAN_NEGATIONS = ("不", "没", "再也")
 _HAN_AHEAD = ("要", "会", "想", "打算", "准备")
 _FUTURE = frozenset({"able_to", "plans_to", "wants"})
@@ -68,10 +69,11 @@ class StatementReader:
         mentions.kin = []
         mentions.listener = clause.listener or mentions.listener
         if clause.cjk:
-            found = self._matches(mentions.with_han_topic(clause.text), clause, mentions, said)
+            text = mentions.read_han_kin(mentions.with_han_topic(clause.text), clause.start, clause.end)
+            found = self._matches(text, clause, mentions, said)
             introduces = bool(found) and self._schema[found[-1].relation].object == "person"
             mentions.note_han(clause.text, found, introduces=introduces)
-            return [_completed(statement, earlier) for statement in found]
+            return _completed([*mentions.kin, *found], earlier)
         text = mentions.read_kin(clause.text, clause.start, clause.end)
         ended = self._matches(clause.text, clause, mentions, said, moods=("ends",)) if mentions.kin else []
         text = self._with_subject(text, mentions, first=first)
@@ -81,13 +83,13 @@ class StatementReader:
         over = {(s.relation, s.object) for s in [*ended, *found] if s.negated or s.past}
         kin = [s for s in mentions.kin if (s.relation, s.object) not in over]
         fresh = [s for s in ended if (s.relation, s.object, s.negated) not in {(f.relation, f.object, f.negated) for f in found}]
-        return [_completed(statement, earlier) for statement in (*kin, *fresh, *found)]
+        return _completed([*kin, *fresh, *found], earlier)
 
     def _with_subject(self, text: str, mentions: Mentions, *, first: bool) -> str:
         """A clause with the subject that it leaves out: that of the clause before, or I in telegram style; "it" as what was spoken of."""
         it = _IT.match(text)
-        if it and mentions.topic:
-            return mentions.topic + text[it.end() :]
+        if it and mentions.spoken_of():
+            return mentions.spoken_of() + text[it.end() :]
         if _PREDICATE.match(text):
             owner = mentions.subject if mentions.subject and not first else "I"
             return f"{owner} {'am' if owner == 'I' else 'is'} {text}"
@@ -154,7 +156,12 @@ class StatementReader:
         if raw and not replaced and not clause.cjk:
             raw, replaced = instead(raw, kinds["O"])
         subjects = subjects_of(subject, kinds.get("S", self._schema.kinds["any"]), mentions, cjk=clause.cjk)
-        objects = objects_of(raw, kinds["O"], relation, mentions, cjk=clause.cjk) if raw else [""] if negated else []
+        if raw:
+            objects = objects_of(raw, kinds["O"], relation, mentions, cjk=clause.cjk)
+        elif negated:
+            objects = [""]
+        else:
+            objects = [] if "O" in groups or clause.cjk or form.mood != "begins" else _outcome(groups["verb"], verb_stems(form))
         topic = topic_of(groups["T"], kinds["T"], cjk=clause.cjk) if "T" in groups else ""
         if not subjects or not objects or ("T" in groups and not topic) or objects == subjects:
             return [], []
@@ -199,7 +206,7 @@ class StatementReader:
                 return None
             if form.mood != "states" and no:
                 return None
-            return no or form.mood == "ends", any(word in group for word in ("以前", "曾", "原来"))
+            return no or form.mood == "ends", any(word in group for word in ("以前", "从前", "之前", "曾", "原来", "本来", "当初"))
         verb = read_verb(group, verb_stems(form))
         if form.mood == "states":
             if verb.tense == "ahead" and form.relation not in _FUTURE:
@@ -212,16 +219,26 @@ class StatementReader:
         return form.mood == "ends", False
 
 
+def _outcome(verb: str, stems: tuple[str, ...]) -> list[str]:
+    """What an event makes of its thing where the form names no object: "we shipped the app", so it is shipped."""
+    made = (participle(word, stems) for word in verb.lower().split())
+    return [next((name for name in made if name), "")]
+
+
 def _unowned(subject: str, objects: Sequence[str]) -> list[str]:
     """Objects without their owner where that is the subject: "I treated myself to my own kayak"."""
     return [name.removeprefix(f"{subject}'s ").removeprefix("own ") for name in objects]
 
 
-def _completed(statement: Statement, earlier: Sequence[Statement]) -> Statement:
-    """A denial without an object ("I quit") with what was said before of the same subject."""
-    if statement.object or not statement.negated:
-        return statement
-    for before in reversed(earlier):
-        if (before.subject, before.relation, before.topic) == (statement.subject, statement.relation, statement.topic):
-            return replace(statement, object=before.object)
-    return statement
+def _completed(statements: Iterable[Statement], earlier: Sequence[Statement]) -> list[Statement]:
+    """Denials without an object ("I quit") get that of what was said before of the same subject; one said to be past needs none."""
+    found = []
+    for statement in statements:
+        if statement.negated and not statement.object:
+            same = (b for b in reversed(earlier) if (b.subject, b.relation, b.topic) == (statement.subject, statement.relation, statement.topic))
+            before = next(same, None)
+            if before is not None and (before.past or before.negated):
+                continue
+            statement = replace(statement, object=before.object if before else "")
+        found.append(statement)
+    return found
