@@ -4,9 +4,10 @@
 
 Each conversation is a store with the default settings; after its last session the memory sleeps once a month for a
 year. In the row "idle" nobody asks anything in that year. In the other rows the questions with an even index are
-searched every month, which strengthens what they find; "asked" is recall on these, "not asked" on the others. Recall
-before is measured on a copy, since a search counts as a recall. "undone" is recall after every decision of forgetting
-is undone. Destroyed counts messages that are missing in the log, or that `get` does not return in their wording.
+searched every month, which strengthens what they find; "asked" is recall on these, "not asked" on the others. All
+recalls are of searches at the end of the year, "before" that of a memory that did not sleep; it is a copy, since a
+search counts as a recall. "undone" is recall after every decision of forgetting is undone. Destroyed counts messages
+that are missing in the log, or that `get` does not return in their wording.
 """
 
 from __future__ import annotations
@@ -108,8 +109,8 @@ class Year:
 
     def _before(self, config: Config, groups: Mapping[str, Sequence[Question]]) -> dict[str, list[float]]:
         with self._open(self._copy("before"), config) as memory:
-            start = self._conversation.asked_at
-            return {group: self._recalls(memory, some, start) for group, some in groups.items()}
+            end = self._conversation.asked_at + YEAR[-1]
+            return {group: self._recalls(memory, some, end) for group, some in groups.items()}
 
     def _undone(
         self, name: str, config: Config, groups: Mapping[str, Sequence[Question]], expected: int

@@ -2,8 +2,9 @@
 
     python -m eval.paraphrases [--half test|dev] [--errors]
 
-Every line of `eval/statements/paraphrases_*.jsonl` is filled with seeded values. It is read right when a statement of its relation, subject and
-topic has the new value (negated where the line denies it), wrong when one has another value that would hold now, silent otherwise.
+Every line of `eval/statements/paraphrases_*.jsonl` is filled with seeded values. It is read right when a
+statement of its relation, subject and topic has the new value (negated where the line denies it), wrong when one
+has another value that would hold now, silent otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ ROUNDS = 3
 
 _PEOPLE = ("Hedwig", "Tomasz", "Ayesha", "Jarle", "Nandini", "Benoit", "Oluchi", "Pilar", "Vikram", "Greta Lindholm")
 _PLACES = ("Zagreb", "Leuven", "Valparaíso", "Tampere", "Kigali", "Brighton", "Osaka", "Lucerne", "Porto", "Windhoek")
-_TASKS = ("the login page", "the audit report", "the newsletter", "the data import", "the pricing sheet", "the Atlas release")
+_TASKS = (
+    "the login page",
+    "the audit report",
+    "the newsletter",
+    "the data import",
+    "the pricing sheet",
+    "the Atlas release",
+)
 _EVENTS = ("the board meeting", "the team dinner", "the yoga workshop", "the design review", "the concert", "the demo")
 _DAYS = ("Monday", "12 June", "Thursday", "3 July", "next Friday", "the 21st of May", "Wednesday", "30 June")
 _THINGS = ("the red umbrella", "the tripod", "the toolbox", "the blue folder", "the spare key", "the suitcase")
@@ -39,8 +47,14 @@ _COLOURS = ("teal", "maroon", "yellow", "silver", "purple", "beige", "green", "o
 
 VALUES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {  # subjects of the third person, objects
     "lives_in": (_PEOPLE, _PLACES),
-    "works_at": (_PEOPLE, ("Orbitek", "Halden Bank", "Nordlys Media", "Brightwater", "Ferrum Steel", "Pixelforge", "Tavira Foods")),
-    "job": (_PEOPLE, ("plumber", "translator", "paramedic", "accountant", "gardener", "radiologist", "set designer", "baker")),
+    "works_at": (
+        _PEOPLE,
+        ("Orbitek", "Halden Bank", "Nordlys Media", "Brightwater", "Ferrum Steel", "Pixelforge", "Tavira Foods"),
+    ),
+    "job": (
+        _PEOPLE,
+        ("plumber", "translator", "paramedic", "accountant", "gardener", "radiologist", "set designer", "baker"),
+    ),
     "favourite colour": (_PEOPLE, _COLOURS),
     "favourite food": (_PEOPLE, ("lasagne", "ramen", "fish tacos", "pad thai", "dumplings", "moussaka", "pierogi")),
     "located_in": (_PEOPLE, _PLACES),
@@ -51,10 +65,16 @@ VALUES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {  # subjects of the
     "status": (_TASKS, ("blocked", "done", "on hold", "in progress", "under review", "cancelled", "approved")),
     "deadline": (_TASKS, _DAYS),
     "scheduled_for": (_EVENTS, _DAYS),
-    "costs": (("the blender", "the day pass", "the course", "the ticket", "a haircut", "the bike lock"), ("45 euros", "$120", "30 pounds", "18 francs", "$9.50")),
+    "costs": (
+        ("the blender", "the day pass", "the course", "the ticket", "a haircut", "the bike lock"),
+        ("45 euros", "$120", "30 pounds", "18 francs", "$9.50"),
+    ),
     "count cats": (_PEOPLE, ("two", "5", "three", "four", "7", "six")),
     "count bikes": (_PEOPLE, ("two", "5", "three", "four", "7", "six")),
-    "version": (("Pinwheel", "the payment gateway", "the mobile app", "Corvus", "the firmware"), ("2.4", "3.0.1", "5.2", "v8.1", "1.12")),
+    "version": (
+        ("Pinwheel", "the payment gateway", "the mobile app", "Corvus", "the firmware"),
+        ("2.4", "3.0.1", "5.2", "v8.1", "1.12"),
+    ),
     "assigned_to": (_TASKS, _PEOPLE),
     "value phone number": (_PEOPLE, ("0171 5551234", "555-0142", "030 1234567", "0664 887766")),
     "value wifi password": (_PEOPLE, ("bluefox42", "tr33house", "moonlight-7", "kaktus99")),
@@ -66,7 +86,10 @@ VALUES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {  # subjects of the
     "uses": (_PEOPLE, ("Notion", "Figma", "Blender", "Trello", "Emacs", "Obsidian", "Ableton")),
     "speaks": (_PEOPLE, ("Turkish", "Dutch", "Mandarin", "Portuguese", "Hindi", "Swedish", "Arabic")),
     "allergic_to": (_PEOPLE, ("peanuts", "pollen", "shellfish", "penicillin", "cats", "strawberries", "latex")),
-    "member_of": (_PEOPLE, ("the rowing club", "the chess club", "the brass band", "the gospel choir", "the film society")),
+    "member_of": (
+        _PEOPLE,
+        ("the rowing club", "the chess club", "the brass band", "the gospel choir", "the film society"),
+    ),
 }
 
 
@@ -85,7 +108,9 @@ class Filled:
 def load(half: str) -> list[Filled]:
     """Paraphrases of the test or the development half, each filled `ROUNDS` times."""
     lines = (FOLDER / f"paraphrases_{half}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [_fill(json.loads(line), number, round_) for number, line in enumerate(lines) if line for round_ in range(ROUNDS)]
+    return [
+        _fill(json.loads(line), number, round_) for number, line in enumerate(lines) if line for round_ in range(ROUNDS)
+    ]
 
 
 def _fill(line: Mapping[str, Any], number: int, round_: int) -> Filled:
@@ -102,10 +127,19 @@ def outcome(filled: Filled, statements: Sequence[Statement]) -> Literal["right",
     """What a reader's statements of one paraphrase come to."""
     found: Literal["right", "silent"] = "silent"
     for statement in statements:
-        if statement.relation != filled.relation or filled.topic.split()[-1:] != statement.topic.split()[-1:] or statement.past:
+        if (
+            statement.relation != filled.relation
+            or filled.topic.split()[-1:] != statement.topic.split()[-1:]
+            or statement.past
+        ):
             continue
-        same = name_key(statement.object) == name_key(filled.value) and name_key(statement.subject) == name_key(filled.subject)
-        symmetric = filled.relation in ("married_to", "partner") and {name_key(statement.object), name_key(statement.subject)} == {
+        same = name_key(statement.object) == name_key(filled.value) and name_key(statement.subject) == name_key(
+            filled.subject
+        )
+        symmetric = filled.relation in ("married_to", "partner") and {
+            name_key(statement.object),
+            name_key(statement.subject),
+        } == {
             name_key(filled.value),
             name_key(filled.subject),
         }
@@ -135,7 +169,10 @@ def main() -> None:
     print(f"{'relation':22s} right  wrong silent  lines")
     for name, count in counts.items():
         total = count.total()
-        print(f"{name:22s} {count['right'] / total:5.2f}  {count['wrong'] / total:5.2f}  {count['silent'] / total:5.2f}  {total:5d}")
+        print(
+            f"{name:22s} {count['right'] / total:5.2f}  {count['wrong'] / total:5.2f}  "
+            f"{count['silent'] / total:5.2f}  {total:5d}"
+        )
 
 
 if __name__ == "__main__":

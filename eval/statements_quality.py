@@ -2,9 +2,10 @@
 
     python -m eval.statements_quality [--half test|dev] [--errors]
 
-A statement is right when relation, polarity, past and topic agree with a label, and subject and object name the same: equal after case,
-determiners and owners ("Ben's car", "the car") are dropped, or one's words all among the other's. Labels marked optional are neither demanded nor
-punished, nor is the negation of a value that a label says was replaced.
+A statement is right when relation, polarity, past and topic agree with a label, and subject and object name the
+same: equal after case, determiners and owners ("Ben's car", "the car") are dropped, or one's words all among the
+other's. Labels marked optional are neither demanded nor punished, nor is the negation, or the past, of a value
+that a label says was replaced.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def score(messages: Sequence[Mapping[str, Any]], schema: Schema, *, errors: bool
             fits = [i for i, label in enumerate(labels) if agrees(statement, label, schema)]
             met.update(fits)
             demanded = any(not labels[i].get("optional") for i in fits)
-            excused = bool(fits) or (statement.negated and _was_replaced(statement, labels))
+            excused = bool(fits) or ((statement.negated or statement.past) and _was_replaced(statement, labels))
             if demanded or not excused:
                 totals["read"] += 1
                 totals["right"] += demanded
@@ -153,8 +154,10 @@ def main() -> None:
         chosen = [message for message in messages if language in (None, message["lang"])]
         result, wrong = score(chosen, schema, errors=arguments.errors and language is not None)
         print(
-            f"{arguments.half} {language or 'all'}: {len(chosen)} messages, precision {result.precision:.3f} ({result.right}/{result.read}), "
-            f"recall {result.recall:.3f} ({result.found}/{result.demanded}), silent on {result.silent}/{result.empty} without a fact"
+            f"{arguments.half} {language or 'all'}: {len(chosen)} messages, precision {result.precision:.3f} "
+            f"({result.right}/{result.read}), "
+            f"recall {result.recall:.3f} ({result.found}/{result.demanded}), silent on "
+            f"{result.silent}/{result.empty} without a fact"
         )
     print("by relation (+ false, - missed):", ", ".join(f"{name} {n}" for name, n in wrong.most_common()))
 

@@ -23,9 +23,9 @@ Shape = Literal["person", "place", "group", "thing", "name", "number", "date", "
 class Kind(BaseModel):
     """What a slot of a form takes: a shape, narrowed by words.
 
-    With words, endings or patterns one of them must fit: the last word is one of `words` (of those of the kinds in `also` too),
-    ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of `anywhere`. With `whole` the
-    phrase is one of `words`, not only its end.
+    With words, endings or patterns one of them must fit: the last word is one of `words` (of those of the kinds
+    in `also` too), ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of
+    `anywhere`. With `whole` the phrase is one of `words`, not only its end.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -36,6 +36,15 @@ _SMALL_TALK = (
     "No worries at all.",
 )
 _FREE_POOLS = {"located_in": "towns"}  # free paraphrases speak of towns, the plain sentences of rooms
+_ALIKE = (  # who says the one may be understood to say the other
+    {"allergic_to", "has_condition"},
+    {"speaks", "able_to"},
+    {"learning", "studies"},
+    {"married_to", "partner"},
+    {"pet", "owns"},
+    {"count", "owns"},
+    {"count", "pet"},
+)
 _CHANGES = {"change": "begins", "negate": "ends", "state": "states"}
 
 
@@ -223,5 +232,5 @@ def _apart(own: Plain, told: Teller, schema: Schema) -> bool:
     """Whether a relation can be stated of the chain's subject without touching the chain."""
     one, other = schema[own.name], schema[told.plain.name]
     related = {one.inverse, one.opposite} | ({one.name} if len(own.topics) < 2 else set())
-    fits = own.subjects == told.plain.subjects and told.voice in own.voices
+    fits = own.subjects == told.plain.subjects and told.voice in own.voices and {one.name, other.name} not in _ALIKE
     return fits and other.name not in related and one.name not in {other.inverse, other.opposite}

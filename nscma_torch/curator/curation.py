@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 
 from nscma_torch.curator.forgetting import FORGOTTEN, bring_back
 from nscma_torch.curator.grouping import NAMED
-from nscma_torch.curator.merging import MERGED, follow_names, merged, unmerge
+from nscma_torch.curator.merging import MERGED, merged, unmerge
+from nscma_torch.curator.naming import follow_names
 from nscma_torch.curator.resolution import Resolved, resolve_groups
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.errors import InvalidInputError, NotFoundError
@@ -65,7 +66,7 @@ class Curator:
             statements.clear(connection, lane, keys)
             decisions.insert(connection, lane, user_id, resolved.decisions, now)
             if any(key.relation == NAMED for key in keys):
-                follow_names(connection, lane, resolved, {key.subject for key in keys if key.relation == NAMED}, now)
+                follow_names(connection, lane, self._schema, self._settings, now)
             done.append(resolved)
         if done:
             jobs.clear(connection, CURATE, lane)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from nscma_torch.curator.grouping import NAMED, object_of
-from nscma_torch.curator.resolution import Resolved
+from nscma_torch.curator.grouping import NAMED
 from nscma_torch.records import Action, Fact
 from nscma_torch.relations import Schema
 from nscma_torch.storage import decisions, entities, facts, lanes
@@ -41,46 +40,12 @@ def unmerge(connection: Connection, decision: DecisionRow) -> None:
     entities.set_canonical(connection, decision.lane, decision.before[MERGED], decision.before[_WAS])
 
 
-def follow_names(connection: Connection, lane: str, resolved: Resolved, subjects: Collection[str], now: int) -> None:
-    """Merge the names that subjects say they have, and take those back that no statement says any more.
-
-    A name that another entity has already is not taken from it: that the two are one is only proposed.
-    """
-    user_id = lanes.owner(connection, lane).user_id
-    said = {row.seq for row in resolved.rows}
-    into = entities.canonical(connection, lane)
-    for decision in _standing(connection, lane, "MERGE"):
-        key, subject = decision.before[MERGED], decision.record.object
-        if decision.statement_seq is None or into.get(subject, subject) not in subjects:
-            continue
-        if decision.statement_seq not in said and into.get(key) is not None:
-            entities.set_canonical(connection, lane, key, None)
-        elif decision.statement_seq in said and into.get(key) is None:
-            entities.set_canonical(connection, lane, key, subject)
-    for row in resolved.fresh:
-        key, subject = object_of(row), row.subject
-        into = entities.canonical(connection, lane)
-        if row.relation != NAMED or row.negated or key in ("", subject) or into.get(key) == subject:
-            continue
-        held = [fact for fact in resolved.facts if row.seq in fact.statement_seqs and fact.confidence]
-        if not held or subject in into:
-            continue
-        action: Action = "PROPOSE" if key in into else "MERGE"
-        if action == "MERGE":
-            entities.set_canonical(connection, lane, key, subject)
-        reason = "the name was stated" if action == "MERGE" else "the name was stated, but another has it too"
-        ids = tuple(dict.fromkeys(fact.id for fact in held))
-        before = merged(key, into) if action == "MERGE" else {}
-        made = NewDecision(action, key, NAMED, "", subject, reason, row.seq, ids, before)
-        decisions.insert(connection, lane, user_id, [made], now)
-
-
 def propose(connection: Connection, lane: str, schema: Schema, now: int) -> list[Alike]:
     """Log a proposal for each pair of entities that look like one and were not proposed before; returns them."""
     scope = lanes.owner(connection, lane)
     known = {
         (decision.record.subject, decision.record.object)
-        for decision in _standing(connection, lane, "PROPOSE", undone=None)
+        for decision in standing(connection, lane, "PROPOSE", undone=None)
     }
     believed = [
         fact
@@ -142,8 +107,9 @@ def _reason(one: str, other: str) -> str:
     return f"{one!r} is part of the name {other!r}" if contained else f"{one!r} and {other!r} differ in one letter"
 
 
-def _standing(connection: Connection, lane: str, action: Action, *, undone: bool | None = False) -> list[DecisionRow]:
+def standing(connection: Connection, lane: str, action: Action, *, undone: bool | None = False) -> list[DecisionRow]:
+    """The lane's decisions of this kind, oldest first: those that stand, or with `undone` None all."""
     scope = lanes.owner(connection, lane)
     records = decisions.select_decisions(connection, scope, actions=[action], undone=undone)
     rows = (decisions.find(connection, scope.user_id, record.id) for record in records)
-    return [row for row in rows if row is not None and row.lane == lane]
+    return [row for row in rows if row is not None and row.lane == lane][::-1]

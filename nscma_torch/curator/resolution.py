@@ -68,7 +68,7 @@ def resolve_groups(
     old = facts.believed(connection, lane, keys)
     known = decisions.decided(connection, [row.seq for row in rows])
     fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
-    sources, stored = _sources(connection, user_id, rows)
+    sources, stored = sources_of(connection, user_id, rows)
     groups = groups_of(rows, schema, settings.trust, sources, settings.rules.slip)
     timelines = [(group, resolve(group.claims, settings.rules)) for group in groups]
     by_seq = {row.seq: row for row in rows}
@@ -91,7 +91,7 @@ def resolve_groups(
     return Resolved(rows, fresh, [believed[fact] for fact in new], retired, made)
 
 
-def _sources(
+def sources_of(
     connection: Connection, user_id: str, rows: Sequence[StatementRow]
 ) -> tuple[dict[int, Source], dict[int, int]]:
     """Who said each message and where, and when it was stored (microseconds)."""

@@ -9,63 +9,96 @@ import re
 from dataclasses import dataclass
 
 from nscma_torch.llm.contractions import written_out
-from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES, is_person
+from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES, is_noun_phrase, is_person, word_set
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import script
 
 _QUOTED = re.compile(r"[\"“][^\"”]{3,}[\"”]|「[^」]*」|(?<=\s)'[^']{3,}'(?=[\s.,!]|$)")
 _UNREAL = re.compile(  # the whole sentence states nothing
-    r"^\W*(?:(?:and|but|so|well|oh|ok|okay|even|then|still|honestly|only)\W+)*(?:if|unless|suppose|supposing|imagine|pretend|say|had I|were I|let's say|picture"
-    r"|assuming|what about|how about|in case)\b|\b(?:I wish|wish I|if only|hypothetically|as though|as if|in another life|used to think|who knows|supposedly"
-    r"|rumou?r|rumou?rs|allegedly|joking|kidding|dreamt|dreamed|(?:in|had) (?:my|a) dream|in (?:the|a|this) (?:movie|film|novel|book|story|game|show|episode|play|series)"
-    r"|would (?:have|be|never|rather)|'d (?:have|be|rather|love|never)|whether|will have to travel|the day (?:I|we)|once said)\b|^(?:they|people) say\b"
+    r"^\W*(?:(?:and|but|so|well|oh|ok|okay|even|then|still|honestly|only)\W+)*(?:if|unless|suppose|supposing"
+    r"|imagine|pretend|say|had I|were I|let's say|picture"
+    r"|assuming|what about|how about)\b|\b(?:I wish|wish I|if only|hypothetically|as though|as if|in another life"
+    r"|used to think|who knows|supposedly"
+    r"|rumou?r|rumou?rs|allegedly|joking|kidding|dreamt|dreamed|(?:in|had) (?:my|a) dream|in (?:the|a|this) "
+    r"(?:movie|film|novel|book|story|game|show|episode|play|series)"
+    r"|would (?:have|be|never|rather)|'d (?:have|be|rather|love|never)|whether|will have to travel|the day (?:I|we)"
+    r"|once said)\b|^(?:they|people) say\b"
     r"|如果|要是|假如|假设|万一|倘若|但愿|也许|可能|大概|或许|好像|似乎|听说|据说|开玩笑|梦见|梦到|差点|才不信|要不|说不定|是不是|会不会|有没有|能不能|应该|想象|的话",
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(  # a part states nothing
-    r"\b(?:if|unless|maybe|perhaps|probably|possibly|almost|nearly|can not believe|not sure|no idea|(?:I|we) (?:think|guess|believe|suppose|bet|doubt|assume|reckon|hear|heard|feel like|swear)"
-    r"|seems?|claims?|claimed|joked|supposed to|pretend\w*|as long as|would not be|apparently|allegedly|presumably|either|wonder|wondering|tempted"
-    r"|says (?:that|she|he|it|they|I|there)|rumou?red|so-called|like to think|wish|hoping|as if|might|may or may not|ask(?:ed|ing)? (?:if|for|me|him|her)|could be)\b",
+    r"\b(?:if|unless|maybe|perhaps|probably|possibly|almost|nearly|can not believe|not sure|no idea|(?:I|we) "
+    r"(?:think|guess|believe|suppose|bet|doubt|assume|reckon|hear|heard|feel like|swear)"
+    r"|seems?|claims?|claimed|joked|supposed to|pretend\w*|as long as|would not be|apparently|allegedly|presumably"
+    r"|either|wonder|wondering|tempted"
+    r"|says (?:that|she|he|it|they|I|there)|rumou?red|so-called|like to think|wish|hoping|as if|might|may or may "
+    r"not|ask(?:ed|ing)? (?:if|for|me|him|her)|could be|technically|so to speak|metaphorically|feels like|feel like"
+    r"|felt like)\b",
     re.IGNORECASE,
 )
 _BARE_QUESTION = re.compile(
-    r"^\W*(?:(?:and|but|so|well|hey|ok|oh)\W+)*(?:who|what|when|where|why|which|how|do|does|did|is|are|can|could|will|would|should)"
+    r"^\W*(?:(?:and|but|so|well|hey|ok|oh)\W+)*(?:who|what|when|where|why|which|how|do|does|did|is|are|can|could"
+    r"|will|would|should)"
     r"\s+(?:i|you|he|she|it|they|we|the|my|your|that|this|there|'s|is|are|do|does|did|to)\b",
     re.IGNORECASE,
 )
 
 _LEAD = re.compile(
     r"^(?:(?:and|but|so|then|well|oh|ok|okay|hey|hi|hello|yes|yeah|yep|no|nope|btw|anyway|anyways|also|fyi|psa|psst|"
-    r"just so you know|just fyi|quick (?:update|note|question|heads-?up)|life update|update|good news|bad news|big news|news|news flash|guess what|turns out|it turns out(?: that)?|change of plans?|"
-    r"for the record|as you know|you know|look|listen|heads[ -]up|note(?: to self)?|reminder|remember(?: that)?|please (?:note|remember)(?: that)?|(?:do not|don't) forget(?: that)?|"
-    r"sure|right|wow|great|ugh|phew|gosh|damn|unfortunately|after that|following that|following this|thereafter|subsequently|afterwards|afterward|later(?: on)?|next|soon|"
-    r"today|yesterday|tomorrow|tonight|this (?:morning|afternoon|evening|week|month|year|weekend|spring|summer|autumn|fall|winter)|earlier|meanwhile|in the meantime|"
-    r"last (?:night|week|month|year|weekend|spring|summer|autumn|fall|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|a (?:few|couple of) \w+ ago|an hour ago|\w+ \w+ ago|back then|"
-    r"correction|sorry|my mistake|oops|first|second|because|since then|while|although|though|plus|i mean|to be (?:clear|honest|precise|fair)|tbh|lol|haha|for (?:your|my) (?:information|files|records)|"
-    r"i (?:told you|mentioned|said|forgot to (?:mention|say|tell you)|should (?:mention|say|add)|have to (?:say|admit)|must (?:say|admit)|can (?:say|confirm|report|tell you))(?: that)?|did i mention that|"
-    r"(?:it is|it's) (?:official|true|a fact)(?: that)?|i am (?:happy|glad|proud|sad|sorry|excited|pleased|afraid) (?:to (?:say|announce|report) )?that|the thing is(?: that)?|hard to believe|believe it or not|"
-    r"i (?:confirm|noticed|found out|realized|realised|learned|learnt|see)(?: that)?|the (?:good|bad|big) news is(?: that)?|(?:the )?word is(?: that)?|"
-    r"(?:you should )?(?:know|so you know)(?: that)?|like i said|as i said|as mentioned|as of (?:today|now|this \w+|last \w+|next \w+|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|"
-    r"from (?:now|today|tomorrow) on|on a (?:different|side|related|happier|sadder) note|as far as i know|as for me|the doctor (?:confirmed|says|said)(?: that)?|please (?:do not|don't) forget(?: that)?|which is why|that is why|"
-    r"in case (?:you|anyone|someone|somebody|support) (?:wonders?|asks?|needs? it|is wondering|were wondering|forgot|missed it|had not \w+))(?:\s*[,:!.–—-]+\s*|\s+))+",
+    r"just so you know|just fyi|quick (?:update|note|question|heads-?up)|life update|update|good news|bad news|big "
+    r"news|news|news flash|guess what|turns out|it turns out(?: that)?|change of plans?|"
+    r"for the record|as you know|you know|look|listen|heads[ -]up|note(?: to self)?|reminder|remember(?: that)?"
+    r"|please (?:note|remember)(?: that)?|(?:do not|don't) forget(?: that)?|"
+    r"sure|right|wow|great|ugh|phew|gosh|damn|unfortunately|after that|following that|following this|thereafter"
+    r"|subsequently|afterwards|afterward|later(?: on)?|next|soon|"
+    r"today|yesterday|tomorrow|tonight|this (?:morning|afternoon|evening|week|month|year|weekend|spring|summer"
+    r"|autumn|fall|winter)|earlier|meanwhile|in the meantime|"
+    r"last (?:night|week|month|year|weekend|spring|summer|autumn|fall|winter|monday|tuesday|wednesday|thursday"
+    r"|friday|saturday|sunday)|the other day|a (?:few|couple of) \w+ ago|an hour ago|\w+ \w+ ago|back then|"
+    r"correction|sorry|my mistake|oops|first|second|because|since then|while|although|though|plus|i mean|to be "
+    r"(?:clear|honest|precise|fair)|tbh|lol|haha|for (?:your|my) (?:information|files|records)|"
+    r"i (?:told you|mentioned|said|forgot to (?:mention|say|tell you)|should (?:mention|say|add)|have to (?:say"
+    r"|admit)|must (?:say|admit)|can (?:say|confirm|report|tell you))(?: that)?|did i mention that|"
+    r"(?:it is|it's) (?:official|true|a fact)(?: that)?|i am (?:happy|glad|proud|sad|sorry|excited|pleased|afraid) "
+    r"(?:to (?:say|announce|report) )?that|the thing is(?: that)?|hard to believe|believe it or not|"
+    r"i (?:confirm|noticed|found out|realized|realised|learned|learnt|see)(?: that)?|the (?:good|bad|big) news "
+    r"is(?: that)?|(?:the )?word is(?: that)?|"
+    r"(?:you should )?(?:know|so you know)(?: that)?|like i said|as i said|as mentioned|as of (?:today|now|this \w+"
+    r"|last \w+|next \w+|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may"
+    r"|june|july|august|september|october|november|december)|"
+    r"from (?:now|today|tomorrow) on|on a (?:different|side|related|happier|sadder) note|as far as i know|as for me"
+    r"|the doctor (?:confirmed|says|said)(?: that)?|please (?:do not|don't) forget(?: that)?|which is why|that is "
+    r"why|"
+    r"in case (?:you|anyone|someone|somebody|support) (?:wonders?|asks?|needs? it|is wondering|were wondering"
+    r"|forgot|missed it|had not \w+))(?:\s*[,:!.–—-]+\s*|\s+))+",
     re.IGNORECASE,
 )
 _SUBJECT = r"(?:I|you|he|she|it|we|they|there|my|our|his|her|their|your|the|this|that)"
 _ADVERBIAL = re.compile(
-    r"^(?i:since|in|on|by|from|until|last|next|this|after|before|for|at|during|every|with|as of|thanks to|about|despite|as|like|starting|because of|due to|instead of|within|over|once|when|while)\s"
-    rf"(?:[^,]{{1,70}}?,\s+(?=[\w'’-]+\s)(?!(?:and|or|but)\b)|[^,]{{1,45}}?\s+(?=(?:I|we|he|she|they)\s|(?:{NAME}\s+){{1,3}}(?:is|has|was|are|had|will)\s))",
+    r"^(?i:since|in|on|by|from|until|last|next|this|after|before|for|at|during|every|with|as of|thanks to|about"
+    r"|despite|as|like|starting|because of|due to|instead of|within|over|once|when|while)\s"
+    rf"(?:[^,]{{1,70}}?,\s+(?=[\w'’-]+\s)(?!(?:and|or|but)\b)|[^,]{{1,45}}?\s+(?=(?:I|we|he|she|they|it)\s"
+    rf"|(?:{NAME}\s+){{1,3}}(?:is|has|was|are|had|will)\s))",
 )
-_CONDITION = re.compile(r"^(?:which|when|while|once|before|after|as soon as|every time|whenever)\b", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"^(?:which|in case|when|while|once|before|after|as soon as|every time|whenever)\b", re.IGNORECASE
+)
 _VOCATIVE = re.compile(
-    rf"^(?:(?:hi|hey|hello|dear|ok|okay|so|thanks|sorry)\s+)?({NAME})(?:,\s+|\s*[:!]\s+)(?=(?:you|your|the|I|we|my|our|can|could|it|please|do not|don't|this|that|there|just)\b)"
+    rf"^(?:(?:hi|hey|hello|dear|ok|okay|so|thanks|sorry)\s+)?({NAME})(?:,\s+|\s*[:!]\s+)(?=(?:you|your|the|I|we|my"
+    rf"|our|can|could|it|please|do not|don't|this|that|there|just)\b)"
 )
 _VERB_AHEAD = r"(?:is|are|was|were|has|have|had|will|am|did|does|do|can|used|went|got|said|\w{2,}ed|\w+s)"
 _SPLIT = re.compile(
-    r"\s*;\s*|,\s+which (?:is why|means(?: that)?)\s+|,\s+(?=which\s)|\s+[–—-]+\s+|\s*[–—]\s*|:\s+(?=[A-Z]|it\b|the\b|my\b|he\b|she\b|we\b)|\s*\((?=\w)|\)\s*"
-    rf"|,?\s+(?:and|but|so|while|because|although|though|whereas|yet|then|which means|and then|until|so that|since)\s+(?={_SUBJECT}\s(?!(?:summer|spring|autumn|fall|winter|merger|reshuffle|move|start|end|beginning)\b))"
+    r"\s*;\s*|,\s+which (?:is why|means(?: that)?)\s+|,\s+(?=which\s)|\s+[–—-]+\s+|\s*[–—]\s*|:\s+(?=[A-Z]|it\b"
+    r"|the\b|my\b|he\b|she\b|we\b)|\s*\((?=\w)|\)\s*"
+    rf"|,?\s+(?:and|but|so|while|because|although|though|whereas|yet|then|which means|and then|until|so that"
+    rf"|since)\s+(?={_SUBJECT}\s(?!(?:summer|spring|autumn|fall|winter|merger|reshuffle|move|start|end"
+    rf"|beginning)\b))"
     r"|,?\s+(?:but|so|because|although|though|whereas|hence)\s+"
     r"|,\s+(?:and|or|so)\s+(?=(?:now|since|last|then|still)\s)"
     rf"|,\s+(?={_SUBJECT}\s+[\w'-]+)"
+    r"|,\s+(?=(?:since|as of|lately|today|yesterday|this|last|now|then|after)\s(?:[\w'-]+\s){0,4}?(?:it|I|we|he|she"
+    r"|they)\s)"
     rf"|,\s+(?:and|so)\s+(?=(?:the|[A-Z]\w+)\s+(?:\w+\s+){{0,3}}?{_VERB_AHEAD}\s)"
     rf"|,\s+(?:and|but|so)\s+(?=(?:\w+\s+){{0,3}}?(?:is|are|was|has|have|had|will|am|did|does)\s)"
     rf"|,\s+(?={NAME}\s+(?:is|has|was|will|had|works|lives|now|just|no longer|does|did)\s)"
@@ -73,17 +106,20 @@ _SPLIT = re.compile(
     rf"|\s+and\s+(?=(?:the|[A-Z]\w+)\s+(?:is|was|has|will|does|did|no longer)\s)",
 )
 _RELATIVE = re.compile(r"^(?P<head>[^,]{2,50}?)(?:,\s+|\s+)who\s+(?P<rest>[^,]+)(?:,\s*(?P<main>.+))?$")
-_APPOSITION = re.compile(rf"^(?P<head>{NAME}(?:\s+{NAME})?),\s+(?P<what>(?:a|an|the|our|my)\s[^,]{{2,40}}|\d{{1,3}}),\s+(?P<main>.+)$")
+_APPOSITION = re.compile(
+    rf"^(?P<head>{NAME}(?:\s+{NAME})?),\s+(?P<what>(?:a|an|the|our|my)\s[^,]{{2,40}}|\d{{1,3}}),\s+(?P<main>.+)$"
+)
 _CALLED = re.compile(rf"\b(?P<what>(?:a|an)\s+(?:[\w-]+\s+){{0,2}}?[\w-]+)\s+(?:called|named)\s+(?P<name>{NAME})")
 _CJK_SPLIT = re.compile(r"[，,；;。！!：～~\n]+|:(?!\d)|(?:但是|不过|所以|因为|而且|然后|但)")
 _CORRECTS = re.compile(
-    r"\b(?:correction|i (?:misspoke|was wrong|was mistaken|meant|made a mistake|mixed up|got that wrong)|scratch that|wait,? no|my mistake"
+    r"\b(?:correction|i (?:misspoke|was wrong|was mistaken|meant|made a mistake|mixed up|got that wrong)|scratch "
+    r"that|wait,? no|my mistake"
     r"|not .{1,30} (?:as|like) i said|sorry,? i meant|mistyped|typo)\b|更正|说错了|记错了|纠正|搞错了|口误",
     re.IGNORECASE,
 )
 _HAN_CALLED = re.compile(r"[，,](?:它的?|他的?|她的?)?(?:名字|名)叫")
-_JOINED = frozenset("born go went gone come came try tried up".split())  # "born and raised", "went and bought"
-_BE_OR_HAVE = frozenset(["am", "is", "are", "was", "were", "has", "have", "do", "does", "will", "can", "used", "no"])
+_JOINED = word_set("born go went gone come came try tried up")  # "born and raised", "went and bought"
+_BE_OR_HAVE = word_set("am is are was were has have do does will can used no")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +191,14 @@ def _has_verb(text: str, verbs: frozenset[str]) -> bool:
     return any(word in verbs or word in AUXILIARIES for word in text.lower().split())
 
 
-_AND_I = re.compile(rf"(?:^|(?<=[,;.:] ))((?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er)\s[\w-]+(?:\s{NAME})?|{NAME}) and (I|me|he|she|you)\b")
+_AND_I = re.compile(
+    rf"(?:^|(?<=[,;.:] ))((?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er)\s[\w-]+(?:\s{NAME})?|{NAME}(?:\s{NAME})?) and (I|me|he|she"
+    rf"|you)\b"
+)
 _BARE_NOUNS = re.compile(r"(?:(?:the|my|our|his|her|both|a|an)\s[\w'-]+(?:\s[\w'-]+)?(?:,\s*)?)+", re.IGNORECASE)
-_JOINT = re.compile(r",?\s+(?:and|but|then|and then)\s+(?:(?:recently|now|then|never)\s+)?(?=([\w']+)(?:\s|$))|,\s+(?=([\w']+)\s)")
+_JOINT = re.compile(
+    r",?\s+(?:and|but|then|and then)\s+(?:(?:recently|now|then|never)\s+)?(?=([\w']+)(?:\s|$))|,\s+(?=([\w']+)\s)"
+)
 
 
 def _coordinated(part: str, verbs: frozenset[str]) -> list[str]:
@@ -166,7 +207,9 @@ def _coordinated(part: str, verbs: frozenset[str]) -> list[str]:
     for match in _JOINT.finditer(part):
         following = (match[1] or match[2]).lower()
         left = part[begin : match.start()]
-        if left.lower().split()[-1:] and left.lower().split()[-1] in _JOINED or (match[2] and not _has_verb(left, verbs)):
+        if (left.lower().split()[-1:] and left.lower().split()[-1] in _JOINED) or (
+            match[2] and not _has_verb(left, verbs)
+        ):
             continue
         if following in verbs or following in _BE_OR_HAVE or (match[2] and following.endswith("ing")):
             out.append(part[begin : match.start()])
@@ -184,8 +227,14 @@ def _unfolded(part: str) -> list[str]:
         text = shorter
     called = [f"{match['name']} is {match['what']}" for match in _CALLED.finditer(text)]
     relative = _RELATIVE.match(text)
-    if relative is not None and not relative["head"].lower().endswith((" someone", " people", " one", " those", " anyone", " everyone")):
-        return [f"{relative['head']} {relative['rest']}", *([f"{relative['head']} {relative['main']}"] if relative["main"] else []), *called]
+    if relative is not None and not relative["head"].lower().endswith(
+        (" someone", " people", " one", " those", " anyone", " everyone")
+    ):
+        return [
+            f"{relative['head']} {relative['rest']}",
+            *([f"{relative['head']} {relative['main']}"] if relative["main"] else []),
+            *called,
+        ]
     apposed = _APPOSITION.match(text)
     if apposed is not None and apposed["main"].split()[0].lower() not in ("and", "or"):
         return [f"{apposed['head']} is {apposed['what']}", f"{apposed['head']} {apposed['main']}", *called]
@@ -195,11 +244,22 @@ def _unfolded(part: str) -> list[str]:
 _HEAD = re.compile(r"(?:the|my|our|your|his|her|their|this|I|we|you|he|she|they|[A-Z][\w-]+)\b", re.IGNORECASE)
 
 
+_BARE_DETERMINERS = word_set("the my our your his her their this")
+
+
 def head_noun_phrase(text: str, verbs: frozenset[str]) -> str:
     """The noun phrase that a clause begins with, up to its verb: "it" of a later clause may mean it. "" where there is none."""
     words = text.split()
-    for i, word in enumerate(words[:9]):
-        if i and (word.lower() in AUXILIARIES or (word.lower() in verbs and not word.endswith("ing"))):
+    lowered = [word.lower() for word in words[:9]]
+    helping = next((i for i, word in enumerate(lowered) if i and word in AUXILIARIES), 0)
+    if helping and is_noun_phrase(" ".join(words[:helping])):
+        return " ".join(words[:helping])
+    for i, word in enumerate(lowered):
+        if (
+            i
+            and " ".join(lowered[:i]) not in _BARE_DETERMINERS
+            and (word in AUXILIARIES or (word in verbs and not word.endswith("ing")))
+        ):
             phrase = " ".join(words[:i])
             return phrase if _HEAD.match(phrase) and "," not in phrase else ""
     return words[0] if len(words) > 2 and is_person(words[0]) and words[1].endswith("s") else ""

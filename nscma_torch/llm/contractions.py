@@ -6,8 +6,10 @@ import re
 
 _PARTICIPLES = "been|got|gotten|gone|moved|left|quit|become|started|joined|had|taken|decided|changed|stopped|switched|retired|made|lost|sold|bought"
 _HOLDS = (
-    "a|an|the|not|no longer|now|currently|still|in|at|on|from|back (?:in|at|to|from|home)|allergic|vegan|vegetarian|married|engaged|dating|really|always|also|finally"
-    r"|officially|done|due|scheduled|my|our|just|so|very|quite|fluent|based|called|named|broken|finished|ready|dead|gone|offline|online|closed|blocked|fixed|live|stuck|cancelled|empty|full|out of|in|\d+"
+    "a|an|the|not|no longer|now|currently|still|in|at|on|from|back (?:in|at|to|from|home)|allergic|vegan|vegetarian"
+    "|married|engaged|dating|really|always|also|finally"
+    r"|officially|done|due|scheduled|my|our|just|so|very|quite|fluent|based|called|named|broken|finished|ready|dead"
+    r"|gone|offline|online|closed|blocked|fixed|live|stuck|cancelled|empty|full|out of|in|\d+"
 )
 _NOUNS_IN_ING = "wedding|painting|building|meeting|training|housewarming|evening|morning|parking|ceiling|drawing|king|ring|thing|string|spring|wing|earring|sibling|clothing|briefing|hearing|listing|landing"
 _EXPANSIONS = tuple(
@@ -23,25 +25,43 @@ _EXPANSIONS = tuple(
         (r"\bwon't\b", "will not"),
         (r"\b(is|are|was|were|do|does|did|have|has|had|would|could|should|must|need)n't\b", r"\1 not"),
         (r"\bain't\b", "is not"),
-        (rf"\b(he|she|it|that|this|there|here|who|everyone)'s (?=(?:(?:just|now|also|recently|finally|already|since) )?(?:{_PARTICIPLES})\b)", r"\1 has "),
+        (
+            rf"\b(he|she|it|that|this|there|here|who|everyone)'s (?=(?:(?:just|now|also|recently|finally|already"
+            rf"|since) )?(?:{_PARTICIPLES})\b)",
+            r"\1 has ",
+        ),
         (r"\b(he|she|it|that|there|here|who|everything|what)'s\b", r"\1 is"),
         (r"\b(\w+)'s (?=(?:got|been) )", r"\1 has "),
-        (rf"\b(\w+)'s (?=(?:{_PARTICIPLES}|\w{{3,}}ed (?:from|to|out|in|off|dating|my|the|a|his|her|down|up))\b)", r"\1 has "),
+        (
+            rf"\b(\w+)'s (?=(?:{_PARTICIPLES}|\w{{3,}}ed (?:from|to|out|in|off|dating|my|the|a|his|her|down|up))\b)",
+            r"\1 has ",
+        ),
         (rf"\b(\w+)'s (?=(?:{_HOLDS}|\w{{3,}}ing)\b)(?!(?:{_NOUNS_IN_ING})\b)", r"\1 is "),
         (r"\b(?:went|gone) and (?=\w+ed\b|got\b|bought\b|sold\b)", ""),
         (r"\bgonna\b", "going to"),
         (r"\bwanna\b", "want to"),
         (r"\bgotta\b", "have to"),
-        (r"\b(have|has|had) (?:just )?got(?! (?:rid|married|engaged|divorced|into|to know|used|back|hired|promoted|fired|laid|better|worse|over|sick|tired|done|back)\b)", r"\1"),
+        (
+            r"\b(have|has|had) (?:just )?got(?! (?:rid|married|engaged|divorced|into|to know|used|back|hired"
+            r"|promoted|fired|laid|better|worse|over|sick|tired|done|back)\b)",
+            r"\1",
+        ),
     )
 )
 _FILLERS = re.compile(
-    r"(?:^(?i:just|finally|currently|recently|officially|apparently|actually|honestly|fully|originally|now|also|still|these days|nowadays|right now|at the moment|always)\b(?! of\b),?|\b(?:also|just|really|actually|simply|totally|completely|absolutely|definitely|literally|basically|honestly|officially|finally|recently"
-    r"|currently|presently|strictly|proudly|happily|sadly|lately|eventually|even|already|immediately|quickly|quietly|suddenly|slowly|kindly"
-    r"|successfully|temporarily|permanently|fully|entirely|utterly|truly|genuinely|deeply|incredibly|extremely|super|very|still|originally"
-    r"|technically|obviously|clearly|certainly|surely|thankfully|luckily|sort of|kind of|as well|in fact|of course|by now|right now|these days"
-    r"|nowadays|at the moment|for now|at present|at last|by the way|for a while now|once again|once more|secretly|gladly|solely|mainly|mostly"
-    r"|primarily|usually|normally|generally|typically|always|exclusively|severely|badly|mildly|slightly|terribly|awfully|highly|seriously"
+    r"(?:^(?i:just|finally|currently|recently|officially|apparently|actually|honestly|fully|originally|now|also"
+    r"|still|these days|nowadays|right now|at the moment|always)\b(?! of\b),?|\b(?:also|just|really|actually|simply"
+    r"|totally|completely|absolutely|definitely|literally|basically|honestly|officially|finally|recently"
+    r"|currently|presently|strictly|proudly|happily|sadly|lately|eventually|even|already|immediately|quickly"
+    r"|quietly|suddenly|slowly|kindly"
+    r"|successfully|temporarily|permanently|fully|entirely|utterly|truly|genuinely|deeply|incredibly|extremely"
+    r"|super|very|still|originally"
+    r"|obviously|clearly|certainly|surely|thankfully|luckily|sort of|kind of|as well|in fact|of course|by now|right "
+    r"now|these days"
+    r"|nowadays|at the moment|for now|at present|at last|by the way|for a while now|once again|once more|secretly"
+    r"|gladly|solely|mainly|mostly"
+    r"|primarily|usually|normally|generally|typically|always|exclusively|severely|badly|mildly|slightly|terribly"
+    r"|awfully|highly|seriously"
     r"|accidentally|publicly|privately|freshly|newly|gratefully|gradually|by mistake|by accident|after all|wholly"
     r"|both|all|now)\b)\s*(?!,? (?:of|the|my|three|in)\b)",
 )

@@ -1,9 +1,10 @@
 """The notation in which `configs/relations.toml` states a relation, and its matching against clauses.
 
-A form is a row of tokens: `S` subject, `O` object, `R` the object that held before, `T` topic, `A` somebody of no account; `O:kind` (or S, R) another kind
-than the relation's; `~live` or `~(live|reside)` a verb in any inflection, with its auxiliaries and adverbs; `(a|b)` alternatives;
-`[x]` an option; `_` a word, `*` some words; all else is itself. "S ~move from R to O". In Chinese `~` stands before a verb for negation and adverbs, and nothing is
-inflected: "S~住在O".
+A form is a row of tokens: `S` subject, `O` object, `R` the object that held before, `T` topic, `A` somebody of no
+account; `O:kind` (or S, R) another kind than the relation's; `~live` or `~(live|reside)` a verb in any
+inflection, with its auxiliaries and adverbs; `(a|b)` alternatives; `[x]` an option; `_` a word, `*` some words;
+all else is itself. "S ~move from R to O". In Chinese `~` stands before a verb for negation and adverbs, and
+nothing is inflected: "S~住在O".
 """
 
 from __future__ import annotations
@@ -20,22 +21,39 @@ from nscma_torch.text import inflection
 
 Mood = Literal["states", "begins", "ends"]
 
-_BE = {"am": "third", "is": "third", "are": "third", "was": "past", "were": "past", "been": "participle", "being": "ing", "be": "base"}
+_BE = {
+    "am": "third",
+    "is": "third",
+    "are": "third",
+    "was": "past",
+    "were": "past",
+    "been": "participle",
+    "being": "ing",
+    "be": "base",
+}
 _AUXILIARY = (
-    r"(?:am|is|are|was|were|be|been|being|have|has|had|having|do|does|did|will|shall|would|could|might|may|should|must|can|cannot|used to"
-    r"|going to|want to|wants to|plan to|plans to|hope to|hopes to|need to|needs to|have to|has to|about to|try to|trying to|tried to|like to|love to"
-    r"|get to|got to|decided to|managed to|started|began|begun|stopped|quit|given up|gave up|keep|kept|not|never|no longer"
-    r"|now|just|also|still|currently|recently|finally|always|already|only|really|actually|officially|probably|even|mostly|usually|often|since|both|all"
-    r"|long|proudly|happily|temporarily|permanently|mainly|regularly|sometimes|once|previously|formerly|absolutely|totally|completely|quite|so|truly|originally"
-    r"|basically|soon|again|today|yesterday|then|later|eventually|immediately|quietly|quickly|suddenly|lately|nowadays|newly|hardly|no more|secretly|kind of|sort of|very)"
+    r"(?:am|is|are|was|were|be|been|being|have|has|had|having|do|does|did|will|shall|would|could|might|may|should"
+    r"|must|can|cannot|used to"
+    r"|going to|want to|wants to|plan to|plans to|hope to|hopes to|need to|needs to|have to|has to|about to|try to"
+    r"|trying to|tried to|like to|love to"
+    r"|get to|got to|decided to|managed to|started|began|begun|stopped|quit|given up|gave up|keep|kept|not|never|no "
+    r"longer"
+    r"|now|just|also|still|currently|recently|finally|always|already|only|really|actually|officially|probably|even"
+    r"|mostly|usually|often|since|both|all"
+    r"|long|proudly|happily|temporarily|permanently|mainly|regularly|sometimes|once|previously|formerly|absolutely"
+    r"|totally|completely|quite|so|truly|originally"
+    r"|basically|soon|again|today|yesterday|then|later|eventually|immediately|quietly|quickly|suddenly|lately"
+    r"|nowadays|newly|hardly|no more|secretly|kind of|sort of|very)"
 )
 _ADVERBS = re.compile(
-    r"\b(?:now|just|also|still|currently|recently|finally|always|already|only|really|actually|officially|probably|even|mostly|usually)\b"
+    r"\b(?:now|just|also|still|currently|recently|finally|always|already|only|really|actually|officially|probably"
+    r"|even|mostly|usually)\b"
 )
 Tense = Literal["holds", "tells", "past", "happened", "ahead"]
 
 _AHEAD = re.compile(
-    r"\b(?:will|shall|would|could|might|may|should|must|can|cannot|going to|wants? to|plans? to|hopes? to|needs? to|about to|try to|trying to"
+    r"\b(?:will|shall|would|could|might|may|should|must|can|cannot|going to|wants? to|plans? to|hopes? to|needs? to"
+    r"|about to|try to|trying to"
     r"|tried to|ha(?:ve|s) to|like to|love to)\b"
 )
 _NOT = re.compile(r"\b(?:not|never|no longer|no more|hardly|stopped|quit|given up|gave up)\b")
@@ -43,7 +61,9 @@ _NOT = re.compile(r"\b(?:not|never|no longer|no more|hardly|stopped|quit|given u
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A compiled form of one relation. `needs`: sets of words, of each of which one occurs in every clause that it matches."""
+    """A compiled form of one relation, whose pattern matches a clause with a space before it. `needs`: sets of words, of
+    each of which one occurs in every clause that it matches.
+    """
 
     relation: str
     mood: Mood
@@ -56,7 +76,9 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What the verb group of a match says: whether it is negated, and when; "tells": of a state, or an event as in "Mary moves to Oslo"."""
+    """What the verb group of a match says: whether it is negated, and when; "tells": of a state, or an event as in "Mary
+    moves to Oslo".
+    """
 
     negated: bool
     tense: Tense
@@ -67,7 +89,8 @@ def read_verb(group: str, verbs: tuple[str, ...]) -> Verb:
     words = group.lower().split()
     text = " ".join(words)
     place, form = next(
-        ((i, found) for i in range(len(words) - 1, -1, -1) if (found := _form_of(words[i], verbs))), (len(words) - 1, "base")
+        ((i, found) for i in range(len(words) - 1, -1, -1) if (found := _form_of(words[i], verbs))),
+        (len(words) - 1, "base"),
     )
     before = words[:place]
     negated = bool(_NOT.search(" ".join(before + words[place + 1 :])))
@@ -76,12 +99,12 @@ def read_verb(group: str, verbs: tuple[str, ...]) -> Verb:
     if _AHEAD.search(text):
         return Verb(negated, "ahead")
     if any(word in before for word in ("have", "has", "been")):
-        return Verb(negated, "happened" if form in ("past", "participle") else "holds")
+        return Verb(negated, "happened" if form in ("past", "participle", "any") else "holds")
     if any(word in before for word in ("was", "were", "did", "had")):
         return Verb(negated, "past")
     if form in ("past", "participle"):
         return Verb(negated, "happened" if any(word in before for word in ("am", "is", "are")) else "past")
-    told = form == "third" and not any(word in before for word in ("am", "is", "are"))
+    told = form in ("third", "any") and not any(word in before for word in ("am", "is", "are"))
     return Verb(negated, "tells" if told else "holds")
 
 
@@ -90,7 +113,7 @@ def _form_of(word: str, verbs: tuple[str, ...]) -> str:
     if "be" in verbs and word in _BE:
         return _BE[word]
     if word in verbs and inflection.forms(word)[word] == "past":  # "cost", "put", "quit": one form for all
-        return "third"
+        return "any"
     return next((form for verb in verbs if verb != "be" and (form := inflection.forms(verb).get(word))), "")
 
 
@@ -126,7 +149,7 @@ def _compile(relation: Relation, mood: Mood, source: str) -> Form:
     parser = _Parser(source)
     body = parser.sequence()
     end = r"\W*$" if re.search(r"[SORT](?::\w+)?$", source) else _END
-    pattern = re.compile(re.sub(r"^\\s\+", "", body) + end, re.IGNORECASE)
+    pattern = re.compile(body + end, re.IGNORECASE)
     return Form(relation.name, mood, pattern, _kinds(relation, parser.slots), tuple(parser.needs), False, source)
 
 
@@ -194,7 +217,11 @@ class _Parser:
     def _need(self, alternatives: list[str]) -> None:
         """Note that a clause must have one of these words, where each alternative begins with a plain one."""
         firsts = [words[0] for alternative in alternatives if (words := alternative.split())]
-        if not self._depth and len(firsts) == len(alternatives) and all(re.fullmatch(r"[\w'-]*[a-z][\w'-]*", word) for word in firsts):
+        if (
+            not self._depth
+            and len(firsts) == len(alternatives)
+            and all(re.fullmatch(r"[\w'-]*[a-z][\w'-]*", word) for word in firsts)
+        ):
             self.needs.append(frozenset(word.lower() for word in firsts))
 
     def _verb(self) -> str:
@@ -212,26 +239,27 @@ class _Parser:
 
 
 _END = (  # where a form that closes with a word may be followed by more
-    r"(?=\W*$|\s*,|\s+(?:in|on|at|for|since|from|with|last|this|next|when|because|after|before|by|yesterday|today|again|together|any ?more|any longer"
+    r"(?=\W*$|\s*,|\s+(?:in|on|at|for|since|from|with|last|this|next|when|because|after|before|by|yesterday|today"
+    r"|again|together|any ?more|any longer"
     r"|too|so|instead|ago|every|each|twice|once|as|to|of|over|during|until|\w+ ago)\b)"
 )
 _NO_FILLER = (  # what the `_` of a form never stands for
-    "my|our|your|his|her|their|its|the|a|an|not|no|never|and|or|but|to|of|is|are|was|were|be|been|has|have|had|do|does|did|from|with|in|on|at|for|by|I|you|he|she|it|we|they"
+    "my|our|your|his|her|their|its|the|a|an|not|no|never|and|or|but|to|of|is|are|was|were|be|been|has|have|had|do"
+    "|does|did|from|with|in|on|at|for|by|I|you|he|she|it|we|they"
 )
 _OWNS = re.compile(  # what follows an S that owns: "S boss", "S T", "S (sister|brother)"
-    r"\s+(?:\[_\]\s+)*(?:T\b|(?:\(|\[)?(?!(?:and|or|would|can|do|does|did|must|have|has|report|on|as|off|in|into|onto|to|from|with|at|for|away|back|down|up|over|out|under"
-    r"|is|never|only|still|no|when|where|that|who|by|going|being|after|before|closes|aside|next|best friend ,)\b)[a-z])"
+    r"\s+(?:\[_\]\s+)*(?:T\b|(?:\(|\[)?(?!(?:and|or|would|can|do|does|did|must|have|has|report|on|as|off|in|into"
+    r"|onto|to|from|with|at|for|away|back|down|up|over|out|under"
+    r"|is|never|only|still|no|when|where|that|who|by|going|being|after|before|closes|aside|next|there|here|behind"
+    r"|somewhere|each|apart|done|best friend ,)\b)[a-z])"
 )
-_SOMEBODY = (
-    rf"\s+(?:I|we|you|he|she|they|it|(?-i:{NAME})(?:\s(?-i:{NAME}))?|(?:the|my|our|his|her|their|your)\s[\w'-]+(?:\s(?-i:[\w'-]*[a-z]))??)"
-)
+_SOMEBODY = rf"\s+(?:I|we|you|he|she|they|it|(?-i:{NAME})(?:\s(?-i:{NAME}))?|(?:the|my|our|his|her|their|your)\s[\w'-]+(?:\s(?-i:[\w'-]*[a-z]))??)"
 _WILD = {",": r"\s*,", "_": rf"\s+(?!(?:{_NO_FILLER})\b)[\w'’-]+", "*": r"(?:\s+[\w'’-]+){1,6}?"}
 _TAIL = (
-    r"(?:\s+(?:not|never|now|no longer|currently|also|still|really|actually|officially|just|always|already|finally|only|back|all|very|so"
+    r"(?:\s+(?:not|never|now|no longer|currently|also|still|really|actually|officially|just|always|already|finally"
+    r"|only|back|all|very|so"
     r"|pretty|quite|absolutely|mostly|both|probably|once|again))*"
 )
-
-_TOO_COMMON = frozenset(["the", "and", "for", "from", "with"])
 
 
 def _inflected(verb: str) -> Iterable[str]:
@@ -239,12 +267,14 @@ def _inflected(verb: str) -> Iterable[str]:
     if verb == "be":
         return _BE
     first, _, particle = verb.partition(" ")
+    if first == "be":
+        return [f"{form} {particle}" for form in _BE]
     return [f"{form} {particle}".strip() for form in inflection.forms(first)]
 
 
 _HAN_ADVERBS = (
     r"(?P<verb>(?:从来|再也|已经|现在|目前|一直|还|也|都|最近|刚刚|刚|特别|很|非常|最|真的|真|其实|终于|又|正在|正|早就|就|才|如今"
-    r"|以前|从前|之前|原来|本来|曾经|曾|后来|现在已经|当初|早|上个月|去年|不再|不是|不|没有|没|要|会|想|打算|准备|今年|今天|昨天|上周)*)"
+    r"|以前|从前|之前|原来|本来|曾经|曾|后来|现在已经|当初|早|上个月|去年|不再|不是|不|没有|没|要|(?<![评审例晨布年事乐晚聚大宴讨周月协员舞博运早班长动论])会|想|打算|准备|今年|今天|昨天|上周)*)"
 )
 
 
@@ -281,6 +311,7 @@ def verbs_of(forms: Iterable[Form]) -> frozenset[str]:
 def verb_stems(form: Form) -> tuple[str, ...]:
     """The verbs of a form, for `read_verb`."""
     return tuple(
-        verb.split()[0] for token in re.findall(r"~(\([^)]*\)|[\w-]+)", form.source) for verb in token.strip("()").split("|")
+        verb.split()[0]
+        for token in re.findall(r"~(\([^)]*\)|[\w-]+)", form.source)
+        for verb in token.strip("()").split("|")
     )
-

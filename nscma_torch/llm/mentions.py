@@ -6,22 +6,27 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nscma_torch.llm.phrases import KIN_RELATION, NAME, OTHER_PERSONS, PRONOUNS, bare, is_person
+from nscma_torch.llm.phrases import KIN_RELATION, NAME, OTHER_PERSONS, PRONOUNS, bare, is_person, word_set
 from nscma_torch.records import Statement
 
 _KIN = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
 _ADJECTIVE = (
-    r"(?:(?:older|younger|elder|little|big|best|old|new|twin|eldest|youngest|oldest|late|dear|lovely|only|good|close|childhood|current|"
+    r"(?:(?:older|younger|elder|little|big|best|old|new|twin|eldest|youngest|oldest|late|dear|lovely|only|good"
+    r"|close|childhood|current|"
     r"line|first|second|baby|great|former|two|three|both|teenage|oldest|school|college|dear|maternal|paternal)\s+)*"
 )
 _FULL_NAME = rf"{NAME}(?:\s+{NAME}){{0,2}}"
 _KIN_NAMED = re.compile(
     rf"\b(?P<owner>[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir|[Yy]our|{NAME}'s)\s+(?P<adjective>{_ADJECTIVE})(?P<kin>{_KIN})s?"
     rf"(?:\s+(?:called|named|is called|is named)|\s*,)?\s+(?P<name>(?:(?:Dr|Mr|Mrs|Ms)\.?\s+)?{_FULL_NAME})(?:\s*,)?"
-    rf"(?:\s+and\s+(?P<second>{NAME})(?=\s+(?:are|were|have|and|both)\b|$|,))?"
+    rf"(?:\s+and\s+(?P<second>(?!I\b){NAME})(?=\s+(?:are|were|have|and|both)\b|$|,))?"
 )
 _OTHER_NAMED = re.compile(
-    rf"\b(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir|[Tt]he)\s+{_ADJECTIVE}(?:{OTHER_PERSONS})\s*,?\s+(?P<name>(?:(?:Dr|Mr|Mrs|Ms)\.?\s+)?{_FULL_NAME})(?=\s|,|$)(?:,(?=\s+[a-z]+s\s))?"
+    rf"\b(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir|[Tt]he)\s+{_ADJECTIVE}(?:{OTHER_PERSONS})\s*,?\s+(?P<name>(?:(?:Dr"
+    rf"|Mr|Mrs|Ms)\.?\s+)?{_FULL_NAME})(?=\s|,|$)(?:,(?=\s+[a-z]+s\s))?"
+)
+_OWNED_LAST = re.compile(
+    r"\b((?!.*\b(?:face|head|mind|life|heart|hands?|eyes?|way|time)$)(?:[Mm]y|[Oo]ur)\s(?:[\w'-]+\s){0,2}?[\w'-]+)$"
 )
 _SPEAKERS = {"i", "me", "we", "us", "myself", "mine", "ourselves", "我", "我们", "咱们", "咱", "俺", "本人"}
 _LISTENERS = {"you", "yourself", "你", "您", "你们"}
@@ -42,14 +47,19 @@ _HAN_KIN_NOUNS = {
 _HAN_RELATION = {noun: relation for relation, nouns in _HAN_KIN_NOUNS.items() for noun in nouns.split("|")}
 _HAN_KIN = "|".join(sorted(_HAN_RELATION, key=len, reverse=True))
 _HAN_KIN_NAMED = re.compile(
-    rf"^(?P<owner>我们?|咱们?|你|您)(?:的|家的?)?(?P<kin>{_HAN_KIN})(?P<name>[小老阿]?[\u4e00-\u9fff]{{1,2}}?)"
-    r"(?=(?:今年|现在|最近|已经|上周|上个月|去年)?(?:有|在|是|最|喜欢|住|会|去|从|对|把|和|得|正|刚|每|负责|养|买|用|不|也|想|打算|讨厌|爱|生|毕业|当|做|学|教|搬|换|辞|升|结|离|来|患|加入|考|开|卖|弹|打|跟|\d|[一二三四五六七八九十]+岁))"
+    rf"^(?P<owner>我们?|咱们?|你|您)(?:的|家的?)?(?P<kin>{_HAN_KIN})(?P<name>[小老阿][\u4e00-\u9fff]{{1,2}}?"
+    rf"|[\u4e00-\u9fff]{{2,3}}?)"
+    r"(?=(?:今年|现在|最近|已经|上周|上个月|去年)?(?:有|在|是|最|喜欢|住|会|去|从|对|把|和|得|正|刚|每|负责|养|买|用|不|也|想|打算|讨厌|爱|生|毕业|当|做|学|教|搬|换|辞|升"
+    r"|结|离|来|患|加入|考|开|卖|弹|打|跟|\d|[一二三四五六七八九十]+岁))"
 )
 _HAN_OWNED = re.compile(rf"^(?P<owner>我们?|咱们?|你|您|他|她)(?:的|家的?|(?=(?:{_HAN_KIN})))(?P<rest>.+)$")
 _HAN_CHANGED = re.compile(r"^(?P<topic>.{2,10}?)(?:已经|又|刚刚?|最近)?(?:换|改|变|更新)(?:了|掉了?|过了?)$")
 _HAN_NOW = re.compile(r"^(?:现在|目前|如今|新的|最新的?)?(?:是|叫|改成|换成|变成|改为)")
-_CAPITAL_HOURS = frozenset(
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December", "Today", "Tomorrow", "Yesterday", "The", "This", "That", "These", "Those", "There", "Here", "Everyone", "Everybody", "Somebody", "Someone", "Nobody", "Nothing", "Everything", "Something", "Both", "All", "Some", "Most", "Many", "People", "It", "He", "She", "We", "They", "What", "Who", "Which", "When", "Where", "Why", "How", "And", "But", "So"]
+_CAPITAL_HOURS = word_set(
+    """Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August
+    September October November December Today Tomorrow Yesterday The This That These Those There Here Everyone
+    Everybody Somebody Someone Nobody Nothing Everything Something Both All Some Most Many People It He She We
+    They What Who Which When Where Why How And But So"""
 )
 
 
@@ -77,24 +87,43 @@ class Mentions:
         if lowered in _PERSONS:
             return self.person
         if lowered in _THINGS:
-            return self.thing
+            meant = self.spoken_of()
+            return self.resolve(meant) if meant.lower() not in _THINGS else ""
         if lowered in PRONOUNS or not plain:
             return ""
         kin = _KIN_NAMED.fullmatch(plain) or _KIN_NAMED.fullmatch(plain.rstrip(","))
         if kin and not kin["second"]:
             return kin["name"]
-        named = re.fullmatch(rf"(?:a|an|another|this|the)\s+(?:\w+\s+){{0,3}}(?:called|named)\s+(?P<name>{_FULL_NAME})", plain)
+        named = re.fullmatch(
+            rf"(?:a|an|another|this|the)\s+(?:\w+\s+){{0,3}}(?:called|named)\s+(?P<name>{_FULL_NAME})", plain
+        )
         if named:
             return named["name"]
         han = _HAN_OWNED.match(plain)
         if han:
             owner = self.resolve(han["owner"])
             return f"{owner}'s {han['rest']}" if owner and han["rest"] else ""
-        owned = re.match(rf"(?P<owner>my|our|your|his|her|their|its|{NAME}(?:\s+{NAME})?'s?(?=\s))\s+(?:own\s+)?(?P<rest>.+)", plain, re.IGNORECASE)
+        owned = re.match(
+            rf"(?P<owner>my|our|your|his|her|their|its|{NAME}(?:\s+{NAME})?'s?(?=\s))\s+(?:own\s+)?(?P<rest>.+)",
+            plain,
+            re.IGNORECASE,
+        )
         if owned and not owned["rest"].lower().startswith(("s ", "and ")):
             owner = self._owner(owned["owner"])
             return f"{owner}'s {_without_adjective(owned['rest'])}" if owner else ""
-        if re.fullmatch(rf"(?:{_KIN})", plain, re.IGNORECASE) and lowered in ("mum", "mom", "dad", "grandma", "grandpa", "granny", "gran", "nan", "papa", "mama", "mam"):
+        if re.fullmatch(rf"(?:{_KIN})", plain, re.IGNORECASE) and lowered in (
+            "mum",
+            "mom",
+            "dad",
+            "grandma",
+            "grandpa",
+            "granny",
+            "gran",
+            "nan",
+            "papa",
+            "mama",
+            "mam",
+        ):
             return f"{self.speaker}'s {lowered}"
         return bare(plain, keep=("new", "brand-new", "brand new", "all", "one of", "only", "both"))
 
@@ -139,8 +168,11 @@ class Mentions:
 
         return _KIN_NAMED.sub(named, _OTHER_NAMED.sub(lambda match: match["name"], text))
 
-    def note_head(self, phrase: str) -> None:
-        """Remember the noun phrase, as written, that a clause begins with."""
+    def note_head(self, phrase: str, text: str) -> None:
+        """Remember the noun phrase, as written, that a clause begins with; where that is a person, the owned thing it ends with."""
+        owned = _OWNED_LAST.search(text)
+        if owned and (not phrase or is_person(phrase)) and not is_person(owned[1]):
+            self.topic = owned[1]
         if not phrase:
             return
         self.subject = phrase
@@ -151,7 +183,7 @@ class Mentions:
         elif phrase in self.persons:
             self.person = phrase
         else:
-            self.topic = phrase
+            self.topic = self.topic if owned and is_person(phrase) else phrase
             if is_person(phrase):
                 self.person = phrase
 
@@ -164,12 +196,14 @@ class Mentions:
     def read_han_kin(self, text: str, start: int, end: int) -> str:
         """Take down "我同事老范" as a statement; the text with "老范" in its place."""
         match = _HAN_KIN_NAMED.match(text)
-        if match is None or match["name"][0] in "叫是的和在有":
+        if match is None or match["name"][0] in "叫是的和在有现今最已正每也都还刚不对从妈爸姐妹哥弟去上会要喜":
             return text
         owner = self.resolve(match["owner"])
         if not owner:
             return text
-        self.kin.append(Statement(owner, _HAN_RELATION[match["kin"]], match["name"], confidence=0.9, start=start, end=end))
+        self.kin.append(
+            Statement(owner, _HAN_RELATION[match["kin"]], match["name"], confidence=0.9, start=start, end=end)
+        )
         return text[match.start("name") :]
 
     def with_han_topic(self, text: str) -> str:

@@ -7,10 +7,17 @@ from functools import cache
 
 from nscma_torch.relations import Kind, Shape
 
-AUXILIARIES = frozenset(
-    ["am", "is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "do", "does", "did", "will", "would", "can", "could", "shall", "should", "may", "might", "must", "used", "not", "never"]
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+AUXILIARIES = word_set(
+    """am is are was were be been being has have had do does did will would can could shall should may might must used
+    not never"""
 )
-PRONOUNS = frozenset(["i", "you", "he", "she", "it", "we", "they", "me", "him", "her", "us", "them", "myself", "yourself"])
+PRONOUNS = word_set("""i you he she it we they me him her us them myself yourself""")
 KIN = {
     "parent": "mother father mom mum mommy mama mam dad daddy papa parents stepmother stepfather stepmom stepdad",
     "child": "son daughter kid child stepson stepdaughter baby toddler eldest youngest",
@@ -18,7 +25,8 @@ KIN = {
     "married_to": "wife husband spouse hubby",
     "partner": "girlfriend boyfriend partner fiancé fiancée fiance fiancee",
     "relative": "grandmother grandfather grandma grandpa granny gran nan nana grandad granddad aunt auntie uncle cousin niece nephew"
-    " mother-in-law father-in-law sister-in-law brother-in-law grandson granddaughter godmother godfather son-in-law daughter-in-law",
+    " mother-in-law father-in-law sister-in-law brother-in-law grandson granddaughter godmother godfather "
+    "son-in-law daughter-in-law",
     "friend": "friend buddy mate pal bestie",
     "colleague": "colleague coworker co-worker teammate workmate",
     "manager": "boss manager supervisor",
@@ -27,7 +35,8 @@ KIN = {
 KIN_RELATION = {noun: relation for relation, nouns in KIN.items() for noun in nouns.split()}
 _KIN_NOUNS = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
 _OTHERS = (
-    "doctor|dentist|teacher|neighbour|neighbor|landlord|landlady|therapist|coach|tutor|trainer|intern|assistant|lawyer|ex|client|accountant|vet|hairdresser|nanny"
+    "doctor|dentist|teacher|neighbour|neighbor|landlord|landlady|therapist|coach|tutor|trainer|intern|assistant"
+    "|lawyer|ex|client|accountant|vet|hairdresser|nanny"
     "|professor|student|apprentice|carer|physio|classmate|guest|team leader|team lead|cto|ceo"
 )
 OTHER_PERSONS = _OTHERS
@@ -37,16 +46,25 @@ _NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|
 
 _ALWAYS = (
     r"[,;()\x00]|\.\s|\s[–—-]+\s|:\s"
-    r"|\b(?:because|since|when|whenever|after|before|until|till|so|but|although|though|while|whereas|which|who|whom|whose|where"
-    r"|(?:I|we|you|he|she|they)\s|without|until|among|the other day|early|straight away|online|for free|on the side"
-    r"|now|these days|nowadays|any ?more|any longer|again|too|as well|already|currently|right now|at the moment|for now|at present"
-    r"|at last|lately|recently|instead|then|finally|if|unless|this (?:week|month|year|morning|afternoon|evening|summer|winter"
-    r"|spring|autumn|fall|weekend|time)|(?:last|next|past) \w+|yesterday|today|tomorrow|tonight|\w+ (?:days?|weeks?|months?|years?) ago|"
-    r"ages ago|long ago|a while|every single|thanks to|due to|apparently|actually|honestly|obviously|by the way|btw|as of|as from|"
-    r"starting|these|once|ever|than|despite|except|rather|either|anyway|though|lol|haha|permanently|full-time|part-time|altogether|"
+    r"|\b(?:because|since|when|whenever|after|before|until|till|so|but|although|though|while|whereas|which|who|whom"
+    r"|whose|where"
+    r"|(?:I|we|you|he|she|they)\s|without|until|among|the other day|twice|(?:\w+|a few|several) times|early"
+    r"|straight away|online|for free|on the side"
+    r"|now|these days|nowadays|any ?more|any longer|again|too|as well|already|currently|right now|at the moment|for "
+    r"now|at present"
+    r"|at last|lately|recently|instead|then|finally|if|unless|this (?:week|month|year|morning|afternoon|evening"
+    r"|summer|winter"
+    r"|spring|autumn|fall|weekend|time)|(?:last|next|past) \w+|yesterday|today|tomorrow|tonight|\w+ (?:days?|weeks?"
+    r"|months?|years?) ago|"
+    r"ages ago|long ago|a while|every single|thanks to|due to|apparently|actually|honestly|obviously|by the way|btw"
+    r"|as of|as from|"
+    r"starting|these|once|ever|than|despite|except|rather|either|anyway|though|lol|haha|permanently|full-time"
+    r"|part-time|altogether|"
     r"(?:on|this|last|next|since) (?:mon|tues|wednes|thurs|fri|satur|sun)day\w*|"
-    r"(?:in|since|around|during|by|until|till|before|after) (?:(?:early|late|mid)[ -])?(?:january|february|march|april|may|june|july|august"
-    r"|september|october|november|december|spring|summer|autumn|fall|winter|(?:19|20)\d\d|then)|in the (?:meantime|end|morning|evening|afternoon)"
+    r"(?:in|since|around|during|by|until|till|before|after) (?:(?:early|late|mid)[ -])?(?:january|february|march"
+    r"|april|may|june|july|august"
+    r"|september|october|november|december|spring|summer|autumn|fall|winter|(?:19|20)\d\d|then)|in the (?:meantime"
+    r"|end|morning|evening|afternoon)"
     r"|for (?:the )?(?:\w+ )?(?:\w+ )?(?:days?|weeks?|months?|years?|decades?|ages|good|long|now|ever|while|sure))\b"
 )
 _CUTS: dict[str, str] = {
@@ -62,19 +80,34 @@ _CUTS: dict[str, str] = {
     "deed": r"|\b(?:and (?:then|I|we|my)|that|as soon as)\b",
     "any": r"|\b(?:and (?:then|I|we|my|it)|that|for|from|as)\b",
 }
-_NO_THING = frozenset(
-    ["it", "that", "this", "them", "those", "these", "everything", "nothing", "something", "anything", "someone", "anyone", "everyone", "one", "ones", "lot", "lots", "bit", "all", "both", "time", "fun", "idea", "point", "problem", "way", "day", "days", "feeling", "chance", "moment", "look", "doubt", "question", "reason", "trouble", "turn", "thing", "things", "stuff", "nothing", "minute", "second", "while", "blast", "good", "bad", "great", "nice", "better", "best", "sense", "place", "break", "care", "part", "more", "less", "much", "many", "few", "enough", "any", "none", "kind", "sort", "two", "three", "side", "look", "hard", "plenty", "others", "another", "each", "other", "what", "how", "why", "who", "where", "when", "there", "here", "home"]
+_NO_THING = word_set(
+    """it that this them those these everything nothing something anything someone anyone everyone one ones lot lots
+    bit all both time fun idea point problem way day days feeling chance moment look doubt question reason trouble
+    turn thing things stuff nothing minute second while blast good bad great nice better best sense place break care
+    part more less much many few enough any none kind sort two three side look hard plenty others another each other
+    what how why who where when there here home"""
 )
-_NO_PLACE = frozenset(
-    ["mind", "love", "trouble", "touch", "hurry", "charge", "general", "fact", "particular", "case", "order", "time", "pain", "shock", "line", "tears", "bed", "work", "it", "that", "this", "them", "public", "private", "progress", "bits", "person", "theory", "practice", "principle", "doubt", "danger", "fashion", "control", "short", "total", "peace", "sync", "contact", "question", "sight", "view", "front", "middle", "meeting", "meetings", "mood", "moment", "past", "future", "world", "dark", "end", "way", "lead", "air", "loop", "zone", "life", "head", "plan", "plans", "works", "sleep", "fine", "something", "anything", "one", "same", "hope", "fear", "silence", "advance", "full", "detail", "turn", "place", "sum", "spite", "town"]
+_NO_PLACE = word_set(
+    """mind love trouble touch hurry charge general fact particular case order time pain shock line tears bed work it
+    that this them public private progress bits person theory practice principle doubt danger fashion control short
+    total peace sync contact question sight view front middle meeting meetings mood moment past future world dark
+    end way lead air loop zone life head plan plans works sleep fine something anything one same hope fear silence
+    advance full detail turn place sum spite town"""
 ) - {"town"}
 
 
-_NO_SUBJECT = AUXILIARIES | frozenset(
-    ["that", "if", "because", "there", "what", "who", "whom", "whose", "which", "where", "when", "why", "how", "i", "me", "we", "us", "you", "he", "him", "she", "they", "them", "it", "and", "or", "but", "so", "than", "then", "too", "as", "to", "just", "no", "yes", "not", "let", "lets", "please", "thanks", "thank", "maybe", "think", "thought", "know", "knew", "said", "say", "says", "tell", "told", "feel", "felt", "guess", "hope", "looks", "look", "seems", "went", "goes", "got", "gets", "gave", "made", "came", "took", "put", "saw", "hear", "heard", "want", "wanted", "like", "liked", "go", "every", "while", "until", "since", "though", "although", "everything", "something", "nothing", "anything", "everyone", "everybody", "someone", "somebody", "anyone", "nobody", "one", "ones", "lot"]
+_NO_SUBJECT = AUXILIARIES | word_set(
+    """that if because there what who whom whose which where when why how i me we us you he him she they them it and or
+    but so than then too as to just no yes not let lets please thanks thank maybe think thought know knew said say
+    says tell told feel felt guess hope looks look seems went goes got gets gave made came took put saw hear heard
+    want wanted like liked go every while until since though although everything something nothing anything everyone
+    everybody someone somebody anyone nobody one ones lot"""
 )
-_LINKS = frozenset(["of", "for", "in", "on", "with", "at", "from", "to", "by"])
-_DETERMINED = re.compile(r"(?i:the|my|our|your|his|her|their|its|this|that|these|those|a|an|all|some|one|two|three|both|no)\s|[A-ZÀ-ÞŁŚŠŽČŐĐİ\d]|user's")
+_LINKS = word_set("""of for in on with at from to by""")
+_DETERMINED = re.compile(
+    r"(?i:the|my|our|your|his|her|their|its|this|that|these|those|a|an|all|some|one|two|three|both|no)\s"
+    r"|[A-ZÀ-ÞŁŚŠŽČŐĐİ\d]|user's"
+)
 
 
 _INSIDE = re.compile(r"\s(?:of|for|in|on|with|at|from|across|behind|under|next to)\s")
@@ -91,7 +124,11 @@ def is_noun_phrase(phrase: str) -> bool:
     if not words or len(words) > 8 or words[0] in _LINKS or "," in phrase or words[-1] in _LINKS:
         return False
     if len(words) == 1:
-        return words[0] not in _NO_SUBJECT and words[0] not in NOT_NAMES and not phrase.endswith("ed")
+        return (
+            words[0] not in _NO_SUBJECT
+            and words[0] not in NOT_NAMES
+            and not (phrase.endswith("ed") and phrase.islower())
+        )
     head = words[1:] if words[0] == "that" else words
     return not any(word in _NO_SUBJECT for word in head if word != "and") and (
         bool(_DETERMINED.match(phrase)) or len(words) <= 3
@@ -111,11 +148,13 @@ def cut(text: str, kind: Kind) -> str:
 
 
 _DETERMINER = re.compile(
-    r"^(?:(?:a|one|another) (?:pair|couple|bit|lot|piece|kind|sort) of|lots of|plenty of|one of|some of|such a|quite a|the|a|an|some|any|this|that|these|those|both|all|another|only"
-    r"|about|around|roughly|exactly|almost|nearly|brand[- ]new|new|my own|our own|probably|back|mostly|going|so|too|quite|right|pretty|fluent|conversational|basic|decent|perfect)\s+",
+    r"^(?:(?:a|one|another) (?:pair|couple|bit|lot|piece|kind|sort) of|lots of|plenty of|one of|some of|such a"
+    r"|quite a|the|a|an|some|any|this|that|these|those|both|all|another|only"
+    r"|about|around|roughly|exactly|almost|nearly|brand[- ]new|new|my own|our own|probably|back|mostly|going|so|too"
+    r"|quite|right|pretty|fluent|conversational|basic|decent|perfect)\s+",
     re.IGNORECASE,
 )
-_CAPITAL_DETERMINERS = frozenset("the an this that these those some both all any".split())
+_CAPITAL_DETERMINERS = word_set("the an this that these those some both all any")
 _OWNER = re.compile(r"^(?:my|our|your|his|her|their|its)\s+", re.IGNORECASE)
 
 
@@ -146,6 +185,9 @@ def fits(phrase: str, kind: Kind) -> bool:
     return _shaped(phrase, core, kind.like) and kind.admits(phrase, core)
 
 
+_SECOND_DETERMINER = re.compile(r"[\w-]+ (?:the|my|our|your|his|her|their|a|an|it|them|me|us)\b", re.IGNORECASE)
+
+
 def _shaped(phrase: str, core: str, shape: Shape) -> bool:
     words, last = phrase.split(), core.split()[-1]
     match shape:
@@ -154,13 +196,23 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
         case "place":
             if core.split()[0] in _NO_PLACE or core in _NO_PLACE or last in PRONOUNS:
                 return False
-            return bool(_NAMES.search(phrase)) or bool(_DETERMINER.match(phrase) or _OWNER.match(phrase)) or core == "home"
+            return (
+                bool(_NAMES.search(phrase)) or bool(_DETERMINER.match(phrase) or _OWNER.match(phrase)) or core == "home"
+            )
         case "group" | "name":
-            return bool(_NAMES.search(phrase)) or (shape == "group" and bool(re.match(r"(?:a|an|the|my|our)\s", phrase, re.I)))
+            return bool(_NAMES.search(phrase)) or (
+                shape == "group" and bool(re.match(r"(?:a|an|the|my|our)\s", phrase, re.I))
+            )
         case "number":
             return is_number(core)
+        case "thing" | "any" if _SECOND_DETERMINER.match(core):
+            return False
         case "thing" | "any":
-            return last not in _NO_THING and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no"} and core[0] not in "'’"
+            return (
+                last not in _NO_THING
+                and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no"}
+                and core[0] not in "'’"
+            )
         case "title" if _OWNER.match(phrase) and last in KIN_RELATION:
             return False
         case "trait" | "title":
@@ -169,8 +221,15 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
             return True
 
 
-NOT_NAMES = frozenset(
-    ["just", "tastes", "sounds", "looks", "seems", "feels", "careful", "so", "sure", "sorry", "thanks", "thank", "please", "everybody", "everyone", "somebody", "nobody", "nothing", "something", "everything", "someone", "anyone", "all", "both", "some", "most", "many", "no", "not", "never", "always", "also", "only", "even", "still", "there", "here", "that", "this", "these", "those", "what", "who", "why", "when", "where", "how", "today", "tomorrow", "yesterday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december", "christmas", "easter", "half", "best", "good", "great", "love", "lunch", "dinner", "breakfast", "work", "life", "time", "people", "congrats", "congratulations", "happy", "ok", "okay", "yes", "hi", "hey", "hello", "dear", "oh", "wow", "firmware", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "if", "but", "and", "got", "been", "was", "is", "are", "had", "has", "have", "did", "do", "does", "can", "will", "would", "could", "should", "may", "might", "must"]
+NOT_NAMES = word_set(
+    """just tastes sounds looks seems feels careful so sure sorry thanks thank please everybody everyone somebody
+    nobody nothing something everything someone anyone all both some most many no not never always also only even
+    still there here that this these those what who why when where how today tomorrow yesterday monday tuesday
+    wednesday thursday friday saturday sunday january february march april june july august september october
+    november december christmas easter half best good great love lunch dinner breakfast work life time people
+    congrats congratulations happy ok okay yes hi hey hello dear oh wow firmware one two three four five six seven
+    eight nine ten if but and got been was is are had has have did do does can will would could should may might
+    must"""
 )
 
 
@@ -182,12 +241,15 @@ def is_person(phrase: str) -> bool:
     if plain.lower() in PRONOUNS - {"it", "they", "them"}:
         return True
     if PERSON_NOUN.search(plain) and len(plain.split()) <= 6 and _NO_SUBJECT.isdisjoint(plain.lower().split()):
-        return bool(re.match(rf"(?:my|our|your|his|her|their|the|user's|{NAME}'s)\b|{PERSON_NOUN.pattern}", plain, re.I))
+        return bool(
+            re.match(rf"(?:my|our|your|his|her|their|the|user's|{NAME}'s)\b|{PERSON_NOUN.pattern}", plain, re.I)
+        )
     return bool(re.fullmatch(rf"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{NAME}(?:\s+{NAME}){{0,3}}", plain))
 
 
 _NUMBER_WORD = (
-    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
+    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
+    r"|seventeen"
     r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|dozen)"
 )
 
@@ -206,7 +268,16 @@ def split_list(phrase: str) -> list[str]:
     return [part.strip() for part in re.split(r"\s*,\s*(?:and|or)?\s*|\s+(?:and|or|&|plus)\s+", phrase) if part.strip()]
 
 
-_POSSESSIVES = {"my": "I", "our": "we", "your": "you", "his": "he", "her": "she", "its": "it", "mine": "I", "yours": "you"}
+_POSSESSIVES = {
+    "my": "I",
+    "our": "we",
+    "your": "you",
+    "his": "he",
+    "her": "she",
+    "its": "it",
+    "mine": "I",
+    "yours": "you",
+}
 
 
 def unpossessed(phrase: str) -> str:

@@ -7,7 +7,18 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 
 from nscma_torch.llm.mentions import Mentions
-from nscma_torch.llm.phrases import NAME, bare, cut, fits, head_of, is_noun_phrase, is_person, split_list, unpossessed, without_owner
+from nscma_torch.llm.phrases import (
+    NAME,
+    bare,
+    cut,
+    fits,
+    head_of,
+    is_noun_phrase,
+    is_person,
+    split_list,
+    unpossessed,
+    without_owner,
+)
 from nscma_torch.relations import Kind, Relation
 from nscma_torch.text.dates import find_dates
 
@@ -15,12 +26,14 @@ _LISTED = frozenset({"thing", "name", "any", "person", "trait", "place"})
 _UNTIL = re.compile(r"\b(?:until|till|by|before)\s+(?:the\s+)?$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|from|as of|starting(?: in| on)?)\s+$", re.IGNORECASE)
 _INSTEAD = re.compile(
-    r",?\s+(?:and\s+)?(?:not|instead of|rather than|no longer)\s+(?:(?:in|at|to|on|with|a|an|the)\s+)*(?P<old>[^,]+?)(?:\s+any ?more|\s+any longer)?$",
+    r",?\s+(?:and\s+)?(?:not|instead of|rather than|no longer)\s+(?:(?:in|at|to|on|with|a|an"
+    r"|the)\s+)*(?P<old>[^,]+?)(?:\s+any ?more|\s+any longer)?$",
     re.IGNORECASE,
 )
 _NOT_BUT = re.compile(r"^not\s+(?P<old>[^,]+?),?\s+but\s+", re.IGNORECASE)
 _CALLED = re.compile(
-    rf"^(?:an?|another|this|some|the|two|three)\s+(?:[\w-]+\s+){{1,4}}?(?:called|named|by the name of)\s+(?P<name>{NAME}(?:\s+(?:and\s+)?{NAME}){{0,2}})"
+    rf"^(?:an?|another|this|some|the|two|three)\s+(?:[\w-]+\s+){{1,4}}?(?:called|named|by the name "
+    rf"of)\s+(?P<name>{NAME}(?:\s+(?:and\s+)?{NAME}){{0,2}})"
 )
 _CONJOINED = re.compile(r",?\s+(?:and|or|nor|&)\s+|\s*,\s+")
 _KEPT = ("no", "one of", "brand new")
@@ -28,15 +41,16 @@ _HAN_LEAD = re.compile(
     r"^(?:现在|目前|今年|明年|去年|今天|昨天|明天|最近|后来|已经|周末|平时|每天(?:早上|晚上)?|特别|也|还|其实|对了|嗯|哦|上个月|上周|下周的?|下个月|这周|春天|夏天|秋天"
     r"|冬天|不过|但|而|就|原来|以前|当时|如今|刚刚?|终于|那[个台辆只张本把件]|这[个台辆只张本把件]|从|听着|另外|顺便说一?下?|告诉你)+"
 )
-_HAN_NO_SUBJECT = re.compile(r"[什么谁哪]|^(?:这|那|今天|昨天|它)$|[现正住叫搬做学读去到给把在]$|^[的在]|了|^每")
+_HAN_OWNER = re.compile(r"^(?:我|咱|你|您|他|她)们?的?")
+_HAN_NO_SUBJECT = re.compile(
+    r"[什么谁哪在把从由每能都被让]|^(?:这|那|今天|昨天|它|新的|旧的|[他她你].*)$|[现正住叫搬做学读去到给说看]$|^[的叫说]|了|[今去明]年|上小"
+)
 
 
 def subjects_of(phrase: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> list[str]:
     """Names of the one or more subjects that a phrase names; empty where it names none for sure."""
     if cjk:
-        plain = _HAN_LEAD.sub("", phrase)
-        name = mentions.resolve(plain) if plain else mentions.subject or mentions.speaker
-        return [name] if name and len(plain) <= 12 and not _HAN_NO_SUBJECT.search(plain) else []
+        return _han_subjects(_HAN_LEAD.sub("", phrase), kind, mentions)
     plain = unpossessed(phrase)
     if not plain:
         return [mentions.speaker]
@@ -55,11 +69,21 @@ def subjects_of(phrase: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> li
     return found if all(found) else []
 
 
+def _han_subjects(plain: str, kind: Kind, mentions: Mentions) -> list[str]:
+    if not plain:
+        about_people = kind.like in ("person", "any")
+        name = mentions.subject or (mentions.speaker if about_people else "")
+        return [name] if name and (about_people or name != mentions.speaker) else []
+    name = mentions.resolve(plain)
+    rest = plain if name == plain else _HAN_OWNER.sub("", plain)
+    return [name] if name and len(plain) <= 12 and not _HAN_NO_SUBJECT.search(rest) else []
+
+
 def _can_be_subject(phrase: str, kind: Kind) -> bool:
     lowered = phrase.lower()
     if kind.like == "person":
         return is_person(phrase)
-    if lowered in ("i", "we", "you", "he", "she", "it"):
+    if lowered in ("i", "we", "you", "he", "she", "it", "me", "us", "him", "her"):
         return kind.like == "any" or (lowered == "it" and not kind.patterns)
     return is_noun_phrase(phrase) and (kind.name == "any" or fits(head_of(phrase), kind) or fits(phrase, kind))
 
@@ -100,7 +124,11 @@ def object_of(raw: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> str:
         return _han_object(raw, kind, mentions)
     called = _CALLED.match(raw)
     if called and kind.like in ("person", "name", "group", "any", "thing"):
-        return called["name"] if kind.like != "thing" or kind.admits(raw[: called.start("name")], _before_called(raw)) else ""
+        return (
+            called["name"]
+            if kind.like != "thing" or kind.admits(raw[: called.start("name")], _before_called(raw))
+            else ""
+        )
     phrase = unpossessed(cut(raw, kind))
     if phrase.lower() in ("it", "them", "this", "that") and kind.like in ("thing", "any"):
         meant = mentions.resolve(mentions.spoken_of())
@@ -109,7 +137,11 @@ def object_of(raw: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> str:
         return ""
     if kind.like in ("title", "trait"):
         return bare(without_owner(phrase), keep=_KEPT)
-    if kind.like == "person" or kind.name == "possessive" or re.match(r"(?:my|our|your|his|her)\s", phrase, re.IGNORECASE):
+    if (
+        kind.like == "person"
+        or kind.name == "possessive"
+        or re.match(r"(?:my|our|your|his|her)\s", phrase, re.IGNORECASE)
+    ):
         return mentions.resolve(phrase)
     if kind.like in ("date", "deed", "number"):
         return bare(phrase, keep=("a", "new", "around", "about"))
@@ -122,8 +154,17 @@ def _before_called(raw: str) -> str:
 
 def _han_object(raw: str, kind: Kind, mentions: Mentions) -> str:
     phrase = re.sub(r"(?:了|啦|的|呢|哦|啊|一下|而已)+$", "", raw.strip(" 《》「」。"))
-    phrase = re.sub(r"^(?:一[个只条辆台本部把张名位家件双]|[个只条辆台本部把张名位家件双](?=..)|了|这[个只]|那[个只]|一家叫|叫|是)+", "", phrase)
-    if not phrase or len(phrase) > 18 or phrase in ("他", "她", "它", "什么", "谁", "这", "那") or phrase in kind.refuses:
+    phrase = re.sub(
+        r"^(?:一[个只条辆台本部把张名位家件双]|[个只条辆台本部把张名位家件双](?=..)|了|这[个只]|那[个只]|一家叫|叫|是)+",
+        "",
+        phrase,
+    )
+    if (
+        not phrase
+        or len(phrase) > 18
+        or phrase in ("他", "她", "它", "什么", "谁", "这", "那")
+        or phrase in kind.refuses
+    ):
         return ""
     if phrase in ("我", "我们"):
         return mentions.speaker
@@ -132,8 +173,10 @@ def _han_object(raw: str, kind: Kind, mentions: Mentions) -> str:
 
 def topic_of(raw: str, kind: Kind, *, cjk: bool) -> str:
     """The topic that words name, "" where they name none."""
-    phrase = raw.strip() if cjk else cut(raw, kind).lower()
+    phrase = raw.strip() if cjk else head_of(cut(raw, kind)).lower()
     topic = phrase if cjk else bare(phrase)
+    if cjk and topic[:1] in "我你他她它":
+        return ""
     return topic if topic and len(topic.split()) <= 4 and kind.admits(phrase, topic) else ""
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from nscma_torch.llm.clauses import Clause, clauses, head_noun_phrase
 from nscma_torch.llm.forms import Form, compile_forms, read_verb, verb_stems, verbs_of
 from nscma_torch.llm.mentions import Mentions
-from nscma_torch.llm.phrases import AUXILIARIES, cut
+from nscma_torch.llm.phrases import AUXILIARIES, cut, is_person, word_set
 from nscma_torch.llm.slots import instead, object_of, objects_of, overlap, spans_of, subjects_of, times_of, topic_of
 from nscma_torch.records import Statement, Unit
 from nscma_torch.relations import Schema
@@ -20,14 +20,22 @@ from nscma_torch.text.names import name_key
 _ANYMORE = re.compile(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"(?:(?:not|no longer|never|since|then|only|long)\s+)*([A-Za-z'-]+)")
 _PREDICATE = re.compile(
-    r"(?:not\s+)?(?:allergic|vegan|vegetarian|pescatarian|gluten-free|dairy-free|married|engaged|divorced|fluent|born|based|diagnosed|off to|back in|retired)\b",
+    r"(?:not\s+)?(?:allergic|vegan|vegetarian|pescatarian|gluten-free|dairy-free|married|engaged|divorced|fluent"
+    r"|born|based|diagnosed|off to|back in|retired)\b",
     re.IGNORECASE,
 )
-_IT = re.compile(r"(?:it|they)(?=\s+(?:is|are|was|were|has|have|had|will|used|runs?|costs?|does|did|do|can|needs?|lies?|stands?|belongs?|goes|went|must|takes|comes|got)\b)", re.I)
+_IT = re.compile(
+    r"(?:it|they)(?=\s+(?:is|are|was|were|has|have|had|will|used|runs?|costs?|does|did|do|can|needs?|lies?|stands?"
+    r"|belongs?|goes|went|must|takes|comes|got)\b)",
+    re.I,
+)
 _HAN_NEGATIONS = ("不", "没", "再也")
 _HAN_AHEAD = ("要", "会", "想", "打算", "准备")
 _FUTURE = frozenset({"able_to", "plans_to", "wants"})
-_TOLD = frozenset(["sold", "bought", "got", "went", "moved", "took", "left", "quit", "lost", "found", "been", "am", "gave", "broke", "met", "made", "ran", "had", "became", "began", "gone", "taken", "put", "saw"])
+_TOLD = word_set(
+    """sold bought got went moved took left quit lost found been am gave broke met made ran had became began gone
+    taken put saw"""
+)
 
 
 class StatementReader:
@@ -59,7 +67,13 @@ class StatementReader:
             sentence = clause.start
         unique: dict[tuple[str, str, str, str, bool], Statement] = {}
         for statement in found:
-            key = (name_key(statement.subject), statement.relation, statement.topic, name_key(statement.object), statement.negated)
+            key = (
+                name_key(statement.subject),
+                statement.relation,
+                statement.topic,
+                name_key(statement.object),
+                statement.negated,
+            )
             unique.setdefault(key, statement)
         return tuple(unique.values())
 
@@ -71,7 +85,8 @@ class StatementReader:
         if clause.cjk:
             text = mentions.read_han_kin(mentions.with_han_topic(clause.text), clause.start, clause.end)
             found = self._matches(text, clause, mentions, said)
-            introduces = bool(found) and self._schema[found[-1].relation].object == "person"
+            last = self._schema[found[-1].relation] if found else None
+            introduces = last is not None and last.subject == last.object == "person"
             mentions.note_han(clause.text, found, introduces=introduces)
             return _completed([*mentions.kin, *found], earlier)
         text = mentions.read_kin(clause.text, clause.start, clause.end)
@@ -79,10 +94,14 @@ class StatementReader:
         text = self._with_subject(text, mentions, first=first)
         head = head_noun_phrase(text, self._verbs)
         found = self._matches(text, clause, mentions, said)
-        mentions.note_head(head)
+        mentions.note_head(head, text)
         over = {(s.relation, s.object) for s in [*ended, *found] if s.negated or s.past}
         kin = [s for s in mentions.kin if (s.relation, s.object) not in over]
-        fresh = [s for s in ended if (s.relation, s.object, s.negated) not in {(f.relation, f.object, f.negated) for f in found}]
+        fresh = [
+            s
+            for s in ended
+            if (s.relation, s.object, s.negated) not in {(f.relation, f.object, f.negated) for f in found}
+        ]
         return _completed([*kin, *fresh, *found], earlier)
 
     def _with_subject(self, text: str, mentions: Mentions, *, first: bool) -> str:
@@ -109,20 +128,28 @@ class StatementReader:
         return f"I {head}" if first and (word.endswith(("ed", "ing")) or word in _TOLD) else text
 
     def _matches(
-        self, text: str, clause: Clause, mentions: Mentions, said: datetime, moods: Sequence[str] = ("begins", "ends", "states")
+        self,
+        text: str,
+        clause: Clause,
+        mentions: Mentions,
+        said: datetime,
+        moods: Sequence[str] = ("begins", "ends", "states"),
     ) -> list[Statement]:
         """Statements of all forms that fit; words that one form took for an object or a thing are not read by a later one."""
         found: list[Statement] = []
         taken: list[tuple[int, int]] = []
         for i in self._candidates(text, clause.cjk):
             form = self._forms[i]
-            match = form.pattern.match(text) if form.mood in moods else None
+            match = form.pattern.match(text if clause.cjk else f" {text}") if form.mood in moods else None
             if match is None:
                 continue
             statements, spans = self._build(form, match, clause, mentions, said)
             if not statements or overlap(spans, taken):
                 continue
-            if any(s.relation == form.relation and (not statements[0].object or s.topic == statements[0].topic != "") for s in found):
+            if any(
+                s.relation == form.relation and (not statements[0].object or s.topic == statements[0].topic != "")
+                for s in found
+            ):
                 continue
             taken += spans
             found += statements
@@ -133,7 +160,11 @@ class StatementReader:
             return [i for i, form in enumerate(self._forms) if form.cjk]
         words = set(re.findall(r"[\w'-]+", text.lower()))
         found = {i for word in words for i in self._by_word.get(word, ())} | set(self._always)
-        return sorted(i for i in found if not self._forms[i].cjk and not any(words.isdisjoint(need) for need in self._forms[i].needs))
+        return sorted(
+            i
+            for i in found
+            if not self._forms[i].cjk and not any(words.isdisjoint(need) for need in self._forms[i].needs)
+        )
 
     def _build(
         self, form: Form, match: re.Match[str], clause: Clause, mentions: Mentions, said: datetime
@@ -147,7 +178,7 @@ class StatementReader:
         negated, past = verb
         groups = {slot: (words or "").strip() for slot, words in match.groupdict().items()}
         subject = groups.get("S", "")
-        if subject and form.slots[0][0] != "S" and not clause.cjk:
+        if subject and not form.source.startswith("S") and not clause.cjk:
             subject = cut(subject, kinds["S"])
         raw = groups.get("O", "")
         replaced = object_of(groups["R"], kinds["R"], mentions, cjk=clause.cjk) if groups.get("R") else ""
@@ -155,13 +186,19 @@ class StatementReader:
             return [], []
         if raw and not replaced and not clause.cjk:
             raw, replaced = instead(raw, kinds["O"])
+        if "S" not in groups and not clause.cjk and is_person(mentions.subject):
+            subject = mentions.subject
         subjects = subjects_of(subject, kinds.get("S", self._schema.kinds["any"]), mentions, cjk=clause.cjk)
         if raw:
             objects = objects_of(raw, kinds["O"], relation, mentions, cjk=clause.cjk)
         elif negated:
             objects = [""]
         else:
-            objects = [] if "O" in groups or clause.cjk or form.mood != "begins" else _outcome(groups["verb"], verb_stems(form))
+            objects = (
+                []
+                if "O" in groups or clause.cjk or form.mood != "begins"
+                else _outcome(groups["verb"], verb_stems(form))
+            )
         topic = topic_of(groups["T"], kinds["T"], cjk=clause.cjk) if "T" in groups else ""
         if not subjects or not objects or ("T" in groups and not topic) or objects == subjects:
             return [], []
@@ -206,7 +243,9 @@ class StatementReader:
                 return None
             if form.mood != "states" and no:
                 return None
-            return no or form.mood == "ends", any(word in group for word in ("以前", "从前", "之前", "曾", "原来", "本来", "当初"))
+            return no or form.mood == "ends", any(
+                word in group for word in ("以前", "从前", "之前", "曾", "原来", "本来", "当初")
+            )
         verb = read_verb(group, verb_stems(form))
         if form.mood == "states":
             if verb.tense == "ahead" and form.relation not in _FUTURE:
@@ -235,7 +274,11 @@ def _completed(statements: Iterable[Statement], earlier: Sequence[Statement]) ->
     found = []
     for statement in statements:
         if statement.negated and not statement.object:
-            same = (b for b in reversed(earlier) if (b.subject, b.relation, b.topic) == (statement.subject, statement.relation, statement.topic))
+            same = (
+                b
+                for b in reversed(earlier)
+                if (b.subject, b.relation, b.topic) == (statement.subject, statement.relation, statement.topic)
+            )
             before = next(same, None)
             if before is not None and (before.past or before.negated):
                 continue

@@ -37,12 +37,17 @@ def names(connection: Connection, lane: str) -> dict[str, str]:
     return {key: str(name) for key, name in connection.execute(query)}
 
 
-def canonical(connection: Connection, lane: str) -> dict[str, str]:
-    """Which entity each merged one stands for in the end; keys of the others are not in it."""
+def parents(connection: Connection, lane: str) -> dict[str, str]:
+    """Which entity each merged one was merged into; keys of the others are not in it."""
     query = select(entities.c.key, entities.c.canonical).where(
         entities.c.lane == lane, entities.c.canonical.is_not(None)
     )
-    into = {key: str(target) for key, target in connection.execute(query)}
+    return {key: str(target) for key, target in connection.execute(query)}
+
+
+def canonical(connection: Connection, lane: str) -> dict[str, str]:
+    """Which entity each merged one stands for in the end; keys of the others are not in it."""
+    into = parents(connection, lane)
     return {key: _end(key, into) for key in into}
 
 

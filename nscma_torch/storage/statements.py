@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Statement
@@ -33,6 +33,7 @@ __all__ = [
     "mark",
     "of_episodes",
     "of_keys",
+    "of_relation",
     "replace",
     "unresolved",
     "withdraw",
@@ -127,12 +128,7 @@ def of_keys(connection: Connection, lane: str, keys: Collection[Key]) -> list[St
         merged.setdefault(target, []).append(key)
     wanted = {key.subject for key in keys if key.subject not in into}
     subjects = sorted({one for subject in wanted for one in (subject, *merged.get(subject, ()))})
-    query = (
-        select(*_COLUMNS)
-        .join(episodes, episodes.c.seq == _S.episode_seq)
-        .where(_S.lane == lane, ~_S.withdrawn, ~_S.superseded, episodes.c.status == "active")
-        .where(episodes.c.expires_at.is_(None), _S.relation.in_({key.relation for key in keys}))
-    )
+    query = _counting(lane).where(_S.relation.in_({key.relation for key in keys}))
     found: list[StatementRow] = []
     chosen = set(keys)
     for some in pages(subjects):
@@ -141,7 +137,23 @@ def of_keys(connection: Connection, lane: str, keys: Collection[Key]) -> list[St
             statement = StatementRow(**{**row, **own})
             if statement.key in chosen:
                 found.append(statement)
-    return sorted(found, key=lambda row: (row.said_at, row.episode_seq, row.start, row.seq))
+    return sorted(found, key=_said)
+
+
+def of_relation(connection: Connection, lane: str, relation: str) -> list[StatementRow]:
+    """What counts of a relation, in that order, with the keys that it was said of, whatever they stand for."""
+    rows = connection.execute(_counting(lane).where(_S.relation == relation)).mappings()
+    return sorted((StatementRow(**row) for row in rows), key=_said)
+
+
+def _counting(lane: str) -> Select[Any]:
+    query = select(*_COLUMNS).join(episodes, episodes.c.seq == _S.episode_seq)
+    query = query.where(_S.lane == lane, ~_S.withdrawn, ~_S.superseded)
+    return query.where(episodes.c.status == "active", episodes.c.expires_at.is_(None))
+
+
+def _said(row: StatementRow) -> tuple[int, int, int, int]:
+    return row.said_at, row.episode_seq, row.start, row.seq
 
 
 _COLUMNS = [_S[name] for name in (field.name for field in fields(StatementRow))]

@@ -60,8 +60,8 @@ def test_chats_are_read_in_order_of_their_number(data: Path) -> None:
     assert days == ["2024-03-15"] * 4 + ["2024-04-05"] * 4
     assert first.asked_at.date().isoformat() == "2024-04-06"
     assert [(pair.category, pair.first, pair.second) for pair in first.pairs] == [
-        ("knowledge_update", {0}, {4}),
-        ("contradiction_resolution", {2}, {6}),
+        ("knowledge_update", frozenset({0}), frozenset({4})),
+        ("contradiction_resolution", frozenset({2}), frozenset({6})),
     ]
     assert first.malformed == ("2 knowledge_update 1",) and not second.malformed
     assert second.pairs[0].together and not first.pairs[0].together

@@ -1,0 +1,142 @@
+"""Whom the names that were stated stand for: like facts a pure function of what was said, whatever order it came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.grouping import NAMED, Source, groups_of, object_of
+from nscma_torch.curator.merging import MERGED, merged, standing
+from nscma_torch.curator.resolution import sources_of
+from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.curator.timeline import resolve
+from nscma_torch.records import Action
+from nscma_torch.relations import Schema
+from nscma_torch.storage import decisions, entities, facts, lanes, statements
+from nscma_torch.storage.decisions import DecisionRow, NewDecision
+from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statements import StatementRow
+
+
+class Name(NamedTuple):
+    """A name, by key, with whom it stands for; `row` is the first statement that says so."""
+
+    key: str
+    subject: str
+    row: StatementRow
+
+
+def follow_names(connection: Connection, lane: str, schema: Schema, settings: CuratorSettings, now: int) -> None:
+    """Merge the names that subjects are said to have, and take those back that no statement says any more.
+
+    Each merge is logged; one that was undone is not made again while the statement behind it counts. A name that
+    another entity has already is not taken from it: that the two are one is only proposed.
+    """
+    user_id = lanes.owner(connection, lane).user_id
+    rows = statements.of_relation(connection, lane, NAMED)
+    sources, _ = sources_of(connection, user_id, rows)
+    made = standing(connection, lane, "MERGE", undone=None)
+    parents = entities.parents(connection, lane)
+    by_hand = {_key(one) for one in made if one.statement_seq is None and not one.record.undone}
+    by_name = {_key(one) for one in made if one.statement_seq is not None} - by_hand
+    fixed = {key: into for key, into in parents.items() if key not in by_name}
+    names, rivals = stated_names(rows, schema, settings, sources, fixed)
+    counting = {row.seq for row in rows}
+    latest = {(_key(one), one.record.object): one for one in made if one.statement_seq in counting}
+    parted = {pair for pair, one in latest.items() if one.record.undone}
+    wanted = {name.key: name.subject for name in names if name[:2] not in parted}
+    for key in by_name & set(parents):
+        if wanted.get(key) != parents[key]:
+            entities.set_canonical(connection, lane, key, None)
+    for name in names:
+        if wanted.get(name.key) == name.subject != parents.get(name.key):
+            entities.set_canonical(connection, lane, name.key, name.subject)
+    into = entities.canonical(connection, lane)
+    logged = {(one.record.subject, one.record.object) for one in standing(connection, lane, "PROPOSE", undone=None)}
+    new = [_logged(connection, lane, name, into, "MERGE") for name in names if name[:2] not in latest]
+    new += [_logged(connection, lane, name, into, "PROPOSE") for name in rivals if name[:2] not in logged]
+    decisions.insert(connection, lane, user_id, new, now)
+
+
+def stated_names(
+    rows: Sequence[StatementRow],
+    schema: Schema,
+    settings: CuratorSettings,
+    sources: Mapping[int, Source],
+    fixed: Mapping[str, str],
+) -> tuple[list[Name], list[Name]]:
+    """The names that statements give, and those among them that another has: the first who is said to have it.
+
+    Args:
+        rows: all statements of names that count, with the subjects that they were made with, in the order of saying.
+        fixed: which entities stand for others for another cause.
+    """
+    names: list[Name] = []
+    rivals: list[Name] = []
+    for _ in range(len(rows) + 1):  # a name that makes two subjects one may change what they are called
+        found, rivals = _taken(_held(rows, schema, settings, sources, _links(names, fixed)), fixed)
+        if found == names:
+            break
+        names = found
+    return names, rivals
+
+
+def _held(
+    rows: Sequence[StatementRow],
+    schema: Schema,
+    settings: CuratorSettings,
+    sources: Mapping[int, Source],
+    into: Mapping[str, str],
+) -> list[Name]:
+    """The names that hold or held, in the order that they were first said."""
+    own = [replace(row, subject=_end(row.subject, into)) for row in rows]
+    held: dict[int, Name] = {}
+    for group in groups_of(own, schema, settings.trust, sources, settings.rules.slip):
+        for span in resolve(group.claims, settings.rules).spans:
+            key = group.object_key or span.value
+            said = [place for place, row in enumerate(rows) if row.seq in span.claims and object_of(row) == key]
+            if said and span.confidence:
+                held[said[0]] = Name(key, rows[said[0]].subject, rows[said[0]])
+    return [held[place] for place in sorted(held)]
+
+
+def _taken(held: Sequence[Name], fixed: Mapping[str, str]) -> tuple[list[Name], list[Name]]:
+    names: dict[str, Name] = {}
+    rivals: list[Name] = []
+    for name in held:
+        into = _links(names.values(), fixed)
+        if _end(name.key, into) == _end(name.subject, into):
+            continue
+        if name.key in into:
+            rivals.append(name)
+        else:
+            names[name.key] = name
+    return list(names.values()), rivals
+
+
+def _links(names: Iterable[Name], fixed: Mapping[str, str]) -> dict[str, str]:
+    return {**{name.key: name.subject for name in names}, **fixed}
+
+
+def _end(key: str, into: Mapping[str, str]) -> str:
+    while key in into:
+        key = into[key]
+    return key
+
+
+def _key(decision: DecisionRow) -> str:
+    """The entity that a MERGE decision merged."""
+    return str(decision.before[MERGED])
+
+
+def _logged(connection: Connection, lane: str, name: Name, into: Mapping[str, str], action: Action) -> NewDecision:
+    key, subject, row = name
+    group = Key(into.get(subject, subject), NAMED, row.topic)
+    held = [fact for fact in facts.believed(connection, lane, [group]) if row.seq in fact.statement_seqs]
+    ids = tuple(dict.fromkeys(fact.id for fact in held))
+    if action == "MERGE":
+        return NewDecision(action, key, NAMED, "", subject, "the name was stated", row.seq, ids, merged(key, {}))
+    return NewDecision(action, key, NAMED, "", subject, "the name was stated, but another has it too", row.seq, ids)
