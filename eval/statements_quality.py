@@ -29,7 +29,7 @@ FOLDER = Path(__file__).parent / "statements"
 
 @dataclass(frozen=True)
 class Score:
-    """Counts over messages: statements read and right, labels demanded and found, messages without a fact left alone."""
+    """Counts: statements read and right, labels demanded and found, messages without a fact and those left alone."""
 
     read: int
     right: int

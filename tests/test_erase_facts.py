@@ -225,7 +225,7 @@ def test_agents_and_users_beside_it_keep_what_they_know(memory: Memory) -> None:
     for scope in ({"user_id": "eve"}, {"agent_id": "cook"}, {}):
         target = tell(memory, "{Ben|owns|Stradivarius}", 1, **scope)
     eve = memory.digest(user_id="eve")
-    memory.sleep(now=day(2))
+    memory.sleep(user_id="ada", now=day(2))
     memory.erase(user_id="ada", memory_id=target)
     memory.flush()
     assert memory.digest(user_id="eve") == eve
@@ -239,7 +239,7 @@ def test_an_erased_user_leaves_no_byte_of_facts_skills_and_profile(memory: Memor
     tell(memory, "{Ann|owns|Stradivarius|was Bergonzi}", 1, name="Ann")
     tell(memory, "{Ann|owns|Guarneri}", 1, name="Wilhelmina", agent_id="Zugzwang")
     memory.add_skill("Kintsugi", trigger="broken porcelain", steps=["varnishing"], user_id="ada", now=day(2))
-    memory.sleep(now=day(3))
+    memory.sleep(user_id="ada", now=day(3))
     words = ["Stradivarius", "Bergonzi", "Guarneri", "Wilhelmina", "Zugzwang", "Kintsugi", "porcelain", "varnishing"]
     assert sorted({word for some in traces(tmp_path, words).values() for word in some}) == sorted(words)
     receipt = memory.erase(user_id="ada")

@@ -35,7 +35,7 @@ class CuratorSettings:
     tie: float = 1.25
     slip: float = 1.0
     trust: Mapping[str, float] = field(default_factory=_trust)
-    initial_strength: float = 180.0
+    initial_strength: float = 365.0
     gain: float = 1.0
     floor: float = 0.05
     promotion: float = 0.05

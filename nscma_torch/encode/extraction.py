@@ -8,6 +8,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from nscma_torch.encode.indexer import Indexer
+from nscma_torch.encode.mirror import both_sides
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
@@ -51,7 +52,7 @@ class Extractor:
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
         texts: list[tuple[int, str, str]] = []  # episode, kind of unit, text
         for (seq, unit), own in zip(chunks, extracted, strict=True):
-            said[seq] += [self._placed(statement, unit) for statement in own.statements]
+            said[seq] += both_sides((self._placed(statement, unit) for statement in own.statements), self._schema)
             texts += [(seq, "atomic_fact", fact) for fact in own.sentences]
             texts += [(seq, "triple", sentence(s, self._schema)) for s in own.statements if s.object]
         indexed = self._indexer.index([text for _, _, text in texts], [True] * len(texts))

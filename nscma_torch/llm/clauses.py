@@ -124,7 +124,7 @@ _BE_OR_HAVE = word_set("am is are was were has have do does will can used no")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause, written out; `start` and `end` are those of its sentence, `sentence` its text as said. `listener`: who is addressed."""
+    """A clause, written out; `start`, `end` and `sentence` are those of its sentence. `listener`: who is addressed."""
 
     text: str
     start: int
@@ -136,7 +136,7 @@ class Clause:
 
 
 def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
-    """The asserting clauses in order. A part without a subject begins with a verb of `verbs` and shares the one before."""
+    """The asserting clauses in order. A part that begins with a verb of `verbs` shares the subject of the last."""
     found: list[Clause] = []
     masked = _QUOTED.sub(_masked, text)
     corrects = False
@@ -150,9 +150,11 @@ def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
         listener = vocative[1] if vocative and vocative[1].lower() not in NOT_NAMES else ""
         said = sentence[vocative.end() :] if vocative and listener else sentence
         parts = [p.strip() for p in _CJK_SPLIT.split(_HAN_CALLED.sub("叫", said))] if cjk else _parts(said, verbs)
-        for part in parts:
-            if part and "\x00" not in part:
-                found.append(Clause(part, span.start, span.end, sentence, cjk, corrects, listener))
+        found += [
+            Clause(part, span.start, span.end, sentence, cjk, corrects, listener)
+            for part in parts
+            if part and "\x00" not in part
+        ]
     return found
 
 
@@ -218,7 +220,7 @@ def _coordinated(part: str, verbs: frozenset[str]) -> list[str]:
 
 
 def _unfolded(part: str) -> list[str]:
-    """A clause without its introduction; "Anna, who works at Bosch, lives in Oslo" and "Anna, a nurse, lives in Oslo" as two."""
+    """A clause without its introduction; "Anna, who works at Bosch, lives in Oslo" and the like as two."""
     text = part.strip(" ,.!\"'")
     for _ in range(3):
         shorter = _LEAD.sub("", _ADVERBIAL.sub("", _LEAD.sub("", text))).strip(" ,")
@@ -248,7 +250,7 @@ _BARE_DETERMINERS = word_set("the my our your his her their this")
 
 
 def head_noun_phrase(text: str, verbs: frozenset[str]) -> str:
-    """The noun phrase that a clause begins with, up to its verb: "it" of a later clause may mean it. "" where there is none."""
+    """The noun phrase that a clause begins with, up to its verb: a later "it" may mean it. "" where there is none."""
     words = text.split()
     lowered = [word.lower() for word in words[:9]]
     helping = next((i for i, word in enumerate(lowered) if i and word in AUXILIARIES), 0)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 
-_PARTICIPLES = "been|got|gotten|gone|moved|left|quit|become|started|joined|had|taken|decided|changed|stopped|switched|retired|made|lost|sold|bought"
+_PARTICIPLES = (
+    "been|got|gotten|gone|moved|left|quit|become|started|joined|had|taken|decided|changed|stopped|switched|retired|made"
+    "|lost|sold|bought"
+)
 _HOLDS = (
     "a|an|the|not|no longer|now|currently|still|in|at|on|from|back (?:in|at|to|from|home)|allergic|vegan|vegetarian"
     "|married|engaged|dating|really|always|also|finally"
     r"|officially|done|due|scheduled|my|our|just|so|very|quite|fluent|based|called|named|broken|finished|ready|dead"
     r"|gone|offline|online|closed|blocked|fixed|live|stuck|cancelled|empty|full|out of|in|\d+"
 )
-_NOUNS_IN_ING = "wedding|painting|building|meeting|training|housewarming|evening|morning|parking|ceiling|drawing|king|ring|thing|string|spring|wing|earring|sibling|clothing|briefing|hearing|listing|landing"
+_NOUNS_IN_ING = (
+    "wedding|painting|building|meeting|training|housewarming|evening|morning|parking|ceiling|drawing|king|ring|thing"
+    "|string|spring|wing|earring|sibling|clothing|briefing|hearing|listing|landing"
+)
 _EXPANSIONS = tuple(
     (re.compile(pattern, re.IGNORECASE), full)
     for pattern, full in (
@@ -49,7 +55,7 @@ _EXPANSIONS = tuple(
     )
 )
 _FILLERS = re.compile(
-    r"(?:^(?i:just|finally|currently|recently|officially|apparently|actually|honestly|fully|originally|now|also"
+    r"(?:^(?i:by the way|btw|just|finally|currently|recently|officially|apparently|actually|honestly|fully|originally|now|also"
     r"|still|these days|nowadays|right now|at the moment|always)\b(?! of\b),?|\b(?:also|just|really|actually|simply"
     r"|totally|completely|absolutely|definitely|literally|basically|honestly|officially|finally|recently"
     r"|currently|presently|strictly|proudly|happily|sadly|lately|eventually|even|already|immediately|quickly"

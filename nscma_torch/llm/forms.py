@@ -61,8 +61,9 @@ _NOT = re.compile(r"\b(?:not|never|no longer|no more|hardly|stopped|quit|given u
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A compiled form of one relation, whose pattern matches a clause with a space before it. `needs`: sets of words, of
-    each of which one occurs in every clause that it matches.
+    """A compiled form of one relation, whose pattern matches a clause with a space before it.
+
+    `needs`: sets of words, of each of which one occurs in every clause that it matches.
     """
 
     relation: str
@@ -76,8 +77,9 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What the verb group of a match says: whether it is negated, and when; "tells": of a state, or an event as in "Mary
-    moves to Oslo".
+    """What the verb group of a match says: whether it is negated, and when.
+
+    "tells": of a state, or of an event as in "Mary moves to Oslo".
     """
 
     negated: bool
@@ -241,7 +243,7 @@ class _Parser:
 _END = (  # where a form that closes with a word may be followed by more
     r"(?=\W*$|\s*,|\s+(?:in|on|at|for|since|from|with|last|this|next|when|because|after|before|by|yesterday|today"
     r"|again|together|any ?more|any longer"
-    r"|too|so|instead|ago|every|each|twice|once|as|to|of|over|during|until|\w+ ago)\b)"
+    r"|too|so|instead|ago|every|each|twice|once|as|to|of|over|during|until|somewhere|there|here|\w+ ago)\b)"
 )
 _NO_FILLER = (  # what the `_` of a form never stands for
     "my|our|your|his|her|their|its|the|a|an|not|no|never|and|or|but|to|of|is|are|was|were|be|been|has|have|had|do"
@@ -253,7 +255,10 @@ _OWNS = re.compile(  # what follows an S that owns: "S boss", "S T", "S (sister|
     r"|is|never|only|still|no|when|where|that|who|by|going|being|after|before|closes|aside|next|there|here|behind"
     r"|somewhere|each|apart|done|best friend ,)\b)[a-z])"
 )
-_SOMEBODY = rf"\s+(?:I|we|you|he|she|they|it|(?-i:{NAME})(?:\s(?-i:{NAME}))?|(?:the|my|our|his|her|their|your)\s[\w'-]+(?:\s(?-i:[\w'-]*[a-z]))??)"
+_SOMEBODY = (
+    rf"\s+(?:I|we|you|he|she|they|it|(?-i:{NAME})(?:\s(?-i:{NAME}))?"
+    r"|(?:the|my|our|his|her|their|your)\s[\w'-]+(?:\s(?-i:[\w'-]*[a-z]))??)"
+)
 _WILD = {",": r"\s*,", "_": rf"\s+(?!(?:{_NO_FILLER})\b)[\w'’-]+", "*": r"(?:\s+[\w'’-]+){1,6}?"}
 _TAIL = (
     r"(?:\s+(?:not|never|now|no longer|currently|also|still|really|actually|officially|just|always|already|finally"
@@ -279,7 +284,7 @@ _HAN_ADVERBS = (
 
 
 def _compile_cjk(relation: Relation, mood: Mood, source: str) -> Form:
-    """A Chinese form is a regular expression with slots: `O(?<=a|b)` is an object that ends in a or b, `O#` a number."""
+    """A Chinese form: a regular expression with slots. `O(?<=a|b)` is an object that ends in a or b, `O#` a number."""
     slots = [(letter, kind or None) for letter, kind in re.findall(r"([SORT])(?::([a-z]+))?", source)]
     ended = re.sub(r"([SORT])\(\?<=\(?([^()]*)\)?\)", r"(?P<\1>.*?(?:\2))", source)
     ended = ended.replace("O#", "(?P<O>[0-9〇零一二两三四五六七八九十百千万.]+)")

@@ -37,7 +37,8 @@ _HAN_KIN_NOUNS = {
     "sibling": "姐姐|妹妹|哥哥|弟弟|姐|妹|哥|弟",
     "married_to": "老公|老婆|丈夫|妻子|太太|先生",
     "child": "女儿|儿子|孩子",
-    "relative": "爷爷|奶奶|外婆|外公|姥姥|姥爷|舅舅|叔叔|阿姨|表哥|表姐|表弟|表妹|堂哥|堂姐|堂弟|堂妹|侄子|侄女|外甥|外甥女",
+    "relative": "爷爷|奶奶|外婆|外公|姥姥|姥爷|舅舅|叔叔|阿姨|表哥|表姐|表弟|表妹"
+    "|堂哥|堂姐|堂弟|堂妹|侄子|侄女|外甥|外甥女",
     "colleague": "同事",
     "friend": "朋友|好友|闺蜜",
     "roommate": "室友|舍友",
@@ -169,7 +170,7 @@ class Mentions:
         return _KIN_NAMED.sub(named, _OTHER_NAMED.sub(lambda match: match["name"], text))
 
     def note_head(self, phrase: str, text: str) -> None:
-        """Remember the noun phrase, as written, that a clause begins with; where that is a person, the owned thing it ends with."""
+        """Remember the noun phrase that a clause begins with; where that is a person, the owned thing it ends with."""
         owned = _OWNED_LAST.search(text)
         if owned and (not phrase or is_person(phrase)) and not is_person(owned[1]):
             self.topic = owned[1]
@@ -180,6 +181,7 @@ class Mentions:
             return
         if is_person(phrase) and re.match(r"(?:my|our|his|her)\s|mum\b|mom\b|dad\b|grand", phrase, re.IGNORECASE):
             self.person = self.resolve(phrase) or self.person
+            self.topic = phrase
         elif phrase in self.persons:
             self.person = phrase
         else:
@@ -189,7 +191,7 @@ class Mentions:
 
     def spoken_of(self) -> str:
         """What "it" means, as written; "" where that is unclear."""
-        if self.thing and (not self.topic or is_person(self.topic)):
+        if self.thing and (not self.topic or (is_person(self.topic) and self.thing != self.person)):
             return self.thing if is_person(self.thing) else f"the {self.thing}"
         return self.topic
 

@@ -24,7 +24,8 @@ KIN = {
     "sibling": "sister brother twin half-sister half-brother stepsister stepbrother",
     "married_to": "wife husband spouse hubby",
     "partner": "girlfriend boyfriend partner fiancé fiancée fiance fiancee",
-    "relative": "grandmother grandfather grandma grandpa granny gran nan nana grandad granddad aunt auntie uncle cousin niece nephew"
+    "relative": "grandmother grandfather grandma grandpa granny gran nan nana grandad granddad aunt auntie uncle cousin"
+    " niece nephew"
     " mother-in-law father-in-law sister-in-law brother-in-law grandson granddaughter godmother godfather "
     "son-in-law daughter-in-law",
     "friend": "friend buddy mate pal bestie",
@@ -69,9 +70,10 @@ _ALWAYS = (
 )
 _CUTS: dict[str, str] = {
     "person": r"|\b(?:and|with|for|from|in|at|on|as|to|over|by|is|was|about|of)\b",
-    "place": r"|\b(?:and|with|for|as|from|to|by|that|is|or|just|alone|together|via|without|about|over|doing|working|studying)\b",
-    "group": r"|\b(?:and(?=\s+[a-z])|with|for|in|at|as|from|to|on|by|that|is|doing|over|about|under|or|downtown|near|after)\b",
-    "thing": r"|\b(?:with|for|from|in|at|as|by|that|on|is|are|to|called|named|like|since|during|over|about|next|behind|under|into|because|more than|there|every)\b",
+    "place": r"|\b(?:and|with|for|as|from|to|by|that|is|or|just|alone|together|via|about|over|doing|working|studying)\b",
+    "group": r"|\b(?:and(?=\s+[a-z])|with|for|in|at|as|from|to|on|by|that|is|doing|over|about|under|or|near)\b",
+    "thing": r"|\b(?:with|for|from|in|at|as|by|that|on|is|are|to|called|named|like|since|during|over|about|next|behind"
+    r"|under|into|because|more than|there|every)\b",
     "name": r"|\b(?:and|with|for|from|in|as|by|on|is|at|but|after|or)\b",
     "number": r"|\b(?:and|with|for|from|in|at|as|on|by|to|that|of|or|including|already)\b",
     "date": r"|\b(?:and|with|because|for|in (?:the|my|our)|as|from|that|to (?:make|give|allow|leave))\b",

@@ -17,7 +17,7 @@ from nscma_torch.relations import Schema
 from nscma_torch.text.inflection import participle
 from nscma_torch.text.names import name_key
 
-_ANYMORE = re.compile(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
+_ANYMORE = re.compile(r"^(?!.*,\s+not\s).*\b(?:any ?more|any longer)\b", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"(?:(?:not|no longer|never|since|then|only|long)\s+)*([A-Za-z'-]+)")
 _PREDICATE = re.compile(
     r"(?:not\s+)?(?:allergic|vegan|vegetarian|pescatarian|gluten-free|dairy-free|married|engaged|divorced|fluent"
@@ -105,7 +105,7 @@ class StatementReader:
         return _completed([*kin, *fresh, *found], earlier)
 
     def _with_subject(self, text: str, mentions: Mentions, *, first: bool) -> str:
-        """A clause with the subject that it leaves out: that of the clause before, or I in telegram style; "it" as what was spoken of."""
+        """A clause with the subject that it leaves out, that of the one before or I; "it" as what was spoken of."""
         it = _IT.match(text)
         if it and mentions.spoken_of():
             return mentions.spoken_of() + text[it.end() :]
@@ -135,7 +135,7 @@ class StatementReader:
         said: datetime,
         moods: Sequence[str] = ("begins", "ends", "states"),
     ) -> list[Statement]:
-        """Statements of all forms that fit; words that one form took for an object or a thing are not read by a later one."""
+        """Statements of all forms that fit; what one form took for an object or a thing is read by no later one."""
         found: list[Statement] = []
         taken: list[tuple[int, int]] = []
         for i in self._candidates(text, clause.cjk):
@@ -250,7 +250,7 @@ class StatementReader:
         if form.mood == "states":
             if verb.tense == "ahead" and form.relation not in _FUTURE:
                 return None
-            negated = verb.negated or bool(_ANYMORE.search(match.string))
+            negated = verb.negated or bool(_ANYMORE.match(match.string))
             past = verb.tense == "past" and not self._schema[form.relation].lasting
             return negated, past and not negated
         if verb.tense == "ahead" or verb.negated or verb.tense == "holds":
@@ -270,7 +270,7 @@ def _unowned(subject: str, objects: Sequence[str]) -> list[str]:
 
 
 def _completed(statements: Iterable[Statement], earlier: Sequence[Statement]) -> list[Statement]:
-    """Denials without an object ("I quit") get that of what was said before of the same subject; one said to be past needs none."""
+    """Denials without an object ("I quit") with that of what was said before; what was said to be past needs none."""
     found = []
     for statement in statements:
         if statement.negated and not statement.object:

@@ -95,7 +95,8 @@ class FactGraph:
             subject = name_key(fact.subject)
             self._names.setdefault(subject, fact.subject)
             found.append(_Edge(subject, relation.name, fact.object, i))
-            back = relation.name if relation.symmetric else relation.inverse
+            many = relation.cardinality == "many"  # of those that hold one object, both sides are facts
+            back = relation.name if relation.symmetric and many else relation.inverse
             if back:
                 found.append(_Edge(name_key(fact.object), back, fact.subject, i))
         return found

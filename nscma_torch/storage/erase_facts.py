@@ -27,6 +27,7 @@ from nscma_torch.storage.fact_schema import (
     unresolved,
 )
 from nscma_torch.storage.groups import Key
+from nscma_torch.storage.schema import episodes
 from nscma_torch.text.names import name_key
 
 _E, _S, _F, _D, _P, _U = entities.c, statements.c, facts.c, decisions.c, profile.c, unresolved.c
@@ -69,6 +70,10 @@ class ErasedFacts:
 def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
     """Delete what an episode said, every fact and decision that rests on it, and each trace of names it alone wrote."""
     erased = ErasedFacts()
+    owner, episode_id = connection.execute(
+        select(episodes.c.user_id, episodes.c.id).where(episodes.c.seq == episode_seq)
+    ).one()
+    _delete(connection, erased, decisions, _D.user_id == owner, _D.before.contains(episode_id))  # that it was forgotten
     own = statement_rows.of_episodes(connection, [episode_seq]).get(episode_seq, [])
     for lane, (keys, mentioned) in statement_rows.concerned(connection, own).items():
         said = and_(_S.lane == lane, _S.episode_seq == episode_seq)
@@ -76,7 +81,9 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
         written = {text for row in connection.execute(select(*columns).where(said)) for text in row if text}
         resting = select(fact_sources.c.fact_seq).join(statements, _S.seq == fact_sources.c.statement_seq)
         touched = _delete_facts(connection, erased, lane, _F.seq.in_(resting.where(said)))
-        _delete(connection, erased, decisions, _D.statement_seq.in_(select(_S.seq).where(said)))
+        by_it = _D.statement_seq.in_(select(_S.seq).where(said))
+        _part(connection, lane, by_it)
+        _delete(connection, erased, decisions, by_it)
         _delete(connection, erased, statements, said)
         left = _still_written(connection, lane, *_TEXTS[statements]) | set(ROLES)
         names = {text for text in written if name_key(text) not in left}
@@ -94,6 +101,15 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
         groups.mark(connection, lane, again)
         erased.rebuilt += sorted(again)
     return erased
+
+
+def _part(connection: Connection, lane: str, by_it: ColumnElement[bool]) -> None:
+    """Take back the merges that these decisions made; those that other statements make too are made again with them."""
+    stands = (_D.lane == lane, _D.action == "MERGE", _D.undone.is_(False))
+    by_hand = set(connection.execute(select(_D.subject).where(*stands, _D.statement_seq.is_(None))).scalars())
+    own = set(connection.execute(select(_D.subject).where(*stands, by_it)).scalars())
+    for key in sorted((own - by_hand) & set(entity_rows.parents(connection, lane))):
+        entity_rows.set_canonical(connection, lane, key, None)
 
 
 def _still_written(connection: Connection, lane: str, *names: str) -> set[str]:

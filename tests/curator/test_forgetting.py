@@ -16,7 +16,7 @@ from nscma_torch.storage import episodes
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
-SETTINGS = CuratorSettings()
+SETTINGS = CuratorSettings(initial_strength=180.0)
 AGES = st.floats(0, 3650)
 STRENGTHS = st.floats(10, 5000)
 

@@ -18,7 +18,7 @@ from nscma_torch.storage import profiles
 from nscma_torch.storage.database import Database
 from tests.storage.telling import day, of_sentences
 
-SETTINGS = CuratorSettings()
+SETTINGS = CuratorSettings(initial_strength=180.0)
 DEFER = {"gate": {"rule": "composition", "threshold": 1e6}}
 
 

@@ -29,10 +29,10 @@ def test_walk_takes_several_steps_and_keeps_their_facts_in_order(schema: Schema)
 
 
 def test_symmetric_and_inverse_relations_are_walked_both_ways(schema: Schema) -> None:
-    graph = FactGraph([fact("Ben", "married_to", "Eva"), fact("Eva", "parent", "Olga")], schema)
-    assert names(graph, "Eva", "married_to") == ["Ben"]
+    graph = FactGraph([fact("Ben", "friend", "Eva"), fact("Eva", "parent", "Olga")], schema)
+    assert names(graph, "Eva", "friend") == ["Ben"]
     assert names(graph, "Olga", "child") == ["Eva"]
-    assert names(graph, "Olga", "child", "married_to") == ["Ben"]
+    assert names(graph, "Olga", "child", "friend") == ["Ben"]
     assert names(graph, "Olga", "parent") == []
 
 
