@@ -17,8 +17,12 @@ from nscma_torch.errors import ModelError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, CuratorDecision, Extraction, Fact, Hit, Message, Statement, Unit
 
-EVERYTHING: dict[str, Any] = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
-DEFERRED: dict[str, Any] = {"gate": {"rule": "composition", "threshold": 1e6}, "hierarchy": {"enabled": False}}
+EVERYTHING: dict[str, Any] = {
+    "gate": {"rule": "everything"},
+    "hierarchy": {"enabled": False},
+    "curator": {"initial_strength": 180.0},  # below the floor of 5 % after 540 days
+}
+DEFERRED: dict[str, Any] = {"gate": {"rule": "composition", "threshold": 1e6}}
 _STATED = re.compile(r"\{([^{}|]+)\|(\w+)(?:/([^{}|]+))?\|([^{}|]*)((?:\|[^{}|]+)*)\}")
 
 
@@ -80,11 +84,12 @@ def day(n: float) -> datetime:
 
 
 def opener(open_memory: Callable[..., Memory], proxy: Any) -> Callable[..., Memory]:
-    """`open_memory` of the fixtures, with a light configuration and the notation."""
+    """`open_memory` of the fixtures, with a light configuration, whose keys may be overridden, and the notation."""
 
     def open_(name: Any = "store.db", config: dict[str, Any] | None = None, **parts: Any) -> Memory:
         parts = {"proxy": proxy, "tasks": NotedTasks(), **parts}
-        return open_memory(name, {**EVERYTHING, **(config or {})}, **parts)
+        changed = {section: {**EVERYTHING.get(section, {}), **keys} for section, keys in (config or {}).items()}
+        return open_memory(name, {**EVERYTHING, **changed}, **parts)
 
     return open_
 

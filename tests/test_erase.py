@@ -335,7 +335,7 @@ def test_facts_and_summaries_that_saw_an_erased_message_are_made_again(open_memo
     memory = open_memory(config={"hierarchy": {"min_members": 2, "gamma": 0.1}})
     said = ["I live in Oslo.", "My favourite colour is red.", "I moved from Oslo to Llanfairpwll.", "My dog is old."]
     for n, text in enumerate(said):
-        memory.add(text, user_id="ada", timestamp=NOW.replace(day=n + 1), now=NOW)
+        memory.add(text, user_id="ada", timestamp=NOW.replace(day=n + 1), now=NOW.replace(day=9))
     memory.flush()
     assert homes(memory) == [("Oslo", "archived"), ("Llanfairpwll", "active")]
     receipt = memory.erase(user_id="ada", memory_id=memory.log(user_id="ada")[2].id)

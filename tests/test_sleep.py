@@ -223,7 +223,8 @@ def test_an_error_that_is_not_the_librarys_own_comes_through_and_harms_nothing(w
 
 def test_failing_summaries_keep_the_later_stages_from_beginning(noted: Open) -> None:
     tasks = NotedTasks()
-    memory = noted(config={"hierarchy": {"min_members": 2, "gamma": 0.0, "neighbours": 2}}, tasks=tasks)
+    hierarchy = {"enabled": True, "min_members": 2, "gamma": 0.0, "neighbours": 2}
+    memory = noted(config={"hierarchy": hierarchy}, tasks=tasks)
     for at in range(6):
         say(memory, f"The poison of the zebra {at}: {{Ann|likes|thing {at}}}", at, name="Ann")
     tasks.broken = "poison"

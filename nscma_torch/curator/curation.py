@@ -91,7 +91,7 @@ class Curator:
                 recalled = bring_back(connection, decision)
             elif MERGED in decision.before:
                 unmerge(connection, decision)
-            elif decision.statement_seq is not None:
+            elif decision.statement_seq is not None and decision.record.action != "PROPOSE":
                 statements.withdraw(connection, [decision.statement_seq], True)
             decisions.mark_undone(connection, decision.seq)
             self.settle(connection, decision.lane, now, recalled=recalled)

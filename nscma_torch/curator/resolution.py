@@ -78,7 +78,8 @@ def resolve_groups(
     ]
     stays = {row.new(): row for row in old}
     new = [fact for own in wanted for fact in own]
-    retired = [row for fact, row in stays.items() if fact not in set(new)]
+    kept = set(new)
+    retired = [row for fact, row in stays.items() if fact not in kept]
     came_only = {seq for row in old for seq in row.statement_seqs} <= set(by_seq)
     newest = max((stored[row.episode_seq] for row in fresh), default=None)
     at = newest if came_only and newest is not None else now
@@ -87,7 +88,8 @@ def resolve_groups(
     come = facts.insert(connection, lane, user_id, [fact for fact in new if fact not in stays], at)
     believed = {**stays, **{row.new(): row for row in come}}
     did = _did(timelines, [[believed[fact] for fact in own] for own in wanted])
-    made = [_decision(row, did.get(row.seq, []), {one.seq for one in fresh}) for row in fresh]
+    seqs = {row.seq for row in fresh}
+    made = [_decision(row, did.get(row.seq, []), seqs) for row in fresh]
     return Resolved(rows, fresh, [believed[fact] for fact in new], retired, made)
 
 

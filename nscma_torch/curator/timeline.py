@@ -69,6 +69,7 @@ class _Fold:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._runs: list[_Run] = []
+        self._of_value: dict[str, list[_Run]] = {}
         self._open: list[_Run] = []  # one, or the sides of a dispute, in the order they began
         self._struck: dict[int, list[_Run]] = {}  # by correction
         self._did: dict[int, tuple[Effect, list[_Run], str]] = {}
@@ -133,7 +134,7 @@ class _Fold:
             if run.end is not None:
                 run.claims.append(claim)
             return
-        known = [run for run in self._runs if run.value == claim.value and not run.void]
+        known = [run for run in self._of_value.get(claim.value, ()) if not run.void]
         if known:
             known[-1].claims.append(claim)
             self._did[claim.seq] = ("joins", [known[-1]], "it was known to have ended")
@@ -187,6 +188,7 @@ class _Fold:
 
     def _begin(self, run: _Run) -> _Run:
         self._runs.append(run)
+        self._of_value.setdefault(run.value, []).append(run)
         return run
 
     def _close(self, closing: Sequence[_Run], time: int, claim: Claim, reason: str, best: _Run | None = None) -> None:
@@ -203,8 +205,8 @@ class _Fold:
 
     def _lost(self, value: str) -> _Run | None:
         """A side that weighed less than what is held still: what is said for it now is added to it."""
-        for run in reversed(self._runs):
-            lost = run.value == value and run.void and run.reason == _LESS
+        for run in reversed(self._of_value.get(value, ())):
+            lost = run.void and run.reason == _LESS
             if lost and any(_place(side) < _place(run) for side in self._open):
                 run.end, run.void, run.ended_by = None, False, []
                 return run

@@ -55,8 +55,9 @@ _EXPANSIONS = tuple(
     )
 )
 _FILLERS = re.compile(
-    r"(?:^(?i:by the way|btw|just|finally|currently|recently|officially|apparently|actually|honestly|fully|originally|now|also"
-    r"|still|these days|nowadays|right now|at the moment|always)\b(?! of\b),?|\b(?:also|just|really|actually|simply"
+    r"(?:^(?i:by the way|btw|just|finally|currently|recently|officially|apparently|actually|honestly|fully"
+    r"|originally|now|also|still|these days|nowadays|right now|at the moment|always)\b(?! of\b),?|\b(?:also"
+    r"|just|really|actually|simply"
     r"|totally|completely|absolutely|definitely|literally|basically|honestly|officially|finally|recently"
     r"|currently|presently|strictly|proudly|happily|sadly|lately|eventually|even|already|immediately|quickly"
     r"|quietly|suddenly|slowly|kindly"

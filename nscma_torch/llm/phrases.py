@@ -70,7 +70,7 @@ _ALWAYS = (
 )
 _CUTS: dict[str, str] = {
     "person": r"|\b(?:and|with|for|from|in|at|on|as|to|over|by|is|was|about|of)\b",
-    "place": r"|\b(?:and|with|for|as|from|to|by|that|is|or|just|alone|together|via|about|over|doing|working|studying)\b",
+    "place": r"|\b(?:and|with|for|as|from|to|by|that|is|or|alone|together|via|about|over|doing|working|studying)\b",
     "group": r"|\b(?:and(?=\s+[a-z])|with|for|in|at|as|from|to|on|by|that|is|doing|over|about|under|or|near)\b",
     "thing": r"|\b(?:with|for|from|in|at|as|by|that|on|is|are|to|called|named|like|since|during|over|about|next|behind"
     r"|under|into|because|more than|there|every)\b",

@@ -68,30 +68,29 @@ def insert(connection: Connection, lane: str, user_id: str, new: Sequence[NewDec
         query = select(statements.c.seq, statements.c.id).where(statements.c.seq.in_(some))
         said.update((seq, statement_id) for seq, statement_id in connection.execute(query))
     first = next_seq(connection, decisions.name, len(new))
-    rows: list[dict[str, Any]] = []
+    rows: dict[str, dict[str, Any]] = {}
     for i, one in enumerate(new):
         what = (one.action, one.subject, one.relation, one.topic, one.object)
-        rows.append(
-            {
-                "seq": first + i,
-                "id": _new_id(connection, {row["id"] for row in rows}, lane, *what, said.get(one.statement_seq or 0)),
-                "lane": lane,
-                "user_id": user_id,
-                "at": at,
-                "action": one.action,
-                "subject": one.subject,
-                "relation": one.relation,
-                "topic": one.topic,
-                "object": one.object,
-                "reason": one.reason,
-                "statement_seq": one.statement_seq,
-                "fact_ids": json.dumps(one.fact_ids),
-                "before": json.dumps(dict(one.before), sort_keys=True, ensure_ascii=False),
-                "undone": False,
-            }
-        )
-    connection.execute(decisions.insert(), rows)
-    return [row["id"] for row in rows]
+        key = _new_id(connection, rows, lane, *what, said.get(one.statement_seq or 0))
+        rows[key] = {
+            "seq": first + i,
+            "id": key,
+            "lane": lane,
+            "user_id": user_id,
+            "at": at,
+            "action": one.action,
+            "subject": one.subject,
+            "relation": one.relation,
+            "topic": one.topic,
+            "object": one.object,
+            "reason": one.reason,
+            "statement_seq": one.statement_seq,
+            "fact_ids": json.dumps(one.fact_ids),
+            "before": json.dumps(dict(one.before), sort_keys=True, ensure_ascii=False),
+            "undone": False,
+        }
+    connection.execute(decisions.insert(), list(rows.values()))
+    return list(rows)
 
 
 def _new_id(connection: Connection, taken: Collection[str], *parts: object) -> str:
