@@ -13,7 +13,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import Answer, CuratorDecision, Fact, FactStatus, Node, Scope, SleepReport
 from nscma_torch.storage import decisions, facts, hierarchies, profiles, tree
-from nscma_torch.storage.clock import optional_micros
+from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.storage.skills import Skill
 from nscma_torch.text.names import name_key
@@ -51,7 +51,7 @@ class Knowing:
             archived: also those that hold no longer, lost a conflict, or are announced for later than `now`.
 
         Raises:
-            InvalidInputError: a relation that the relation file does not have.
+            InvalidInputError: an empty subject, a relation that the relation file does not have, or no time.
         """
         statuses = _ALL if archived else _ALL[::2]
         found = self._facts(user_id, agent_id, subject, relation, topic, as_of, known_at, statuses)
@@ -98,14 +98,17 @@ class Knowing:
         if relation is not None and relation not in self.parts.relations:
             known = ", ".join(self.parts.relations.relations)
             raise InvalidInputError(f"there is no relation {relation!r}; the relation file has {known}")
+        if subject is not None and not (isinstance(subject, str) and name_key(subject)):
+            raise InvalidInputError(f"a subject is a name, got {subject!r}; leave it out for facts about all")
+        at, believed_at = (None if when is None else to_micros(clock(when)) for when in (as_of, known_at))
         with self.parts.database.read() as connection:
             found = facts.select_facts(
                 connection,
                 Scope(user_id, agent_id),
                 subjects=None if subject is None else [name_key(subject)],
                 relations=None if relation is None else [relation],
-                as_of=optional_micros(as_of),
-                known_at=optional_micros(known_at),
+                as_of=at,
+                known_at=believed_at,
                 statuses=statuses,
             )
         return [fact for fact in found if topic is None or fact.topic == topic]
@@ -117,7 +120,11 @@ class Knowing:
         if not self.parts.config.facts.answer:
             return None
         before = None if follows is None else follows.query
-        return self.parts.fact_asker.ask(question, scope, now=now, as_of=as_of, follows=before)
+        at = None if as_of is None else clock(as_of)
+        told = self.parts.fact_asker.ask(question, scope, now=now, as_of=at, follows=before)
+        if told is not None:
+            self._recalls.note(scope.user_id, [evidence.hit for evidence in told.evidence])
+        return told
 
     def decisions(self, *, user_id: str, agent_id: str | None = None, limit: int | None = 100) -> list[CuratorDecision]:
         """What the curator decided, newest first."""

@@ -25,7 +25,8 @@ class Kind(BaseModel):
 
     With words, endings or patterns one of them must fit: the last word is one of `words` (of those of the kinds
     in `also` too), ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of
-    `anywhere`. With `whole` the phrase is one of `words`, not only its end.
+    `anywhere`. With `whole` the phrase is one of `words`, not only its end. `refuses` are words that it never begins or
+    ends with; `never` names kinds whose words and endings are refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,6 +39,8 @@ class Kind(BaseModel):
     endings: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    refused_endings: tuple[str, ...] = ()
     whole: bool = False
 
     @cached_property
@@ -55,7 +58,9 @@ class Kind(BaseModel):
     def admits(self, phrase: str, core: str) -> bool:
         """Whether words fit: `phrase` as written, `core` in lower case without its determiner."""
         words = core.split()
-        if not words or core in self._refused or words[-1] in self._refused or words[0] in self._refused:
+        if not words or not self._refused.isdisjoint({core, words[0], words[-1], words[-1].removesuffix("s")}):
+            return False
+        if self.refused_endings and any(word.endswith(self.refused_endings) for word in (words[0], words[-1])):
             return False
         if not (self.words or self.endings or self.patterns or self.anywhere):
             return True
@@ -98,6 +103,7 @@ class Relation(BaseModel):
     opposite: str = Field("", description="Relation that ends where this one begins, for the same object.")
     locates: bool = Field(False, description="The subject is where its object is.")
     lasting: bool = Field(False, description="What once held, holds for good: 'was born in'.")
+    episodic: bool = Field(False, description="Its simple past tells an episode, nothing that lasted: 'I loved the show'.")
     nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
     topics: tuple[str, ...] = Field((), description="Nouns that are topics of this relation, most common ones.")
     en: Wordings = Wordings()
@@ -115,7 +121,7 @@ class Schema(BaseModel):
     @model_validator(mode="after")
     def _references(self) -> Self:
         for kind in self.kinds.values():
-            for other in kind.also:
+            for other in (*kind.also, *kind.never):
                 if other not in self.kinds:
                     raise ValueError(f"kind {kind.name!r} refers to {other!r}, which is not there")
         for relation in self.relations.values():
@@ -163,6 +169,10 @@ def _schema(tables: dict[str, Any]) -> Schema:
         for other in kind.get("also", ()):
             words += kinds.get(other, {}).get("words", ())
         kind["words"] = words
+    for kind in kinds.values():
+        for other in kind.get("never", ()):
+            kind["refuses"] = [*kind.get("refuses", ()), *kinds.get(other, {}).get("words", ())]
+            kind["refused_endings"] = [*kind.get("refused_endings", ()), *kinds.get(other, {}).get("endings", ())]
     return Schema.model_validate(
         {"kinds": kinds, "relations": {name: {"name": name, **table} for name, table in tables.items()}}
     )

@@ -11,10 +11,12 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from noting import NotedTasks
 
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.memory import Memory
@@ -27,8 +29,8 @@ torch.set_num_threads(1)
 PROXY = RecurrentProxy.load()
 
 
-def opened(store: str, config: dict[str, Any] | None = None) -> Memory:
-    return Memory(store, config={**CONFIG, **(config or {})}, proxy=PROXY, embedder=HashEmbedder())
+def opened(store: str, config: dict[str, Any] | None = None, **parts: Any) -> Memory:
+    return Memory(store, config={**CONFIG, **(config or {})}, proxy=PROXY, embedder=HashEmbedder(), **parts)
 
 
 def text_of(number: int) -> str:
@@ -101,6 +103,14 @@ def integrate(say: Say, store: str, hierarchy: dict[str, Any]) -> None:
     with opened(store, {"hierarchy": hierarchy}) as memory:
         say("begin")
         memory.flush(progress=lambda done: say(f"integrated {done}"))
+        say("end")
+
+
+def sleep(say: Say, store: str, now: str, config: dict[str, Any]) -> None:
+    """Sleep at a simulated time; the messages are in the notation of `noting`."""
+    with opened(store, config, tasks=NotedTasks()) as memory:
+        say("begin")
+        memory.sleep(now=datetime.fromisoformat(now))
         say("end")
 
 

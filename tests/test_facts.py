@@ -309,13 +309,13 @@ def test_the_question_back_is_in_the_language_of_the_question(memory: Memory) ->
     assert "北京" in answer.text and "上海" in answer.text and answer.text.endswith("？")
 
 
-@pytest.mark.parametrize("end", ["{Anna|lives_in|Oslo}", "{Anna|lives_in|Bern}", "{Anna|lives_in|Oslo|was Rome}"])
+@pytest.mark.parametrize("end", ["{Anna|lives_in|Oslo}", "{Anna|lives_in|Oslo|was Rome}"])
 def test_a_dispute_ends_when_the_one_concerned_speaks(end: str, memory: Memory) -> None:
     tell(memory, "{Anna|lives_in|Rome}", 1, name="Ben")
     tell(memory, "{Anna|lives_in|Oslo}", 2, name="Carl")
     tell(memory, end, 3, name="Anna")
     assert memory.conflicts(user_id="ada") == []
-    assert held(memory) == ["Bern" if "Bern" in end else "Oslo"]
+    assert held(memory) == ["Oslo"]
 
 
 def test_a_dispute_ends_when_others_side_with_one(memory: Memory) -> None:
@@ -374,7 +374,13 @@ def test_many_values_of_several_speakers_do_not_contradict(memory: Memory) -> No
             "red",
             "blue",
         ),
-        (("我最喜欢的颜色是红色。", "我最喜欢的颜色从红色变成了蓝色。"), "我最喜欢的颜色是什么？", "之前呢？", "红色", "蓝色"),
+        (
+            ("我最喜欢的颜色是红色。", "我最喜欢的颜色从红色变成了蓝色。"),
+            "我最喜欢的颜色是什么？",
+            "之前呢？",
+            "红色",
+            "蓝色",
+        ),
     ],
 )
 def test_figure_1(said: tuple[str, str], question: str, then: str, old: str, new: str, open_memory: Open,

@@ -285,7 +285,9 @@ def test_a_year_of_nights(step: int, noted: Open) -> None:
     assert held(memory) == ["lion town", "tiger town", "zebra town"]
     assert len(memory.search("zebra tiger lion", user_id="ada", now=day(368))) == 3
     assert memory.verify() == []
-    print(f"a year of nights, one in {step}: zebra left on day {left['zebra']}, tiger, recalled once, on {left['tiger']}")
+    print(
+        f"a year of nights, one in {step}: zebra left on day {left['zebra']}, tiger, recalled once, on {left['tiger']}"
+    )
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(1, 10))])

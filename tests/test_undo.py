@@ -379,7 +379,9 @@ def test_chains_of_merges(memory: Memory) -> None:
         states.append((memory.digest(), everything(memory)))
         memory.merge(proposal.id, user_id="ada", now=day(10))
         assert memory.verify() == []
-    assert held(memory, subject="Konstantyna") == held(memory, subject="Konstantin") == ["thing 1", "thing 2", "thing 3"]
+    assert (
+        held(memory, subject="Konstantyna") == held(memory, subject="Konstantin") == ["thing 1", "thing 2", "thing 3"]
+    )
     merges = [one for one in log(memory) if one.action == "MERGE"]
     assert len(merges) == len(states) == 2
     for merge, (digest, facts) in zip(reversed(merges), reversed(states), strict=True):

@@ -43,9 +43,10 @@ class Skills:
 
         Raises `InvalidInputError` for an empty name, trigger or step.
         """
-        if not name.strip() or not trigger.strip():
+        if not all(isinstance(text, str) and text.strip() for text in (name, trigger)):
             raise InvalidInputError("a skill needs a name, and a trigger that says when it helps")
-        if isinstance(steps, str) or not steps or not all(step.strip() for step in steps):
+        listed = isinstance(steps, Sequence) and not isinstance(steps, str) and len(steps) > 0
+        if not listed or not all(isinstance(step, str) and step.strip() for step in steps):
             raise InvalidInputError(f"the steps of skill {name!r} must be a list of texts, none of them empty")
         when = to_micros(at)
         (new,) = self._units.units("skill", [f"{name}: {trigger}"], [skills.origin(scope, name, when)])
@@ -56,7 +57,7 @@ class Skills:
 
     def find(self, scope: Scope, situation: str, *, top_k: int = 5) -> list[FoundSkill]:
         """The skills of a scope whose trigger is most like the situation, best first; of equals the more successful."""
-        if not situation.strip():
+        if not isinstance(situation, str) or not situation.strip():
             raise InvalidInputError("say in words what is to be done; an empty text finds no skill")
         asked = self._embedder.embed_query(situation).cpu().numpy()
         with self._database.read() as connection:

@@ -49,7 +49,7 @@ _ADVERBS = re.compile(
     r"\b(?:now|just|also|still|currently|recently|finally|always|already|only|really|actually|officially|probably"
     r"|even|mostly|usually)\b"
 )
-Tense = Literal["holds", "tells", "past", "happened", "ahead"]
+Tense = Literal["used", "unfit", "holds", "tells", "past", "happened", "ahead"]
 
 _AHEAD = re.compile(
     r"\b(?:will|shall|would|could|might|may|should|must|can|cannot|going to|wants? to|plans? to|hopes? to|needs? to"
@@ -97,7 +97,9 @@ def read_verb(group: str, verbs: tuple[str, ...]) -> Verb:
     before = words[:place]
     negated = bool(_NOT.search(" ".join(before + words[place + 1 :])))
     if re.search(r"\bused to\b", text):
-        return Verb(False, "past")
+        return Verb(False, "used")
+    if form == "base" and before and before[-1] in _BE:  # "we're like a family"
+        return Verb(negated, "unfit")
     if _AHEAD.search(text):
         return Verb(negated, "ahead")
     if any(word in before for word in ("have", "has", "been")):

@@ -146,11 +146,12 @@ def cut(text: str, kind: Kind) -> str:
     """The beginning of `text` that can be an object of this kind, without its determiner where it is a thing's."""
     match = _boundary(kind.like).search(text, 1 if text else 0)
     phrase = text[: match.start()] if match else text
-    return phrase.strip(" .,!?\"'“”…")
+    return _LOOSE_END.sub("", phrase).strip(" .,!?\"'“”…")
 
 
+_LOOSE_END = re.compile(r"\s+(?:and|or|but|a|an|the)\s*$", re.IGNORECASE)
 _DETERMINER = re.compile(
-    r"^(?:(?:a|one|another) (?:pair|couple|bit|lot|piece|kind|sort) of|lots of|plenty of|one of|some of|such a"
+    r"^(?:(?:a|one|another) (?:pair|couple|bit|lot|piece|kind|sort) of|lots of|plenty of|one of|some of|such an?"
     r"|quite a|the|a|an|some|any|this|that|these|those|both|all|another|only"
     r"|about|around|roughly|exactly|almost|nearly|brand[- ]new|new|my own|our own|probably|back|mostly|going|so|too"
     r"|quite|right|pretty|fluent|conversational|basic|decent|perfect)\s+",
@@ -176,17 +177,23 @@ def without_owner(phrase: str) -> str:
     return _OWNER.sub("", phrase)
 
 
+_FINITE = re.compile(r"\s(?:is|are|was|were|am|has been|have been|will be|means|makes|keeps?|gives?|gave|made)\b", re.IGNORECASE)
+
+
 def fits(phrase: str, kind: Kind) -> bool:
     """Whether a phrase (cut, still with its determiner) can be what a relation takes."""
     words = phrase.split()
     if not words or len(words) > (14 if kind.like in ("deed", "place") else 8):
         return False
     core = bare(_OWNER.sub("", phrase)).lower()
-    if not core or (core in PRONOUNS and kind.like not in ("person", "any")):
+    if not core or (core in PRONOUNS and kind.like not in ("person", "any")) or _FINITE.search(phrase):
         return False
     return _shaped(phrase, core, kind.like) and kind.admits(phrase, core)
 
 
+_NO_BEGINNING = PRONOUNS | word_set(
+    "been to not no and or but for of with in on at from by than so because more most less really just how when while if being as through cause 'cause like also well about without both was were"
+)
 _SECOND_DETERMINER = re.compile(r"[\w-]+ (?:the|my|our|your|his|her|their|a|an|it|them|me|us)\b", re.IGNORECASE)
 
 
@@ -201,9 +208,11 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
             return (
                 bool(_NAMES.search(phrase)) or bool(_DETERMINER.match(phrase) or _OWNER.match(phrase)) or core == "home"
             )
-        case "group" | "name":
+        case "name":
+            return bool(_NAMES.match(bare(phrase)))
+        case "group":
             return bool(_NAMES.search(phrase)) or (
-                shape == "group" and bool(re.match(r"(?:a|an|the|my|our)\s", phrase, re.I))
+                bool(re.match(r"(?:a|an|the|my|our)\s", phrase, re.I))
             )
         case "number":
             return is_number(core)
@@ -212,7 +221,7 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
         case "thing" | "any":
             return (
                 last not in _NO_THING
-                and core.split()[0] not in PRONOUNS | {"been", "to", "not", "no"}
+                and core.split()[0] not in _NO_BEGINNING
                 and core[0] not in "'’"
             )
         case "title" if _OWNER.match(phrase) and last in KIN_RELATION:
@@ -231,7 +240,10 @@ NOT_NAMES = word_set(
     november december christmas easter half best good great love lunch dinner breakfast work life time people
     congrats congratulations happy ok okay yes hi hey hello dear oh wow firmware one two three four five six seven
     eight nine ten if but and got been was is are had has have did do does can will would could should may might
-    must"""
+    must really actually honestly luckily hopefully definitely absolutely totally basically seriously obviously
+    apparently recently lately currently usually normally finally eventually probably unfortunately fortunately
+    exactly especially tons realizing being having doing making getting going seeing knowing learning playing working
+    difficult hard amazing awesome cool nice wonderful beautiful interesting music art family friends nature"""
 )
 
 
@@ -246,6 +258,8 @@ def is_person(phrase: str) -> bool:
         return bool(
             re.match(rf"(?:my|our|your|his|her|their|the|user's|{NAME}'s)\b|{PERSON_NOUN.pattern}", plain, re.I)
         )
+    if "I" in plain.split() or (len(plain) > 6 and plain.endswith("ing") and " " not in plain):  # "Blogging"
+        return False
     return bool(re.fullmatch(rf"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{NAME}(?:\s+{NAME}){{0,3}}", plain))
 
 

@@ -171,11 +171,14 @@ def _han_object(raw: str, kind: Kind, mentions: Mentions) -> str:
     return mentions.listener if phrase in ("你", "您", "你们") else phrase
 
 
+_PREPOSITIONS = frozenset({"in", "on", "at", "of", "for", "with", "to", "from", "like", "as", "by", "about", "more", "was", "is", "were"})
+
+
 def topic_of(raw: str, kind: Kind, *, cjk: bool) -> str:
     """The topic that words name, "" where they name none."""
     phrase = raw.strip() if cjk else head_of(cut(raw, kind)).lower()
     topic = phrase if cjk else bare(phrase)
-    if cjk and topic[:1] in "我你他她它":
+    if topic.split() and topic.split()[0] in _PREPOSITIONS or (cjk and topic[:1] in "我你他她它"):
         return ""
     return topic if topic and len(topic.split()) <= 4 and kind.admits(phrase, topic) else ""
 

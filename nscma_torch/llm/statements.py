@@ -38,6 +38,9 @@ _TOLD = word_set(
 )
 
 
+_MAIN_VERB = re.compile(r"\s(?:is|was|are|were|has|have|had|can|will|would|makes|gives|helps|means|feels)\b")
+
+
 class StatementReader:
     """The extractor of the embedded language tasks.
 
@@ -116,10 +119,12 @@ class StatementReader:
         if start is None:
             return text
         word = start[1].lower()
-        if word not in self._verbs and word not in AUXILIARIES:
+        if word == "like" or (word not in self._verbs and word not in AUXILIARIES):  # "like a bouquet of flowers"
             return text
         if word == "been":
             text = f"have {text[0].lower()}{text[1:]}"
+        elif word == "being" or (word.endswith("ing") and _MAIN_VERB.search(text)):  # "Digging deeper has been …"
+            return text
         elif word.endswith("ing") and word not in AUXILIARIES:
             text = f"am {text[0].lower()}{text[1:]}" if first or not mentions.subject else f"is {text}"
         head = text[:1].lower() + text[1:]
@@ -248,12 +253,15 @@ class StatementReader:
             )
         verb = read_verb(group, verb_stems(form))
         if form.mood == "states":
-            if verb.tense == "ahead" and form.relation not in _FUTURE:
+            relation = self._schema[form.relation]
+            if verb.tense == "unfit" or (verb.tense == "ahead" and form.relation not in _FUTURE):
+                return None
+            if verb.tense == "past" and relation.episodic:
                 return None
             negated = verb.negated or bool(_ANYMORE.match(match.string))
-            past = verb.tense == "past" and not self._schema[form.relation].lasting
+            past = verb.tense in ("past", "used") and not relation.lasting
             return negated, past and not negated
-        if verb.tense == "ahead" or verb.negated or verb.tense == "holds":
+        if verb.tense in ("ahead", "holds", "used", "unfit") or verb.negated:
             return None
         return form.mood == "ends", False
 

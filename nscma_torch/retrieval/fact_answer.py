@@ -141,6 +141,8 @@ class _Answering:
 
     def _nothing(self, ended: Sequence[Fact]) -> FactAnswer | None:
         """That nothing holds any more; of whom one can see what it holds, also that it holds nothing."""
+        if any(self._forgotten(fact) for fact in ended):
+            return None
         if self._query.count:
             return FactAnswer(self._words.count(0), (), tuple(ended)) if ended else None
         return FactAnswer(self._words.none(self._shape, ended=True), (), tuple(ended)) if ended else None
@@ -187,7 +189,8 @@ class _Answering:
             if reached:
                 return self._verdict("yes", fitting, show=True) if fitting else None
             ended = self._history()
-            return FactAnswer(self._words.verdict("no"), (), tuple(ended), verdict="no") if ended else None
+            over = bool(ended) and not any(self._forgotten(fact) for fact in ended)
+            return FactAnswer(self._words.verdict("no"), (), tuple(ended), verdict="no") if over else None
         matching = [one for one in reached if same(one.name, query.object, self._shape)]
         sides = [one for one in reached if one.facts[-1].status == "disputed"]
         if len(sides) > 1:
@@ -204,7 +207,13 @@ class _Answering:
             if denied := [one for one in against if same(one.name, query.object, self._shape)]:
                 return self._verdict("no", denied)
         ended = [fact for fact in self._history() if same(fact.object, query.object, self._shape)]
-        return FactAnswer(self._words.verdict("no"), (), tuple(ended), verdict="no") if ended else None
+        over = bool(ended) and not any(self._forgotten(fact) for fact in ended)
+        return FactAnswer(self._words.verdict("no"), (), tuple(ended), verdict="no") if over else None
+
+    def _forgotten(self, fact: Fact) -> bool:
+        """Whether a fact was put into the archive though it may hold still: that it ended is not known."""
+        at = self._as_of or self._graph.now
+        return fact.status == "archived" and (fact.valid_to is None or (at is not None and fact.valid_to > at))
 
     def _lies_in(self, place: str) -> bool:
         """Whether a place lies in the one asked about."""

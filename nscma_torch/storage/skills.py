@@ -100,7 +100,7 @@ def require(connection: Connection, user_id: str, key: str) -> Skill:
     """The user's skill with this id; `NotFoundError` where there is none."""
     row = connection.execute(select(skills).where(_K.user_id == user_id, _K.id == key)).mappings().first()
     if row is None:
-        raise NotFoundError(f"user {user_id!r} has no skill with id {key!r}; `nscma skills` lists the ids")
+        raise NotFoundError(f"user {user_id!r} has no skill with id {key!r}; `nscma skills SITUATION` shows the ids")
     return _from_row(row, lanes.owner(connection, row["lane"]))
 
 
