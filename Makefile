@@ -34,7 +34,14 @@ prove: $(READY) $(PEER)/.ready
 	$(RUN) -m eval.support --data $(DATA)
 	$(RUN) -m eval.cam_stability --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
-	$(RUN) kernels/bench.py ego_split knn_graph label_propagation
+	$(RUN) -m eval.statements_quality --half test
+	$(RUN) -m eval.paraphrases --half test
+	$(RUN) -m eval.update_fidelity --cache $(CACHE) --paraphrases test --figure
+	$(RUN) -m eval.babi --data $(DATA)
+	$(RUN) -m eval.babi --data $(DATA) --renamed
+	$(RUN) -m eval.beam_updates --data $(DATA) --cache $(CACHE)
+	$(RUN) -m eval.forgetting --data $(DATA) --cache $(CACHE)
+	$(RUN) kernels/bench.py ego_split knn_graph label_propagation personalized_pagerank
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
 	$(RUN) train/proxy_lm.py --evaluate --data $(DATA)

@@ -145,7 +145,7 @@ def _shown(s: Statement) -> str:
 def main() -> None:
     """Print precision and recall, for all messages and by language."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=("test", "dev"), default="test")
+    parser.add_argument("--half", choices=("test", "dev", "dev2"), default="test")
     parser.add_argument("--errors", action="store_true", help="print every miss and false alarm")
     arguments = parser.parse_args()
     schema = load_relations()

@@ -340,8 +340,9 @@ class Memory(Knowing):
 
     def verify(self) -> list[str]:
         """What is wrong with the store, a sentence each; empty when every index equals its rows."""
+        single = [name for name, relation in self.parts.relations.relations.items() if relation.cardinality == "one"]
         with self.parts.database.read() as connection:
-            return check.problems(connection)
+            return check.problems(connection, single=single)
 
     def export(self, *, user_id: str | None = None) -> Iterator[str]:
         """The store, or one user, as JSON lines without line ends."""

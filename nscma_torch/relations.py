@@ -101,9 +101,12 @@ class Relation(BaseModel):
     symmetric: bool = Field(False, description="The object stands in the same relation to the subject.")
     inverse: str = Field("", description="Relation in which the object stands to the subject.")
     opposite: str = Field("", description="Relation that ends where this one begins, for the same object.")
+    beside: tuple[str, ...] = Field((), description="Earlier relations whose words it reads too, where undated.")
     locates: bool = Field(False, description="The subject is where its object is.")
     lasting: bool = Field(False, description="What once held, holds for good: 'was born in'.")
-    episodic: bool = Field(False, description="Its simple past tells an episode, nothing that lasted: 'I loved the show'.")
+    episodic: bool = Field(
+        False, description="Its simple past tells an episode, nothing that lasted: 'I loved the show'."
+    )
     nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
     topics: tuple[str, ...] = Field((), description="Nouns that are topics of this relation, most common ones.")
     en: Wordings = Wordings()
@@ -128,7 +131,7 @@ class Schema(BaseModel):
             for other in (relation.subject, relation.object):
                 if other not in self.kinds:
                     raise ValueError(f"relation {relation.name!r} takes a {other!r}, which is no kind")
-            for other in (relation.inverse, relation.opposite):
+            for other in (relation.inverse, relation.opposite, *relation.beside):
                 if other and other not in self.relations:
                     raise ValueError(f"relation {relation.name!r} refers to {other!r}, which is not there")
         return self

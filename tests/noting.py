@@ -11,11 +11,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from nscma_torch.errors import ModelError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, CuratorDecision, Extraction, Fact, Hit, Message, Statement, Unit
+from nscma_torch.relations import load_relations
 
 EVERYTHING: dict[str, Any] = {
     "gate": {"rule": "everything"},
@@ -83,13 +85,18 @@ def day(n: float) -> datetime:
     return datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=n)
 
 
+_schema = cache(load_relations)
+
+
 def opener(open_memory: Callable[..., Memory], proxy: Any) -> Callable[..., Memory]:
     """`open_memory` of the fixtures, with a light configuration, whose keys may be overridden, and the notation."""
 
     def open_(name: Any = "store.db", config: dict[str, Any] | None = None, **parts: Any) -> Memory:
         parts = {"proxy": proxy, "tasks": NotedTasks(), **parts}
         changed = {section: {**EVERYTHING.get(section, {}), **keys} for section, keys in (config or {}).items()}
-        return open_memory(name, {**EVERYTHING, **changed}, **parts)
+        memory = open_memory(name, {**EVERYTHING, **changed}, **parts)
+        memory.parts.relations = _schema()  # read once for all stores
+        return memory
 
     return open_
 

@@ -1,19 +1,19 @@
-"""Facts through `Memory`: what holds, what held, what was believed when, who contradicts whom, and from which message."""
+"""Facts through `Memory`: what holds, what held, what was believed when, who contradicts whom, and the sources."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import timedelta
 from itertools import permutations
 from typing import Any
 
 import pytest
 
 from nscma_torch.errors import InvalidInputError
+from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
-from tests.noting import DEFERRED, EVERYTHING, bare, day, everything, held, log, opener, plain, say, tell
+from tests.noting import DEFERRED, bare, day, everything, held, log, opener, plain, say, tell
 
 Open = Callable[..., Memory]
 
@@ -196,23 +196,23 @@ def test_the_same_again_strengthens_and_is_no_second_fact(memory: Memory) -> Non
 # Out of order, corrections, retractions
 
 
-def test_the_order_of_arrival_does_not_matter(noted: Open) -> None:
-    said = [(2, "{Ben|lives_in|Rome}"), (5, "{Ben|lives_in|Oslo|was Rome}"), (7, "{Ben|lives_in|Oslo|not}"),
-            (9, "{Ben|lives_in|Bern}")]  # fmt: skip
-    seen = []
-    for i, order in enumerate(permutations(said)):
-        memory = noted(f"{i}.db")
-        for at, text in order:
-            tell(memory, text, at, stored=20)
-        seen.append(spans(memory, "Ben", "lives_in"))
-        assert memory.verify() == []
-        memory.close()
-    assert seen == [seen[0]] * 24
-    assert seen[0] == [
-        ("Rome", day(2), day(5), "archived"),
-        ("Oslo", day(5), day(7), "archived"),
-        ("Bern", day(9), None, "active"),
+@pytest.mark.parametrize("orders", [6, pytest.param(24, marks=pytest.mark.prove)])
+def test_the_order_of_arrival_does_not_matter(orders: int, memory: Memory) -> None:
+    said = [
+        (2, "{Ben|lives_in|Rome}"),
+        (5, "{Ben|lives_in|Oslo|was Rome}"),
+        (7, "{Ben|lives_in|Oslo|not}"),
+        (9, "{Ben|lives_in|Bern}"),
     ]
+    for i, order in enumerate(random.Random(0).sample(list(permutations(said)), orders)):
+        for at, text in order:
+            tell(memory, text, at, stored=20, user_id=f"u{i}")
+        assert spans(memory, "Ben", "lives_in", user_id=f"u{i}") == [
+            ("Rome", day(2), day(5), "archived"),
+            ("Oslo", day(5), day(7), "archived"),
+            ("Bern", day(9), None, "active"),
+        ]
+    assert memory.verify() == []
 
 
 def test_an_older_message_that_arrives_late_overrides_nothing(memory: Memory) -> None:
@@ -361,7 +361,30 @@ def test_many_values_of_several_speakers_do_not_contradict(memory: Memory) -> No
     assert memory.conflicts(user_id="ada") == []
 
 
-# The paper's figure 1, from plain sentences
+# Plain sentences, the paper's figure 1 among them
+
+
+@pytest.fixture(scope="module")
+def reader() -> EmbeddedTasks:
+    """Reads language, not the notation."""
+    return EmbeddedTasks()
+
+
+def test_plain_sentences(noted: Open, reader: EmbeddedTasks) -> None:
+    memory = noted(tasks=reader)
+    for at, name, text in (
+        (1, "Ben", "I live in Rome. I work at Acme and I like tea."),
+        (20, "Anna", "Ben lives in Rome, doesn't he?"),
+        (40, "Ben", "I moved from Rome to Oslo."),
+        (50, "Ben", "I don't like tea any more."),
+    ):
+        tell(memory, text, at, name=name)
+    assert held(memory, "lives_in", subject="Ben") == ["Oslo"]
+    assert held(memory, "lives_in", subject="Ben", as_of=day(10)) == ["Rome"]
+    assert held(memory, "works_at", subject="Ben") == ["Acme"]
+    assert held(memory, "likes", subject="Ben") == []
+    assert "Oslo" in memory.ask("Where does Ben live?", user_id="ada", now=day(60)).text
+    assert "Rome" in memory.ask("Where did Ben live?", user_id="ada", now=day(60), as_of=day(10)).text
 
 
 @pytest.mark.parametrize(
@@ -383,9 +406,10 @@ def test_many_values_of_several_speakers_do_not_contradict(memory: Memory) -> No
         ),
     ],
 )
-def test_figure_1(said: tuple[str, str], question: str, then: str, old: str, new: str, open_memory: Open,
-                  light_proxy: Any) -> None:  # fmt: skip
-    memory = open_memory(config=EVERYTHING, proxy=light_proxy)
+def test_figure_1(
+    said: tuple[str, str], question: str, then: str, old: str, new: str, noted: Open, reader: EmbeddedTasks
+) -> None:
+    memory = noted(tasks=reader)
     for text, at in zip(said, (1, 60), strict=True):
         memory.add(text, user_id="ada", timestamp=day(at), now=day(at))
     memory.flush()
@@ -547,12 +571,12 @@ def dialogue(seed: int, n: int) -> list[tuple[str, float, dict[str, Any]]]:
     return said
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(2, 40))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(2, 40))])
 def test_batches_and_the_time_of_flushing_change_nothing(seed: int, noted: Open) -> None:
-    said = dialogue(seed, 30)
+    said = dialogue(seed, 22)
     stores = []
     rng = random.Random(seed)
-    for name, batch, often in (("end", 32, 0.0), ("each", 1, 1.0), ("some", 3, 0.3), ("other", 7, 0.1)):
+    for name, batch, often in (("end", 32, 0.0), ("each", 1, 1.0), ("some", 3, 0.2)):
         memory = noted(f"{name}.db", {"worker": {"batch_size": batch}})
         for text, at, more in said:
             say(memory, text, at, stored=100, **more)
@@ -567,9 +591,33 @@ def test_batches_and_the_time_of_flushing_change_nothing(seed: int, noted: Open)
     print(f"seed {seed}: {len(said)} messages flushed at the end, each, and now and then: one digest")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        [("{user|named|Ben}", 7, None), ("{user|named|Anna}", 23, "Anna"), ("{user|named|Ben}", 35, "Anna")],
+        [("{user|named|Ben}", 7, None), ("{Anna|named|Ben}", 3, "Anna"), ("{Ben|likes|tea}", 4, "Carl")],
+        [("{Ben|named|Benjamin}", 7, None), ("{user|named|Ben}", 3, "Ben"), ("{Benjamin|likes|tea}", 4, "Carl")],
+        [("{user|named|Ben}", 7, "Ben"), ("{user|named|Eva|sorry}", 7.1, "Ben"), ("{Ben|likes|tea}", 9, "Ben")],
+    ],
+)
+def test_names_stand_for_the_same_whenever_jobs_run(said: list[tuple[str, float, str | None]], noted: Open) -> None:
+    seen = []
+    for order in (said, said[::-1]):
+        memory, at_once = noted(f"{len(seen)}.db"), noted(f"{len(seen)}-at-once.db")
+        for text, at, name in order:
+            tell(memory, text, at, stored=50, name=name)
+            say(at_once, text, at, stored=50, name=name)
+        at_once.flush()
+        assert at_once.digest() == memory.digest()
+        seen.append(everything(memory))
+        memory.close()
+        at_once.close()
+    assert seen[0] == seen[1]
+
+
 def test_an_export_is_the_whole_knowledge(noted: Open) -> None:
     full, empty, alone = noted("full.db"), noted("empty.db"), noted("alone.db")
-    for text, at, more in dialogue(5, 25):
+    for text, at, more in dialogue(5, 15):
         tell(full, text, at, stored=100, **more)
     tell(full, "{Anna|lives_in|Rome}", 70, stored=101, name="Ben", user_id="eve")
     tell(full, "{Anna|lives_in|Oslo}", 71, stored=102, name="Carl", user_id="eve")
@@ -629,18 +677,16 @@ def test_a_question_in_between_writes_nothing(memory: Memory, contents: Any, tmp
     assert contents(tmp_path / "store.db") == before
 
 
-def test_no_two_homes_at_any_time(noted: Open) -> None:
+@pytest.mark.parametrize("seed", [100, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(101, 120))])
+def test_no_two_homes_at_any_time(seed: int, memory: Memory) -> None:
     """Whatever was said, a relation that holds one value at a time has one, but for what is in dispute."""
-    for seed in range(3):
-        memory = noted(f"{seed}.db")
-        for text, at, more in dialogue(100 + seed, 40):
-            say(memory, text, at, stored=100, **more)
-        memory.flush()
-        for hour in range(0, 62 * 24, 9):
-            found = memory.facts(user_id="ada", as_of=day(0) + timedelta(hours=hour))
-            alone = [fact for fact in found if fact.relation in ("lives_in", "works_at", "favourite")]
-            groups: dict[Any, list[Any]] = {}
-            for fact in alone:
+    for text, at, more in dialogue(seed, 40):
+        say(memory, text, at, stored=100, **more)
+    memory.flush()
+    for hours in range(0, 62 * 24, 15):
+        groups: dict[Any, list[Any]] = {}
+        for fact in memory.facts(user_id="ada", as_of=day(hours / 24)):
+            if fact.relation in ("lives_in", "works_at", "favourite"):
                 groups.setdefault((fact.scope, fact.subject, fact.relation, fact.topic), []).append(fact)
-            for group in groups.values():
-                assert len(group) == 1 or {fact.status for fact in group} <= {"disputed", "archived"}, group
+        for group in groups.values():
+            assert len(group) == 1 or {fact.status for fact in group} == {"disputed"}, group

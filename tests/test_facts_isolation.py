@@ -161,7 +161,7 @@ def shared_slept(before: list[tuple[str, tuple[Any, ...]]], owner: str) -> bool:
 
 
 def test_no_knowledge_crosses_a_user(noted: Open) -> None:
-    run_examples(noted, 6)
+    run_examples(noted, 3)
 
 
 @pytest.mark.prove

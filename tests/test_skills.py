@@ -38,7 +38,7 @@ def test_a_skill_is_found_by_a_situation_like_its_trigger(memory: Memory) -> Non
     add(memory, "puncture", "repair a flat bicycle tyre", "remove the wheel", "patch the tube")
     add(memory, "visa", "apply for a travel visa", "fill in the form")
     found = memory.find_skills("the tyre of my bicycle is flat", user_id="ada")
-    assert [one.skill.name for one in found][0] == "puncture"
+    assert found[0].skill.name == "puncture"
     assert found[0].skill.steps == ("remove the wheel", "patch the tube")
     assert [one.similarity for one in found] == sorted((one.similarity for one in found), reverse=True)
     assert -1 <= found[-1].similarity <= found[0].similarity <= 1 + 1e-6

@@ -1,4 +1,4 @@
-"""A kill in the middle of a night loses nothing and does nothing twice: the next sleep ends where an unbroken one does."""
+"""A kill in the middle of a night loses nothing and does nothing twice: the next ends where an unbroken one does."""
 
 from __future__ import annotations
 
@@ -66,12 +66,13 @@ class Prepared:
 def fill(memory: Memory, rng: random.Random, first: int, last: int, count: int) -> None:
     for i in range(count):
         who, place = rng.choice(("Ann", "Bob", "Cleo")), rng.choice(("Oslo", "Rome", "Bern"))
+        colour = rng.choice(("red", "blue"))
         text = rng.choice(
             (
                 f"zebra {i}: {{{who}|lives_in|{place}}}",
                 f"zebra {i}: {{{who}|likes|thing {i}}}",
                 f"zebra {i}: {{Konstant{rng.choice('iy')}n|works_at|Acme}}",
-                f"zebra {i}: {{{who}|favourite/colour|{rng.choice(('red', 'blue'))}}} {{{who}|likes|thing {i // 2}|not}}",
+                f"zebra {i}: {{{who}|favourite/colour|{colour}}} {{{who}|likes|thing {i // 2}|not}}",
             )
         )
         speaker, user = rng.choice(("Ann", "Bob")), rng.choice(USERS)

@@ -62,10 +62,10 @@ def message(rng: random.Random, named: bool) -> tuple[str, int, str]:
 
 
 @pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(2, 30))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(1, 30))])
 def test_undone_in_reverse_order_each_state_is_exactly_that_of_before(seed: int, named: bool, memory: Memory) -> None:
     rng = random.Random(seed)
-    said = [message(rng, named) for _ in range(25)]
+    said = [message(rng, named) for _ in range(18)]
     ids = [say(memory, text, at, stored=100, name=name, infer=False).id for text, at, name in said]
     before = []
     for memory_id, (text, _, _) in zip(ids, said, strict=True):

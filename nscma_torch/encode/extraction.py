@@ -18,6 +18,7 @@ from nscma_torch.storage import episodes, fingerprint, hierarchies, jobs, speake
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.units import NewUnit
+from nscma_torch.text.names import name_key
 
 
 class Extractor:
@@ -52,9 +53,10 @@ class Extractor:
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
         texts: list[tuple[int, str, str]] = []  # episode, kind of unit, text
         for (seq, unit), own in zip(chunks, extracted, strict=True):
-            said[seq] += both_sides((self._placed(statement, unit) for statement in own.statements), self._schema)
+            named = [statement for statement in own.statements if name_key(statement.subject)]
+            said[seq] += both_sides((self._placed(statement, unit) for statement in named), self._schema)
             texts += [(seq, "atomic_fact", fact) for fact in own.sentences]
-            texts += [(seq, "triple", sentence(s, self._schema)) for s in own.statements if s.object]
+            texts += [(seq, "triple", sentence(s, self._schema)) for s in named if s.object]
         indexed = self._indexer.index([text for _, _, text in texts], [True] * len(texts))
         vectors = self._vectors({chunk: unit.text for chunk, unit in found.items() if chunk not in embedded})
         with self._database.write() as connection:

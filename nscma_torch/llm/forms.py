@@ -212,7 +212,7 @@ class _Parser:
             last = self._at >= len(self._source)
             if slot[2] in ("possessor", "owner") or (slot[1] == "S" and _OWNS.match(self._source, self._at)):
                 return rf"\s+(?P<{slot[1]}>(?:my|our|your|his|her|its|their|\S.{{0,60}}?'s?))"
-            return rf"\s+(?P<{slot[1]}>\S{'.*' if last else '.{0,70}?'})"
+            return rf"\s+(?P<{slot[1]}>\S{'.*' if last else '.{0,70}?'}){'' if last else _NO_DETERMINER}"
         if token in _WILD:
             return _WILD[token]
         self._need([token])
@@ -247,6 +247,7 @@ _END = (  # where a form that closes with a word may be followed by more
     r"|again|together|any ?more|any longer"
     r"|too|so|instead|ago|every|each|twice|once|as|to|of|over|during|until|somewhere|there|here|\w+ ago)\b)"
 )
+_NO_DETERMINER = r"(?<!\sthe)(?<!\sour)(?<!\smy)"  # a slot is more than the beginning of a noun phrase
 _NO_FILLER = (  # what the `_` of a form never stands for
     "my|our|your|his|her|their|its|the|a|an|not|no|never|and|or|but|to|of|is|are|was|were|be|been|has|have|had|do"
     "|does|did|from|with|in|on|at|for|by|I|you|he|she|it|we|they"

@@ -78,7 +78,7 @@ _CUTS: dict[str, str] = {
     "number": r"|\b(?:and|with|for|from|in|at|as|on|by|to|that|of|or|including|already)\b",
     "date": r"|\b(?:and|with|because|for|in (?:the|my|our)|as|from|that|to (?:make|give|allow|leave))\b",
     "trait": r"|\b(?:and(?= (?:the|my|I|we|it)\b)|for|in|as|by|that|at|on|to|with|from|about|of|like|or)\b",
-    "title": r"|\b(?:and(?= (?:the|my|I|we|it)\b)|for|in|by|that|to|with|from|about|like|or|on)\b",
+    "title": r"|\b(?:and(?= (?:the|my|I|we|it)\b)|for|in|at|by|that|to|with|from|about|like|or|on)\b",
     "deed": r"|\b(?:and (?:then|I|we|my)|that|as soon as)\b",
     "any": r"|\b(?:and (?:then|I|we|my|it)|that|for|from|as)\b",
 }
@@ -157,6 +157,7 @@ _DETERMINER = re.compile(
     r"|quite|right|pretty|fluent|conversational|basic|decent|perfect)\s+",
     re.IGNORECASE,
 )
+_DETERMINERS = word_set("the a an my our your his her its their this that these those some any")
 _CAPITAL_DETERMINERS = word_set("the an this that these those some both all any")
 _OWNER = re.compile(r"^(?:my|our|your|his|her|their|its)\s+", re.IGNORECASE)
 
@@ -177,7 +178,9 @@ def without_owner(phrase: str) -> str:
     return _OWNER.sub("", phrase)
 
 
-_FINITE = re.compile(r"\s(?:is|are|was|were|am|has been|have been|will be|means|makes|keeps?|gives?|gave|made)\b", re.IGNORECASE)
+_FINITE = re.compile(
+    r"\s(?:is|are|was|were|am|has been|have been|will be|means|makes|keeps?|gives?|gave|made)\b", re.IGNORECASE
+)
 
 
 def fits(phrase: str, kind: Kind) -> bool:
@@ -186,7 +189,12 @@ def fits(phrase: str, kind: Kind) -> bool:
     if not words or len(words) > (14 if kind.like in ("deed", "place") else 8):
         return False
     core = bare(_OWNER.sub("", phrase)).lower()
-    if not core or (core in PRONOUNS and kind.like not in ("person", "any")) or _FINITE.search(phrase):
+    if (
+        not core
+        or core in _DETERMINERS
+        or (core in PRONOUNS and kind.like not in ("person", "any"))
+        or _FINITE.search(phrase)
+    ):
         return False
     return _shaped(phrase, core, kind.like) and kind.admits(phrase, core)
 
@@ -211,19 +219,13 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
         case "name":
             return bool(_NAMES.match(bare(phrase)))
         case "group":
-            return bool(_NAMES.search(phrase)) or (
-                bool(re.match(r"(?:a|an|the|my|our)\s", phrase, re.I))
-            )
+            return bool(_NAMES.search(phrase)) or (bool(re.match(r"(?:a|an|the|my|our)\s", phrase, re.I)))
         case "number":
             return is_number(core)
         case "thing" | "any" if _SECOND_DETERMINER.match(core):
             return False
         case "thing" | "any":
-            return (
-                last not in _NO_THING
-                and core.split()[0] not in _NO_BEGINNING
-                and core[0] not in "'’"
-            )
+            return last not in _NO_THING and core.split()[0] not in _NO_BEGINNING and core[0] not in "'’"
         case "title" if _OWNER.match(phrase) and last in KIN_RELATION:
             return False
         case "trait" | "title":

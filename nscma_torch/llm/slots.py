@@ -69,6 +69,14 @@ def subjects_of(phrase: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> li
     return found if all(found) else []
 
 
+def names_attribute(phrase: str, relation: Relation) -> bool:
+    """Whether a subject is what a one-valued relation is about, and not its owner: "the price of the loom"."""
+    if relation.cardinality == "many" or " of " not in phrase:
+        return False
+    nouns = "|".join(re.escape(noun) for noun in relation.nouns if noun.isascii())
+    return bool(nouns and re.match(rf"(?:[\w-]+\s){{0,3}}(?:{nouns})\sof\s", phrase, re.IGNORECASE))
+
+
 def _han_subjects(plain: str, kind: Kind, mentions: Mentions) -> list[str]:
     if not plain:
         about_people = kind.like in ("person", "any")
@@ -171,7 +179,9 @@ def _han_object(raw: str, kind: Kind, mentions: Mentions) -> str:
     return mentions.listener if phrase in ("你", "您", "你们") else phrase
 
 
-_PREPOSITIONS = frozenset({"in", "on", "at", "of", "for", "with", "to", "from", "like", "as", "by", "about", "more", "was", "is", "were"})
+_PREPOSITIONS = frozenset(
+    {"in", "on", "at", "of", "for", "with", "to", "from", "like", "as", "by", "about", "more", "was", "is", "were"}
+)
 
 
 def topic_of(raw: str, kind: Kind, *, cjk: bool) -> str:
@@ -183,11 +193,13 @@ def topic_of(raw: str, kind: Kind, *, cjk: bool) -> str:
     return topic if topic and len(topic.split()) <= 4 and kind.admits(phrase, topic) else ""
 
 
-def times_of(text: str, within: str, said: datetime, *, past: bool) -> tuple[datetime | None, datetime | None]:
-    """When a statement began to hold and when it ended, by the dates in `text` that are not `within` its object."""
+def times_of(
+    text: str, within: Sequence[str], said: datetime, *, past: bool
+) -> tuple[datetime | None, datetime | None]:
+    """When a statement began to hold and when it ended, by the dates in `text` that are not `within` its objects."""
     begins = ends = None
     for mention in find_dates(text, said):
-        if within and text[mention.start : mention.end] in within:
+        if any(text[mention.start : mention.end] in phrase for phrase in within):
             continue
         before = text[: mention.start]
         if _UNTIL.search(before):

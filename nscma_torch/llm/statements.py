@@ -11,13 +11,24 @@ from nscma_torch.llm.clauses import Clause, clauses, head_noun_phrase
 from nscma_torch.llm.forms import Form, compile_forms, read_verb, verb_stems, verbs_of
 from nscma_torch.llm.mentions import Mentions
 from nscma_torch.llm.phrases import AUXILIARIES, cut, is_person, word_set
-from nscma_torch.llm.slots import instead, object_of, objects_of, overlap, spans_of, subjects_of, times_of, topic_of
+from nscma_torch.llm.slots import (
+    instead,
+    names_attribute,
+    object_of,
+    objects_of,
+    overlap,
+    spans_of,
+    subjects_of,
+    times_of,
+    topic_of,
+)
 from nscma_torch.records import Statement, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.text.inflection import participle
 from nscma_torch.text.names import name_key
 
 _ANYMORE = re.compile(r"^(?!.*,\s+not\s).*\b(?:any ?more|any longer)\b", re.IGNORECASE)
+_GONE = re.compile(r"\b(?:no longer|no more|any ?more|any longer|stopped|quit|gave up)\b|不再", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"(?:(?:not|no longer|never|since|then|only|long)\s+)*([A-Za-z'-]+)")
 _PREDICATE = re.compile(
     r"(?:not\s+)?(?:allergic|vegan|vegetarian|pescatarian|gluten-free|dairy-free|married|engaged|divorced|fluent"
@@ -99,7 +110,7 @@ class StatementReader:
         found = self._matches(text, clause, mentions, said)
         mentions.note_head(head, text)
         over = {(s.relation, s.object) for s in [*ended, *found] if s.negated or s.past}
-        kin = [s for s in mentions.kin if (s.relation, s.object) not in over]
+        kin = [replace(s, correction=clause.correction) for s in mentions.kin if (s.relation, s.object) not in over]
         fresh = [
             s
             for s in ended
@@ -142,21 +153,22 @@ class StatementReader:
     ) -> list[Statement]:
         """Statements of all forms that fit; what one form took for an object or a thing is read by no later one."""
         found: list[Statement] = []
-        taken: list[tuple[int, int]] = []
+        taken: list[tuple[str, tuple[int, int]]] = []
         for i in self._candidates(text, clause.cjk):
             form = self._forms[i]
             match = form.pattern.match(text if clause.cjk else f" {text}") if form.mood in moods else None
             if match is None:
                 continue
             statements, spans = self._build(form, match, clause, mentions, said)
-            if not statements or overlap(spans, taken):
+            beside = self._schema[form.relation].beside if statements and not statements[0].valid_from else ()
+            if not statements or overlap(spans, [span for relation, span in taken if relation not in beside]):
                 continue
             if any(
                 s.relation == form.relation and (not statements[0].object or s.topic == statements[0].topic != "")
                 for s in found
             ):
                 continue
-            taken += spans
+            taken += [(form.relation, span) for span in spans]
             found += statements
         return found
 
@@ -205,9 +217,11 @@ class StatementReader:
                 else _outcome(groups["verb"], verb_stems(form))
             )
         topic = topic_of(groups["T"], kinds["T"], cjk=clause.cjk) if "T" in groups else ""
+        if names_attribute(subject, relation):
+            return [], []
         if not subjects or not objects or ("T" in groups and not topic) or objects == subjects:
             return [], []
-        within = raw if raw and kinds["O"].like == "date" else ""
+        within = [groups[slot] for slot in ("O", "R") if groups.get(slot) and kinds[slot].like == "date"]
         begins, ends = times_of(clause.sentence, within, said, past=form.mood == "states" and past)
         for one in subjects:
             mentions.note(subject, one)
@@ -220,8 +234,9 @@ class StatementReader:
                 object=what,
                 topic=topic,
                 negated=negated,
-                replaces=replaced if relation.cardinality == "one" else "",
-                correction=clause.correction and not negated,
+                replaces=_unowned(who, [replaced])[0] if relation.cardinality == "one" else "",
+                correction=clause.correction
+                and not (negated and (form.mood == "ends" or _GONE.search(clause.sentence))),
                 past=past and not negated,
                 valid_from=begins,
                 valid_to=ends,
@@ -233,6 +248,7 @@ class StatementReader:
             for what in _unowned(who, objects)[: 1 if relation.cardinality == "one" else None]
         ]
         if relation.cardinality == "many" and replaced:
+            replaced = _unowned(made[0].subject, [replaced])[0]
             made += [replace(made[0], object=replaced, negated=True)]
             made[0] = replace(made[0], replaces=replaced)
         return made, spans_of(match, kinds)

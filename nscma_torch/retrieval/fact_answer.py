@@ -98,7 +98,9 @@ class _Answering:
         facts = _distinct(fact for one in reached for fact in one.facts)
         values = tuple(one.name for one in reached)
         disputed = [one.name for one in reached if one.facts and one.facts[-1].status == "disputed"]
-        if len(disputed) > 1:
+        if pairs and not disputed and len({_source(one) for one in reached}) == 1:
+            disputed = [one.name for one in reached]  # one value at a time, yet two: told to different agents
+        if len(set(map(name_key, disputed))) > 1:
             return FactAnswer(self._words.disputed(disputed), tuple(disputed), facts, disputed=True)
         if self._query.count:
             return FactAnswer(self._words.count(len(values)), values, facts)

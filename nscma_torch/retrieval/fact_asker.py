@@ -45,7 +45,7 @@ class FactAsker:
         follows: FactQuery | None = None,
         as_of: datetime | None = None,
     ) -> Answer | None:
-        """The answer of the facts, or None: no form fits the question, no fact tells, or facts are still to be made.
+        """The answer of the facts, or None: no form fits the question, no fact tells, facts are still to be made, or the scope is a run.
 
         Args:
             now: what relative dates in the question count from.
@@ -53,6 +53,8 @@ class FactAsker:
             as_of: the world time asked about, where the question names none.
         """
         begin = time.perf_counter()
+        if scope.run_id is not None:  # what a run says of a fact may have been ended outside of it
+            return None
         with self._database.read() as connection:
             if jobs.queued(connection, scope.user_id, _MAKING):
                 return None

@@ -59,7 +59,7 @@ def test_needs_are_words_that_every_match_has() -> None:
         ("has lived", "live", False, "happened"),
         ("no longer lives", "live", True, "tells"),
         ("do not live", "live", True, "holds"),
-        ("used to live", "live", False, "past"),
+        ("used to live", "live", False, "used"),
         ("will live", "live", False, "ahead"),
         ("broke up", "break", False, "past"),
         ("has put down", "put", False, "happened"),
