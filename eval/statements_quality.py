@@ -2,7 +2,7 @@
 
     python -m eval.statements_quality [--half test|dev] [--errors]
 
-A statement is right when relation, polarity, past and topic agree with a label, and subject and object name the
+A statement is right when relation, polarity, past and topic agree with a label (to dislike is not to like), and subject and object name the
 same: equal after case, determiners and owners ("Ben's car", "the car") are dropped, or one's words all among the
 other's. Labels marked optional are neither demanded nor punished, nor is the negation, or the past, of a value
 that a label says was replaced.
@@ -103,7 +103,9 @@ def score(messages: Sequence[Mapping[str, Any]], schema: Schema, *, errors: bool
 
 def agrees(statement: Statement, label: Mapping[str, Any], schema: Schema) -> bool:
     """Whether a statement says what a label demands."""
-    if statement.relation != label["relation"] or statement.negated != bool(label.get("negated")):
+    same = statement.relation == label["relation"] and statement.negated == bool(label.get("negated"))
+    against = schema[statement.relation].opposite == label["relation"] and statement.negated != bool(label.get("negated"))
+    if not (same or against):
         return False
     if statement.past != bool(label.get("past")) or bool(statement.topic) != bool(label.get("topic")):
         return False

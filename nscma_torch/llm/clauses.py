@@ -23,7 +23,7 @@ _UNREAL = re.compile(  # the whole sentence states nothing
     r"(?:movie|film|novel|book|story|game|show|episode|play|series)"
     r"|would (?:have|be|never|rather)|'d (?:have|be|rather|love|never)|whether|will have to travel|the day (?:I|we)"
     r"|once said)\b|^(?:they|people) say\b"
-    r"|如果|要是|假如|假设|万一|倘若|但愿|也许|可能|大概|或许|好像|似乎|听说|据说|开玩笑|梦见|梦到|差点|才不信|要不|说不定|是不是|会不会|有没有|能不能|应该|想象|的话",
+    r"|如果|要是|假如|假设|万一|倘若|但愿|也许|可能|大概|或许|好像|似乎|听说|据说|开玩笑|梦见|梦到|差点|才不信|要不|说不定|是不是|会不会|有没有|能不能|应该|想象|的话|除非|^等[我你他她]|^(?:请|帮我|麻烦|给我)?(?:再)?写一?[个篇首段封]|故事|小说里|电影里|剧里|翻译成|吹牛|真希望",
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(  # a part states nothing
@@ -144,6 +144,7 @@ def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
         sentence = masked[span.start : span.end].replace("’", "'").strip()
         cjk = script(sentence) == "cjk"
         corrects = bool(_CORRECTS.search(sentence)) or (corrects and not found)
+        sentence = _TAG.sub(".", sentence)
         if _is_question(sentence) or _UNREAL.search(sentence):
             continue
         vocative = _VOCATIVE.match(sentence)
@@ -161,6 +162,11 @@ def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
 def _masked(match: re.Match[str]) -> str:
     """Quoted speech as blanks; quoted words of a name as they are."""
     return "\x00" * len(match[0]) if len(match[0].split()) > 3 or not match[0].isascii() else match[0]
+
+
+_TAG = re.compile(
+    r",?\s+(?:can you believe (?:it|that)|would you believe it|right|you know|huh|innit|remember|ok|okay)\s*\?+\s*$", re.IGNORECASE
+)
 
 
 def _is_question(sentence: str) -> bool:

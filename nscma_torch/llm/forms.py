@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from nscma_torch.llm.chinese import ADVERBS
 from nscma_torch.llm.phrases import NAME
 from nscma_torch.relations import Relation, Schema, Wordings
 from nscma_torch.text import inflection
@@ -280,10 +281,7 @@ def _inflected(verb: str) -> Iterable[str]:
     return [f"{form} {particle}".strip() for form in inflection.forms(first)]
 
 
-_HAN_ADVERBS = (
-    r"(?P<verb>(?:从来|再也|已经|现在|目前|一直|还|也|都|最近|刚刚|刚|特别|很|非常|最|真的|真|其实|终于|又|正在|正|早就|就|才|如今"
-    r"|以前|从前|之前|原来|本来|曾经|曾|后来|现在已经|当初|早|上个月|去年|不再|不是|不|没有|没|要|(?<![评审例晨布年事乐晚聚大宴讨周月协员舞博运早班长动论])会|想|打算|准备|今年|今天|昨天|上周)*)"
-)
+_HAN_ADVERBS = rf"(?P<verb>(?:{ADVERBS}|(?<![评审例晨布年事乐晚聚大宴讨周月协员舞博运早班长动论])会)*)"
 
 
 def _compile_cjk(relation: Relation, mood: Mood, source: str) -> Form:

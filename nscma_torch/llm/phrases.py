@@ -196,7 +196,8 @@ def fits(phrase: str, kind: Kind) -> bool:
         or _FINITE.search(phrase)
     ):
         return False
-    return _shaped(phrase, core, kind.like) and kind.admits(phrase, core)
+    listed = kind.whole and core in kind.words  # "on hold" is a state, though it begins like no thing
+    return (listed or _shaped(phrase, core, kind.like)) and kind.admits(phrase, core)
 
 
 _NO_BEGINNING = PRONOUNS | word_set(

@@ -29,6 +29,12 @@ from nscma_torch.text.names import name_key
 
 _ANYMORE = re.compile(r"^(?!.*,\s+not\s).*\b(?:any ?more|any longer)\b", re.IGNORECASE)
 _GONE = re.compile(r"\b(?:no longer|no more|any ?more|any longer|stopped|quit|gave up)\b|不再", re.IGNORECASE)
+_DENIES = re.compile(r"\b(?:not|never)\b|[不没]", re.IGNORECASE)
+_DATED = re.compile(
+    r"\b(?:ago|yesterday|once|twice|(?:last|the) (?:day|night|week\w*|month|year|spring|summer|autumn|fall|winter)"
+    r"|(?:in|since|before|until) (?:[A-Z]\w+|\d{4})|times|never"
+    r"|for (?:my|our|the|a|his|her) (?:honeymoon|holidays?|birthday))\b"
+)
 _FIRST_WORD = re.compile(r"(?:(?:not|no longer|never|since|then|only|long)\s+)*([A-Za-z'-]+)")
 _PREDICATE = re.compile(
     r"(?:not\s+)?(?:allergic|vegan|vegetarian|pescatarian|gluten-free|dairy-free|married|engaged|divorced|fluent"
@@ -49,6 +55,7 @@ _TOLD = word_set(
 )
 
 
+_NOTED = frozenset({"person", "place", "group", "thing", "name", "any"})  # shapes of what "it" can mean
 _MAIN_VERB = re.compile(r"\s(?:is|was|are|were|has|have|had|can|will|would|makes|gives|helps|means|feels)\b")
 
 
@@ -160,7 +167,8 @@ class StatementReader:
             if match is None:
                 continue
             statements, spans = self._build(form, match, clause, mentions, said)
-            beside = self._schema[form.relation].beside if statements and not statements[0].valid_from else ()
+            dated = clause.cjk or bool(_DATED.search(clause.sentence))
+            beside = () if dated else self._schema[form.relation].beside
             if not statements or overlap(spans, [span for relation, span in taken if relation not in beside]):
                 continue
             if any(
@@ -225,8 +233,9 @@ class StatementReader:
         begins, ends = times_of(clause.sentence, within, said, past=form.mood == "states" and past)
         for one in subjects:
             mentions.note(subject, one)
-        for one in objects:
-            mentions.note(raw, one)
+        if raw and kinds["O"].like in _NOTED:
+            for one in objects:
+                mentions.note(raw, one)
         made = [
             Statement(
                 subject=who,
@@ -235,8 +244,7 @@ class StatementReader:
                 topic=topic,
                 negated=negated,
                 replaces=_unowned(who, [replaced])[0] if relation.cardinality == "one" else "",
-                correction=clause.correction
-                and not (negated and (form.mood == "ends" or _GONE.search(clause.sentence))),
+                correction=clause.correction and (not negated or _never(clause)),
                 past=past and not negated,
                 valid_from=begins,
                 valid_to=ends,
@@ -275,11 +283,16 @@ class StatementReader:
             if verb.tense == "past" and relation.episodic:
                 return None
             negated = verb.negated or bool(_ANYMORE.match(match.string))
-            past = verb.tense in ("past", "used") and not relation.lasting
+            past = verb.tense == "used" or (verb.tense == "past" and not relation.lasting)
             return negated, past and not negated
         if verb.tense in ("ahead", "holds", "used", "unfit") or verb.negated:
             return None
         return form.mood == "ends", False
+
+
+def _never(clause: Clause) -> bool:
+    """Whether a clause denies that something was ever true, rather than telling that it has ended."""
+    return bool(_DENIES.search(clause.text)) and not _GONE.search(clause.sentence)
 
 
 def _outcome(verb: str, stems: tuple[str, ...]) -> list[str]:
