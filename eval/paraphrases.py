@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from eval.tasks.plain import Half, load_plain
 from nscma_torch.llm.statements import StatementReader
 from nscma_torch.records import Scope, Statement, Unit
 from nscma_torch.relations import load_relations
@@ -42,21 +43,20 @@ _TASKS = (
 _EVENTS = ("the board meeting", "the team dinner", "the yoga workshop", "the design review", "the concert", "the demo")
 _DAYS = ("Monday", "12 June", "Thursday", "3 July", "next Friday", "the 21st of May", "Wednesday", "30 June")
 _THINGS = ("the red umbrella", "the tripod", "the toolbox", "the blue folder", "the spare key", "the suitcase")
-_DRINKS = ("oolong tea", "jazz", "crosswords", "opera", "oysters", "long train rides", "horror films", "gardening")
+_FIRMS = ("Orbitek", "Halden Bank", "Nordlys Media", "Brightwater", "Ferrum Steel", "Pixelforge", "Tavira Foods")
+_DISHES = ("lasagne", "ramen", "fish tacos", "pad thai", "dumplings", "moussaka", "pierogi")
+_NUMBERS = ("two", "5", "three", "four", "7", "six")
+_SECRETS = ("bluefox42", "tr33house", "moonlight-7", "kaktus99")
+_LIKED = ("oolong tea", "jazz", "crosswords", "opera", "oysters", "long train rides", "horror films", "gardening")
 _COLOURS = ("teal", "maroon", "yellow", "silver", "purple", "beige", "green", "orange")
 
 VALUES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {  # subjects of the third person, objects
     "lives_in": (_PEOPLE, _PLACES),
-    "works_at": (
-        _PEOPLE,
-        ("Orbitek", "Halden Bank", "Nordlys Media", "Brightwater", "Ferrum Steel", "Pixelforge", "Tavira Foods"),
-    ),
+    "works_at": (_PEOPLE, _FIRMS),
     "job": (
         _PEOPLE,
         ("plumber", "translator", "paramedic", "accountant", "gardener", "radiologist", "set designer", "baker"),
     ),
-    "favourite colour": (_PEOPLE, _COLOURS),
-    "favourite food": (_PEOPLE, ("lasagne", "ramen", "fish tacos", "pad thai", "dumplings", "moussaka", "pierogi")),
     "located_in": (_PEOPLE, _PLACES),
     "married_to": (_PEOPLE[:5], _PEOPLE[5:]),
     "partner": (_PEOPLE[:5], _PEOPLE[5:]),
@@ -69,19 +69,15 @@ VALUES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {  # subjects of the
         ("the blender", "the day pass", "the course", "the ticket", "a haircut", "the bike lock"),
         ("45 euros", "$120", "30 pounds", "18 francs", "$9.50"),
     ),
-    "count cats": (_PEOPLE, ("two", "5", "three", "four", "7", "six")),
-    "count bikes": (_PEOPLE, ("two", "5", "three", "four", "7", "six")),
     "version": (
         ("Pinwheel", "the payment gateway", "the mobile app", "Corvus", "the firmware"),
         ("2.4", "3.0.1", "5.2", "v8.1", "1.12"),
     ),
     "assigned_to": (_TASKS, _PEOPLE),
-    "value phone number": (_PEOPLE, ("0171 5551234", "555-0142", "030 1234567", "0664 887766")),
-    "value wifi password": (_PEOPLE, ("bluefox42", "tr33house", "moonlight-7", "kaktus99")),
     "color": (("the garden gate", "the van", "the kitchen wall", "the front door", "the sofa", "the boat"), _COLOURS),
     "held_by": (_THINGS, _PEOPLE),
     "manager": (_PEOPLE[:5], _PEOPLE[5:]),
-    "likes": (_PEOPLE, _DRINKS),
+    "likes": (_PEOPLE, _LIKED),
     "owns": (_PEOPLE, ("kayak", "camera", "cargo bike", "drone", "telescope", "record player", "caravan")),
     "uses": (_PEOPLE, ("Notion", "Figma", "Blender", "Trello", "Emacs", "Obsidian", "Ableton")),
     "speaks": (_PEOPLE, ("Turkish", "Dutch", "Mandarin", "Portuguese", "Hindi", "Swedish", "Arabic")),
@@ -91,6 +87,51 @@ VALUES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {  # subjects of the
         ("the rowing club", "the chess club", "the brass band", "the gospel choir", "the film society"),
     ),
 }
+
+FAVOURITES: Mapping[str, Sequence[str]] = {  # by the last word of the topic
+    "colour": _COLOURS,
+    "color": _COLOURS,
+    "food": _DISHES,
+    "dish": _DISHES,
+    "drink": ("oolong tea", "ginger ale", "espresso", "apple juice", "horchata", "cocoa", "lemonade"),
+    "season": ("spring", "summer", "autumn", "winter"),
+    "film": ("Casablanca", "Alien", "Amélie", "Vertigo", "Fargo", "Spirited Away"),
+    "movie": ("Casablanca", "Alien", "Amélie", "Vertigo", "Fargo", "Spirited Away"),
+    "book": ("Middlemarch", "Dracula", "Emma", "Dune", "Solaris", "Beloved"),
+    "song": ("Jolene", "Hallelujah", "Waterloo", "Imagine", "Creep", "Dancing Queen"),
+    "animal": ("otter", "heron", "badger", "octopus", "hedgehog", "lynx"),
+    "sport": ("tennis", "handball", "curling", "rugby", "fencing", "badminton"),
+    "city": _PLACES,
+    "place": _PLACES,
+}
+ATTRIBUTES: Mapping[str, Sequence[str]] = {
+    "number": ("0171 5551234", "555-0142", "030 1234567", "0664 887766"),
+    "address": ("m.okafor@postbox.example", "hello@larkmail.example", "ines77@quince.example", "info@tern.example"),
+    "email": ("m.okafor@postbox.example", "hello@larkmail.example", "ines77@quince.example", "info@tern.example"),
+    "size": ("38", "41", "44", "36"),
+    "height": ("172 cm", "1.81 m", "165 cm", "1.9 m"),
+    "budget": ("4000 euros", "$12,500", "900 pounds", "7500 francs"),
+    "salary": ("4000 euros", "$52,500", "3900 pounds", "7500 francs"),
+}
+_STAFF = frozenset({"employees", "staff", "people", "workers", "offices", "branches", "customers", "members"})
+
+
+def values_of(relation: str, topic: str, half: Half) -> tuple[Sequence[str], Sequence[str]]:
+    """Subjects of the third person and objects for any relation and topic, of the plain sentences where none are here."""
+    if relation in VALUES:
+        return VALUES[relation]
+    last = topic.split()[-1] if topic else ""
+    if relation == "count":
+        return (_FIRMS if last in _STAFF else _PEOPLE), _NUMBERS
+    if relation == "favourite":
+        return _PEOPLE, FAVOURITES.get(last, _LIKED)
+    if relation == "value":
+        return _PEOPLE, ATTRIBUTES.get(last, _SECRETS)
+    plain = load_plain()
+    own = plain.relations[relation]
+    subjects = plain.entries(own.subjects, half)
+    named = subjects if own.subjects == "people" else tuple(f"the {subject}" for subject in subjects)
+    return named, plain.entries(own.pool(topic), half)
 
 
 @dataclass(frozen=True)
@@ -105,17 +146,20 @@ class Filled:
     denied: bool
 
 
-def load(half: str) -> list[Filled]:
+def load(half: Half) -> list[Filled]:
     """Paraphrases of the test or the development half, each filled `ROUNDS` times."""
     lines = (FOLDER / f"paraphrases_{half}.jsonl").read_text(encoding="utf-8").splitlines()
     return [
-        _fill(json.loads(line), number, round_) for number, line in enumerate(lines) if line for round_ in range(ROUNDS)
+        _fill(json.loads(line), number, round_, half)
+        for number, line in enumerate(lines)
+        if line
+        for round_ in range(ROUNDS)
     ]
 
 
-def _fill(line: Mapping[str, Any], number: int, round_: int) -> Filled:
+def _fill(line: Mapping[str, Any], number: int, round_: int, half: Half) -> Filled:
     chance = random.Random(f"{number} {round_}")
-    subjects, objects = VALUES[" ".join(filter(None, (line["relation"], line["topic"])))]
+    subjects, objects = values_of(line["relation"], line["topic"] or "", half)
     subject = chance.choice(subjects)
     new, old = chance.sample([value for value in objects if value != subject], 2)
     text = line["text"].format(s=subject, o=new, old=old)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from nscma_torch.llm.phrases import word_set
 from nscma_torch.relations import Kind
 
 ADVERBS = (
@@ -23,7 +24,8 @@ _TIME = (
     r"|(?:退休|毕业|结婚|离职|放假|下班|工作|婚)(?:以后|之后|后|以来)|每天(?:早上|晚上)?|天天|平时|最近|近来|现在|目前|如今|以前|从前|之前|后来|最后|最终|原来|刚刚|这会儿)"
 )
 _TALK = (
-    "(?:不过|但是|但|而且|而|就|也|还|其实|对了|嗯|哦|说实话|听着|另外|顺便说一?下?|告诉你|跟你说|说个事|因为|所以|然后|另|终于|已经|特别|从|家里|跟你说个事|医生说(?=[我你他她])|大夫说(?=[我你他她]))"
+    "(?:不过|但是|但|而且|而|就|也|还|其实|对了|嗯|哦|说实话|听着|另外|顺便说一?下?|告诉你|跟你说个事|跟你说|说个事|因为|所以|然后|另|终于|已经|特别|从|家里"
+    "|医生说(?=[我你他她])|大夫说(?=[我你他她]))"
 )
 _LEAD = re.compile(rf"^(?:{_TIME}|{_TALK})+")
 _HAN = "\u4e00-\u9fff"
@@ -48,23 +50,31 @@ _NO_PERSON = re.compile(
     r"方法|方向|安静|康复|石油|章节|严重|许多|于是|余额|任何|夏天|易碎|关系|关键|包裹)$"
 )
 _TITLED = "老师|总|经理|医生|教授|师傅|阿姨|叔叔|工|姐|哥|主任|律师|同学|先生|女士|太太"
-_ROLES = frozenset("老板 领导 经理 主管 爸爸 妈妈 爸 妈 爷爷 奶奶 外公 外婆 姥姥 姥爷 哥哥 姐姐 弟弟 妹妹 老公 老婆 房东 导师".split())
+_ROLES = word_set(
+    "老板 领导 经理 主管 爸爸 妈妈 爸 妈 爷爷 奶奶 外公 外婆 姥姥 姥爷 哥哥 姐姐 弟弟 妹妹 老公 老婆 房东 导师"
+)
 _NAME = re.compile(
     rf"[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)*|[小老阿大][{_HAN}]{{1,2}}|([{_HAN}])\1|[{_SURNAMES}][{_HAN}]{{1,2}}"
     rf"|[{_SURNAMES}][{_HAN}]?(?:{_TITLED})|[{_GIVEN}]{{2}}"
 )
 _PRONOUN = re.compile(r"(?:我|你|您|他|她|它|咱|俺)们?|本人")
 _OWNED = re.compile(rf"((?:我|你|您|他|她|咱)们?)(?:家的|的|家)?([{_HAN}A-Za-z0-9]{{1,8}})")
-_SELF = re.compile(r"^(我|咱)们?(?:一家(?:人|三口|四口)?|自己|本人|家里?|个人|这边|这里)?(?:超级?|特别?|真|可|最|好|挺)?$")
-_DEMONSTRATIVE = re.compile(rf"^(?:[这那][{_NUMERAL}]?(?:[台个辆只张本把件部套条栋座家款份]|边)?)(?=[{_HAN}A-Za-z]{{2}})")
+_SELF = re.compile(
+    r"^(我|咱)们?(?:一家(?:人|三口|四口)?|自己|本人|家里?|个人|这边|这里)?(?:超级?|特别?|真|可|最|好|挺)?$"
+)
+_DEMONSTRATIVE = re.compile(
+    rf"^(?:[这那][{_NUMERAL}]?(?:[台个辆只张本把件部套条栋座家款份](?=[{_HAN}A-Za-z])|边)?)(?=[{_HAN}A-Za-z]{{1,2}})"
+)
 _PLACE_END = re.compile(
     r"(?:[里上下旁边中内外前后间室店馆院园场家楼厅房站校司市省县区镇村国州岛路街桥山湖海江河港城湾头厂部组库柜箱包袋桌架床台层号口处馆吧廊屉机]|中心|广场|大学|医院|公寓|宿舍)$"
 )
 _NO_PLACE = re.compile(
-    r"以后|之后|之前|以前|时候|期间|点半|分钟|小时|号前|今天|明天|昨天|一起|本月|月底|上面[^的]|卖|跳舞|上班|下班|上课|工作|学习|复|哪|什么|一下|这[个次]|那[个次]|手机上$|网上|路上$|线上|闲鱼|^[一这那]$"
+    r"走走|逛|转转|装修|维修|修理|练|比赛|以后|之后|之前|以前|时候|期间|点半|分钟|小时|号前|今天|明天|昨天|一起|本月|月底|上面[^的]|卖|跳舞|上班|下班|上课|工作|学习|复|哪|什么|一下|这[个次]|那[个次]|手机上$|网上|路上$|线上|闲鱼|^[一这那]$"
     r"|^(?:[玩做看忙吃喝买等打开])|[着了过吗吧呢]|.世$|^(?:家长|处理|线|现场|位|场|职|校|编|读|家办公)$"
 )
-_BAD_OBJECT = re.compile(r"^(?:的|是|得|不|没|去|来|到|在|着|过|了|就|都|也|什么|这么|那么|[它他她你我]$)|[吗吧呢]$|就没|什么|怎么")
+_BAD_OBJECT = re.compile(
+    r"^(?:的|是|得|不|没|去|来|到|在|着|过|了|就|都|也|什么|这么|那么|[它他她你我]$)|[吗吧呢]$|就没|什么|怎么"
+)
 _FRONTED = re.compile(
     rf"^(?P<thing>(?!.*[把被从])[{_HAN}A-Za-z0-9]{{2,10}}?)(?P<who>我们?|咱们?)(?:已经|早就|刚刚?|昨天|今天)?(?P<rest>(?:在.{{1,6}}?)?"
     r"(?:放|搁|交给|借给|送给|还给|给|卖|扔|丢|弄丢|送人|去过|到过).*)$"
@@ -109,6 +119,20 @@ def plain_clauses(text: str, topic: str) -> list[str]:
     return [text]
 
 
+_HEDGE = re.compile(r"也许|可能|大概|或许|好像|似乎|应该|估计|说不准")
+
+
+def asserted(parts: list[str]) -> list[str]:
+    """Clauses of a sentence up to the first that is only supposed; "你可能不信" is one by itself."""
+    found: list[str] = []
+    for part in parts:
+        if not _HEDGE.search(part):
+            found.append(part)
+        elif not re.search("你们?(?:可能|应该|大概)", part):
+            break
+    return found
+
+
 _ALONE = re.compile(rf"^[那这][{_NUMERAL}]?[台个辆只张本把件部套条栋座家款](?P<thing>[{_HAN}]{{2,8}})$")
 
 
@@ -120,7 +144,7 @@ def standing_alone(text: str) -> str:
 
 def without_lead(phrase: str) -> str:
     """Words without the times, adverbs and connectives before them."""
-    return _LEAD.sub("", phrase).lstrip("，, ")
+    return _LEAD.sub("", phrase).lstrip("，, 的")
 
 
 def was_past(phrase: str) -> bool:
@@ -159,7 +183,7 @@ def subject_of(phrase: str, kind: Kind) -> str | None:
         return plain
     about_person = kind.like == "person"
     if is_name(plain) or plain in _ROLES:
-        return plain if about_person or kind.like == "any" or not plain.isascii() else plain
+        return plain
     owned = _OWNED.fullmatch(plain)
     if owned:
         return plain if not _PARTICLES.search(owned[2]) and not _VERBS.search(owned[2]) else None
@@ -178,7 +202,11 @@ def object_fits(phrase: str, kind: Kind) -> bool:
         case "place":
             return is_place(phrase)
         case "person" | "name":
-            return len(phrase) <= 12 and not _PARTICLES.search(phrase) and not re.match(rf"[{_NUMERAL}](?:[{_HAN}]{{2}})", phrase)
+            return (
+                len(phrase) <= 12
+                and not _PARTICLES.search(phrase)
+                and not re.match(rf"[{_NUMERAL}](?:[{_HAN}]{{2}})", phrase)
+            )
         case "group":
             return len(phrase) <= 14 and not re.search(r"[了着过]|^[的去来在是]", phrase)
         case "thing" | "trait" | "title":
@@ -195,4 +223,4 @@ def is_place(phrase: str) -> bool:
         return False
     if _PLACE_END.search(phrase):
         return True
-    return len(phrase) <= 5 and not _VERBS.search(phrase)
+    return len(phrase) <= 5 and not _VERBS.search(phrase.removesuffix("都"))

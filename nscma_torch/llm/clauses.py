@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from nscma_torch.llm.chinese import asserted
 from nscma_torch.llm.contractions import written_out
 from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES, is_noun_phrase, is_person, word_set
 from nscma_torch.text.sentences import split_sentences
@@ -23,7 +24,7 @@ _UNREAL = re.compile(  # the whole sentence states nothing
     r"(?:movie|film|novel|book|story|game|show|episode|play|series)"
     r"|would (?:have|be|never|rather)|'d (?:have|be|rather|love|never)|whether|will have to travel|the day (?:I|we)"
     r"|once said)\b|^(?:they|people) say\b"
-    r"|如果|要是|假如|假设|万一|倘若|但愿|也许|可能|大概|或许|好像|似乎|听说|据说|开玩笑|梦见|梦到|差点|才不信|要不|说不定|是不是|会不会|有没有|能不能|应该|想象|的话|除非|^等[我你他她]|^(?:请|帮我|麻烦|给我)?(?:再)?写一?[个篇首段封]|故事|小说里|电影里|剧里|翻译成|吹牛|真希望",
+    r"|如果|要是|假如|假设|万一|倘若|但愿|听说|据说|开玩笑|梦见|梦到|差点|才不信|要不|说不定|是不是|会不会|有没有|能不能|想象|的话|除非|^等[我你他她]|^(?:请|帮我|麻烦|给我)?(?:再)?写一?[个篇首段封]|故事|小说里|电影里|剧里|翻译成|吹牛|真希望",
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(  # a part states nothing
@@ -43,6 +44,17 @@ _BARE_QUESTION = re.compile(
     re.IGNORECASE,
 )
 
+_TOLD_AS_ASKED = re.compile(  # a question in form alone
+    r"^\W*(?:(?:and|but|so|well|hey|oh)\W+)*(?:did I (?:ever )?(?:mention|tell you|say)|have I (?:mentioned|told you)"
+    r"|did you (?:know|hear)) that\b",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(r"^\W*(?:when|where)\s[^,?]{3,60},\s", re.IGNORECASE)  # "When you cook for me, …"
+_HEDGE = re.compile(
+    r"^\W*if (?:I(?:'ve| have|'m| am)? (?:remember|recall|count|counted|not mistaken|not wrong)|memory serves)"
+    r"[^,]{0,30},\s*",
+    re.IGNORECASE,
+)
 _LEAD = re.compile(
     r"^(?:(?:and|but|so|then|well|oh|ok|okay|hey|hi|hello|yes|yeah|yep|no|nope|btw|anyway|anyways|also|fyi|psa|psst|"
     r"just so you know|just fyi|quick (?:update|note|question|heads-?up)|life update|update|good news|bad news|big "
@@ -58,7 +70,8 @@ _LEAD = re.compile(
     r"correction|sorry|my mistake|oops|first|second|because|since then|while|although|though|plus|i mean|to be "
     r"(?:clear|honest|precise|fair)|tbh|lol|haha|for (?:your|my) (?:information|files|records)|"
     r"i (?:told you|mentioned|said|forgot to (?:mention|say|tell you)|should (?:mention|say|add)|have to (?:say"
-    r"|admit)|must (?:say|admit)|can (?:say|confirm|report|tell you))(?: that)?|did i mention that|"
+    r"|admit)|must (?:say|admit)|can (?:say|confirm|report|tell you))(?: that)?|(?:did|have) (?:i|you) (?:ever )?"
+    r"(?:mention|tell you|say|know|hear|mentioned|told you) that|(?:keep|bear) in mind(?: that)?|"
     r"(?:it is|it's) (?:official|true|a fact)(?: that)?|i am (?:happy|glad|proud|sad|sorry|excited|pleased|afraid) "
     r"(?:to (?:say|announce|report) )?that|the thing is(?: that)?|hard to believe|believe it or not|"
     r"i (?:confirm|noticed|found out|realized|realised|learned|learnt|see)(?: that)?|the (?:good|bad|big) news "
@@ -117,7 +130,13 @@ _CORRECTS = re.compile(
     r"|not .{1,30} (?:as|like) i said|sorry,? i meant|mistyped|typo)\b|更正|说错了|记错了|纠正|搞错了|口误",
     re.IGNORECASE,
 )
-_HAN_CALLED = re.compile(r"[，,](?:它的?|他的?|她的?)?(?:名字|名)叫")
+_HAN_CALLED = re.compile(
+    r"(?<=[\u4e00-\u9fff])[，,](?:(?:它的?|他的?|她的?)?(?:名字|名)叫|(?<=[只条匹][\u4e00-\u9fff]{2}[，,])叫)"
+)
+_HAN_QUESTION = re.compile(r"(?!.*[还才可正][^，,]*呢\W*$).*[吗呢么]\W*$", re.DOTALL)
+_HAN_FIRM = re.compile(
+    r"一家[^，,。]*?(?:公司|店|工作室|学校|医院|律所|餐厅|酒店)(?P<rest>[^，,。]{0,4})[，,](?:名字)?叫(?P<name>[^，,。！!\s]{2,12})"
+)
 _JOINED = word_set("born go went gone come came try tried up")  # "born and raised", "went and bought"
 _BE_OR_HAVE = word_set("am is are was were has have do does will can used no")
 
@@ -141,7 +160,7 @@ def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
     masked = _QUOTED.sub(_masked, text)
     corrects = False
     for span in split_sentences(masked):
-        sentence = masked[span.start : span.end].replace("’", "'").strip()
+        sentence = _HEDGE.sub("", masked[span.start : span.end].replace("’", "'").strip())
         cjk = script(sentence) == "cjk"
         corrects = bool(_CORRECTS.search(sentence)) or (corrects and not found)
         sentence = _TAG.sub(".", sentence)
@@ -150,7 +169,7 @@ def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
         vocative = _VOCATIVE.match(sentence)
         listener = vocative[1] if vocative and vocative[1].lower() not in NOT_NAMES else ""
         said = sentence[vocative.end() :] if vocative and listener else sentence
-        parts = [p.strip() for p in _CJK_SPLIT.split(_HAN_CALLED.sub("叫", said))] if cjk else _parts(said, verbs)
+        parts = _han_parts(said) if cjk else _parts(said, verbs)
         found += [
             Clause(part, span.start, span.end, sentence, cjk, corrects, listener)
             for part in parts
@@ -165,13 +184,22 @@ def _masked(match: re.Match[str]) -> str:
 
 
 _TAG = re.compile(
-    r",?\s+(?:can you believe (?:it|that)|would you believe it|right|you know|huh|innit|remember|ok|okay)\s*\?+\s*$", re.IGNORECASE
+    r",?\s+(?:can you believe (?:it|that)|would you believe it|right|you know|huh|innit|remember|ok|okay)\s*\?+\s*$",
+    re.IGNORECASE,
 )
 
 
+def _han_parts(sentence: str) -> list[str]:
+    named = _HAN_FIRM.sub(r"\g<name>\g<rest>", _HAN_CALLED.sub("叫", sentence))
+    return asserted([part.strip() for part in _CJK_SPLIT.split(named)])
+
+
 def _is_question(sentence: str) -> bool:
+    if _TOLD_AS_ASKED.match(sentence):
+        return False
     asks = sentence.rstrip("\"'”)] ").endswith(("?", "？"))
-    return asks or bool(_BARE_QUESTION.match(sentence)) or bool(re.search(r"[吗呢么]\W*$", sentence))
+    bare = _BARE_QUESTION.match(sentence) and not _WHEN.match(sentence)
+    return asks or bool(bare) or bool(_HAN_QUESTION.match(sentence))
 
 
 def _parts(sentence: str, verbs: frozenset[str]) -> list[str]:
@@ -188,6 +216,8 @@ def _apart(text: str, verbs: frozenset[str]) -> list[str]:
     out, begin = [], 0
     for match in _SPLIT.finditer(text):
         left = text[begin : match.start()]
+        if match[0].strip() == "and" and _BETWEEN.search(left):
+            continue
         if match[0].strip() in (",", "and", ", and") and _BARE_NOUNS.fullmatch(left) and not _has_verb(left, verbs):
             continue
         out.append(left)
@@ -203,6 +233,7 @@ _AND_I = re.compile(
     rf"(?:^|(?<=[,;.:] ))((?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er)\s[\w-]+(?:\s{NAME})?|{NAME}(?:\s{NAME})?) and (I|me|he|she"
     rf"|you)\b"
 )
+_BETWEEN = re.compile(r"\bbetween [\w'-]+(?: [\w'-]+)?$")
 _BARE_NOUNS = re.compile(r"(?:(?:the|my|our|his|her|both|a|an)\s[\w'-]+(?:\s[\w'-]+)?(?:,\s*)?)+", re.IGNORECASE)
 _JOINT = re.compile(
     r",?\s+(?:and|but|then|and then)\s+(?:(?:recently|now|then|never)\s+)?(?=([\w']+)(?:\s|$))|,\s+(?=([\w']+)\s)"
@@ -270,4 +301,4 @@ def head_noun_phrase(text: str, verbs: frozenset[str]) -> str:
         ):
             phrase = " ".join(words[:i])
             return phrase if _HEAD.match(phrase) and "," not in phrase else ""
-    return words[0] if len(words) > 2 and is_person(words[0]) and words[1].endswith("s") else ""
+    return words[0] if len(words) > 2 and is_person(words[0]) and words[1].endswith(("s", "ed", "set")) else ""

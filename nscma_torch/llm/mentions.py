@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from nscma_torch.llm.chinese import is_name, standing_alone, without_lead
 from nscma_torch.llm.phrases import KIN_RELATION, NAME, OTHER_PERSONS, PRONOUNS, bare, is_person, word_set
 from nscma_torch.records import Statement
+from nscma_torch.relations import Relation
 
 _KIN = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
 _ADJECTIVE = (
@@ -28,30 +30,40 @@ _OTHER_NAMED = re.compile(
 _OWNED_LAST = re.compile(
     r"\b((?!.*\b(?:face|head|mind|life|heart|hands?|eyes?|way|time)$)(?:[Mm]y|[Oo]ur)\s(?:[\w'-]+\s){0,2}?[\w'-]+)$"
 )
+_FIGURE = re.compile(r"[v$€£]?\d")
 _SPEAKERS = {"i", "me", "we", "us", "myself", "mine", "ourselves", "我", "我们", "咱们", "咱", "俺", "本人"}
 _LISTENERS = {"you", "yourself", "你", "您", "你们"}
 _PERSONS = {"he", "she", "him", "her", "他", "她"}
 _THINGS = {"it", "this", "that", "它", "这", "那", "这个", "那个"}
 _HAN_KIN_NOUNS = {
-    "parent": "妈妈|爸爸|母亲|父亲|妈|爸",
-    "sibling": "姐姐|妹妹|哥哥|弟弟|姐|妹|哥|弟",
-    "married_to": "老公|老婆|丈夫|妻子|太太|先生",
-    "child": "女儿|儿子|孩子",
-    "relative": "爷爷|奶奶|外婆|外公|姥姥|姥爷|舅舅|叔叔|阿姨|表哥|表姐|表弟|表妹"
-    "|堂哥|堂姐|堂弟|堂妹|侄子|侄女|外甥|外甥女",
+    "parent": "妈妈|爸爸|母亲|父亲|老爸|老妈|妈|爸",
+    "sibling": "姐姐|妹妹|哥哥|弟弟|[亲大二]?[哥姐]|[小亲]?[弟妹]",
+    "married_to": "老公|老婆|丈夫|妻子|太太|先生|媳妇|爱人",
+    "child": "[大小]?女儿|[大小]?儿子|孩子|闺女",
+    "relative": "爷爷|奶奶|外婆|外公|姥姥|姥爷|舅舅|舅妈|叔叔|婶婶|伯伯|姑姑|姑妈|姨妈|阿姨|表[哥姐弟妹]|堂[哥姐弟妹]"
+    "|侄子|侄女|外甥女?|嫂子|姐夫|妹夫|岳父|岳母|婆婆|公公|孙子|孙女",
     "colleague": "同事",
-    "friend": "朋友|好友|闺蜜",
+    "friend": "(?:好|最好的|多年的?)?朋友|好友|闺蜜|死党|哥们儿?",
     "roommate": "室友|舍友",
-    "partner": "女朋友|男朋友|女友|男友|未婚妻|未婚夫",
-    "manager": "老板|经理|领导|上司|主管",
+    "partner": "女朋友|男朋友|女友|男友|未婚妻|未婚夫|对象",
+    "manager": "老板|经理|领导|上司|主管|上级",
 }
-_HAN_RELATION = {noun: relation for relation, nouns in _HAN_KIN_NOUNS.items() for noun in nouns.split("|")}
-_HAN_KIN = "|".join(sorted(_HAN_RELATION, key=len, reverse=True))
+_HAN_KIN = "|".join(sorted(_HAN_KIN_NOUNS.values(), key=len, reverse=True))
 _HAN_KIN_NAMED = re.compile(
-    rf"^(?P<owner>我们?|咱们?|你|您)(?:的|家的?)?(?P<kin>{_HAN_KIN})(?P<name>[小老阿][\u4e00-\u9fff]{{1,2}}?"
-    rf"|[\u4e00-\u9fff]{{2,3}}?)"
-    r"(?=(?:今年|现在|最近|已经|上周|上个月|去年)?(?:有|在|是|最|喜欢|住|会|去|从|对|把|和|得|正|刚|每|负责|养|买|用|不|也|想|打算|讨厌|爱|生|毕业|当|做|学|教|搬|换|辞|升"
-    r"|结|离|来|患|加入|考|开|卖|弹|打|跟|\d|[一二三四五六七八九十]+岁))"
+    rf"^(?P<owner>(?:我|咱|你|您|他|她)们?)(?:的|家的?)?(?P<kin>{_HAN_KIN})(?P<name>[小老阿][\u4e00-\u9fff]{{1,2}}?"
+    rf"|[\u4e00-\u9fff]{{2,3}}?|[A-Z][a-z]+)"
+    r"(?=(?:今年|今天|昨天|明天|下周|这周|现在|最近|已经|一直|刚刚?|上周|上个月|去年|早就|每天|以前|从小|特别|超|马上|平时)"
+    r"|[有在是最喜住会去从对把和跟与得正每负养买用不也都想打讨爱生毕当做学教搬换辞升结离来患加考开卖弹飞回到要吃喝玩戴属出被说懂计准入跑读念嫁娶叫信参没就还才更比带拿\d]"
+    r"|[一二三四五六七八九十]+岁|$)"
+)
+_HAN_PERSON = r"(?:我|咱|你|您|他|她)们?"
+_HAN_KIN_IS = re.compile(
+    rf"^(?P<name>.{{1,8}}?)(?:现在|其实|也|还|就|都|以前)*是(?P<owner>{_HAN_PERSON}|[^是的]{{2,4}}(?=的))(?:的|家的?)?"
+    rf"(?P<kin>{_HAN_KIN})(?:了|呢|啦|啊|哦)*$"
+)
+_HAN_WITH = re.compile(
+    r"^(?P<name>[^和跟与]{1,6})[和跟与](?P<owner>[^和跟与是]{1,6}?)(?:现在|其实|也|还|就|都)*是"
+    r"[^，是不]{0,8}?(?P<kin>同事|好?朋友|闺蜜|死党|室友|舍友|好友)(?:了|呢|啦|啊)*$"
 )
 _HAN_OWNED = re.compile(rf"^(?P<owner>我们?|咱们?|你|您|他|她)(?:的|家的?|(?=(?:{_HAN_KIN})))(?P<rest>.+)$")
 _HAN_CHANGED = re.compile(r"^(?P<topic>.{2,10}?)(?:已经|又|刚刚?|最近)?(?:换|改|变|更新)(?:了|掉了?|过了?)$")
@@ -76,6 +88,7 @@ class Mentions:
     topic: str = ""  # the noun phrase, as written, that the last clause about a thing began with
     kin: list[Statement] = field(default_factory=list)
     persons: set[str] = field(default_factory=set)
+    alone: bool = False  # the thing was named without anything said of it
 
     def resolve(self, phrase: str) -> str:
         """The name of what a noun phrase means, "" where that is unclear."""
@@ -145,7 +158,7 @@ class Mentions:
     def note(self, phrase: str, name: str) -> None:
         """Remember a resolved phrase: later pronouns may mean it."""
         lowered = phrase.strip().lower()
-        if not name or lowered in _LISTENERS or name == self.speaker:
+        if not name or lowered in _LISTENERS or name == self.speaker or _FIGURE.match(name):
             return
         if lowered in _THINGS or not is_person(phrase):
             self.thing = name
@@ -197,16 +210,48 @@ class Mentions:
 
     def read_han_kin(self, text: str, start: int, end: int) -> str:
         """Take down "我同事老范" as a statement; the text with "老范" in its place."""
-        match = _HAN_KIN_NAMED.match(text)
-        if match is None or match["name"][0] in "叫是的和在有现今最已正每也都还刚不对从妈爸姐妹哥弟去上会要喜":
+        said = _HAN_KIN_IS.match(text) or _HAN_WITH.match(text)
+        if said:
+            return "" if self._kin_said(said, start, end) else text
+        plain = without_lead(text)
+        match = _HAN_KIN_NAMED.match(plain)
+        if match is None or not is_name(match["name"]):
             return text
         owner = self.resolve(match["owner"])
         if not owner:
             return text
-        self.kin.append(
-            Statement(owner, _HAN_RELATION[match["kin"]], match["name"], confidence=0.9, start=start, end=end)
-        )
-        return text[match.start("name") :]
+        self._kin_found(owner, match["kin"], match["name"], start, end)
+        return plain[match.start("name") :]
+
+    def _kin_said(self, match: re.Match[str], start: int, end: int) -> bool:
+        """Take down "大伟是我哥" or "文静跟我是朋友"; whether both are known."""
+        names = [without_lead(match[group]) for group in ("name", "owner")]
+        if not all(is_name(name) or name in _SPEAKERS | _PERSONS | _LISTENERS for name in names):
+            return False
+        name, owner = (self.resolve(name) for name in names)
+        if not name or not owner:
+            return False
+        if name == self.speaker:
+            name, owner = owner, name
+            if match.re is _HAN_KIN_IS:
+                return False
+        self._kin_found(owner, match["kin"], name, start, end)
+        return True
+
+    def _kin_found(self, owner: str, kin: str, name: str, start: int, end: int) -> None:
+        relation = next(found for found, nouns in _HAN_KIN_NOUNS.items() if re.fullmatch(nouns, kin))
+        self.kin.append(Statement(owner, relation, name, confidence=0.9, start=start, end=end))
+        self.person = self.subject = name
+
+    def note_han_names(self, relation: Relation, subject: str, found: str) -> None:
+        """Remember whom and what a Chinese statement is about: a later 他 or 它 may mean it."""
+        if relation.object == "person" and relation.subject == "person" and found != self.speaker:
+            self.person = found
+        elif subject != self.speaker:
+            if relation.subject == "person" or is_name(subject):
+                self.person = subject
+            else:
+                self.thing = subject
 
     def with_han_topic(self, text: str) -> str:
         """A Chinese clause with what it is about, where it only says what that is now: "现在是马总"."""
@@ -218,6 +263,9 @@ class Mentions:
         """Remember what a Chinese clause is about; with `introduces` it is the object of its last statement."""
         changed = _HAN_CHANGED.match(text)
         self.topic = changed["topic"] if changed else ""
+        alone = standing_alone(text)
+        self.alone = bool(alone) or (self.alone and not found)
+        self.thing = alone or self.thing
         if found:
             self.subject = found[-1].object if introduces and found[-1].object else found[-1].subject
 

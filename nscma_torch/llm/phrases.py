@@ -132,6 +132,8 @@ def is_noun_phrase(phrase: str) -> bool:
             and not (phrase.endswith("ed") and phrase.islower())
         )
     head = words[1:] if words[0] == "that" else words
+    if len(head) > 2 and head[-1] == "can":  # "the oil can"
+        head = head[:-1]
     return not any(word in _NO_SUBJECT for word in head if word != "and") and (
         bool(_DETERMINED.match(phrase)) or len(words) <= 3
     )

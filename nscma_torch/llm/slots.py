@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 
+from nscma_torch.llm import chinese
 from nscma_torch.llm.mentions import Mentions
 from nscma_torch.llm.phrases import (
     NAME,
@@ -18,6 +19,7 @@ from nscma_torch.llm.phrases import (
     split_list,
     unpossessed,
     without_owner,
+    word_set,
 )
 from nscma_torch.relations import Kind, Relation
 from nscma_torch.text.dates import find_dates
@@ -37,20 +39,15 @@ _CALLED = re.compile(
 )
 _CONJOINED = re.compile(r",?\s+(?:and|or|nor|&)\s+|\s*,\s+")
 _KEPT = ("no", "one of", "brand new")
-_HAN_LEAD = re.compile(
-    r"^(?:现在|目前|今年|明年|去年|今天|昨天|明天|最近|后来|已经|周末|平时|每天(?:早上|晚上)?|特别|也|还|其实|对了|嗯|哦|上个月|上周|下周的?|下个月|这周|春天|夏天|秋天"
-    r"|冬天|不过|但|而|就|原来|以前|当时|如今|刚刚?|终于|那[个台辆只张本把件]|这[个台辆只张本把件]|从|听着|另外|顺便说一?下?|告诉你)+"
-)
-_HAN_OWNER = re.compile(r"^(?:我|咱|你|您|他|她)们?的?")
-_HAN_NO_SUBJECT = re.compile(
-    r"[什么谁哪在把从由每能都被让]|^(?:这|那|今天|昨天|它|新的|旧的|[他她你].*)$|[现正住叫搬做学读去到给说看]$|^[的叫说]|了|[今去明]年|上小"
+_HAN_PARTS = word_set(
+    "这块 这部分 这个 这事 这件事 构建工具 数据库 框架 编程语言 消息队列 缓存 前端 后端 打包工具"
 )
 
 
 def subjects_of(phrase: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> list[str]:
     """Names of the one or more subjects that a phrase names; empty where it names none for sure."""
     if cjk:
-        return _han_subjects(_HAN_LEAD.sub("", phrase), kind, mentions)
+        return _han_subjects(phrase, kind, mentions)
     plain = unpossessed(phrase)
     if not plain:
         return [mentions.speaker]
@@ -77,14 +74,18 @@ def names_attribute(phrase: str, relation: Relation) -> bool:
     return bool(nouns and re.match(rf"(?:[\w-]+\s){{0,3}}(?:{nouns})\sof\s", phrase, re.IGNORECASE))
 
 
-def _han_subjects(plain: str, kind: Kind, mentions: Mentions) -> list[str]:
+def _han_subjects(phrase: str, kind: Kind, mentions: Mentions) -> list[str]:
+    plain = chinese.subject_of(phrase, kind)
+    if plain is None:
+        return []
+    if plain in _HAN_PARTS and mentions.subject != mentions.speaker:
+        return [mentions.subject] if mentions.subject else []
     if not plain:
         about_people = kind.like in ("person", "any")
         name = mentions.subject or (mentions.speaker if about_people else "")
         return [name] if name and (about_people or name != mentions.speaker) else []
     name = mentions.resolve(plain)
-    rest = plain if name == plain else _HAN_OWNER.sub("", plain)
-    return [name] if name and len(plain) <= 12 and not _HAN_NO_SUBJECT.search(rest) else []
+    return [name] if name else []
 
 
 def _can_be_subject(phrase: str, kind: Kind) -> bool:
@@ -163,7 +164,7 @@ def _before_called(raw: str) -> str:
 def _han_object(raw: str, kind: Kind, mentions: Mentions) -> str:
     phrase = re.sub(r"(?:了|啦|的|呢|哦|啊|一下|而已)+$", "", raw.strip(" 《》「」。"))
     phrase = re.sub(
-        r"^(?:一[个只条辆台本部把张名位家件双]|[个只条辆台本部把张名位家件双](?=..)|了|这[个只]|那[个只]|一家叫|叫|是)+",
+        r"^(?:一[个只条辆台本部把张名位家件双片粒缸套款杯]|[0-9两三四五六七八九十几][只条匹缸](?=.)|[个只条辆台本部把张名位件双趟](?=..)|了|这[个只]|那[个只]|一家叫|叫|是)+",
         "",
         phrase,
     )
@@ -172,6 +173,7 @@ def _han_object(raw: str, kind: Kind, mentions: Mentions) -> str:
         or len(phrase) > 18
         or phrase in ("他", "她", "它", "什么", "谁", "这", "那")
         or phrase in kind.refuses
+        or not chinese.object_fits(phrase, kind)
     ):
         return ""
     if phrase in ("我", "我们"):

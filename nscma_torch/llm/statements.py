@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from nscma_torch.llm.chinese import plain_clauses, was_past
 from nscma_torch.llm.clauses import Clause, clauses, head_noun_phrase
 from nscma_torch.llm.forms import Form, compile_forms, read_verb, verb_stems, verbs_of
 from nscma_torch.llm.mentions import Mentions
@@ -104,12 +105,7 @@ class StatementReader:
         mentions.kin = []
         mentions.listener = clause.listener or mentions.listener
         if clause.cjk:
-            text = mentions.read_han_kin(mentions.with_han_topic(clause.text), clause.start, clause.end)
-            found = self._matches(text, clause, mentions, said)
-            last = self._schema[found[-1].relation] if found else None
-            introduces = last is not None and last.subject == last.object == "person"
-            mentions.note_han(clause.text, found, introduces=introduces)
-            return _completed([*mentions.kin, *found], earlier)
+            return _completed(self._of_han(clause, mentions, said), earlier)
         text = mentions.read_kin(clause.text, clause.start, clause.end)
         ended = self._matches(clause.text, clause, mentions, said, moods=("ends",)) if mentions.kin else []
         text = self._with_subject(text, mentions, first=first)
@@ -124,6 +120,18 @@ class StatementReader:
             if (s.relation, s.object, s.negated) not in {(f.relation, f.object, f.negated) for f in found}
         ]
         return _completed([*kin, *fresh, *found], earlier)
+
+    def _of_han(self, clause: Clause, mentions: Mentions, said: datetime) -> list[Statement]:
+        made: list[Statement] = []
+        for plain in plain_clauses(clause.text, mentions.thing if mentions.alone else ""):
+            mentions.kin = []
+            text = mentions.read_han_kin(mentions.with_han_topic(plain), clause.start, clause.end)
+            found = self._matches(text, clause, mentions, said) if text else []
+            last = self._schema[found[-1].relation] if found else None
+            introduces = last is not None and last.subject == last.object == "person"
+            mentions.note_han(plain, found, introduces=introduces)
+            made += [*mentions.kin, *found]
+        return made
 
     def _with_subject(self, text: str, mentions: Mentions, *, first: bool) -> str:
         """A clause with the subject that it leaves out, that of the one before or I; "it" as what was spoken of."""
@@ -231,9 +239,11 @@ class StatementReader:
             return [], []
         within = [groups[slot] for slot in ("O", "R") if groups.get(slot) and kinds[slot].like == "date"]
         begins, ends = times_of(clause.sentence, within, said, past=form.mood == "states" and past)
-        for one in subjects:
+        if clause.cjk:
+            mentions.note_han_names(relation, subjects[0], objects[0])
+        for one in () if clause.cjk else subjects:
             mentions.note(subject, one)
-        if raw and kinds["O"].like in _NOTED:
+        if raw and not clause.cjk and kinds["O"].like in _NOTED:
             for one in objects:
                 mentions.note(raw, one)
         made = [
@@ -272,9 +282,8 @@ class StatementReader:
                 return None
             if form.mood != "states" and no:
                 return None
-            return no or form.mood == "ends", any(
-                word in group for word in ("以前", "从前", "之前", "曾", "原来", "本来", "当初")
-            )
+            lead = (match.groupdict().get("S") or "") if form.mood == "states" else ""
+            return no or form.mood == "ends", was_past(group) or was_past(lead)
         verb = read_verb(group, verb_stems(form))
         if form.mood == "states":
             relation = self._schema[form.relation]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_DETERMINER = re.compile(r"^(?:the|a|an|some|this|that|these|those|its)\s+|^(?:这个|那个|一个|这只|那只|这|那)(?=\S\S)", re.I)
+_DETERMINER = re.compile(
+    r"^(?:the|a|an|some|this|that|these|those|its)\s+|^(?:这个|那个|一个|这只|那只|这|那)(?=\S\S)", re.I
+)
 _EDGES = " \t\n.,;:!?\"“”‘()[]。，！？；：、「」"
 
 
