@@ -117,7 +117,7 @@ _STAFF = frozenset({"employees", "staff", "people", "workers", "offices", "branc
 
 
 def values_of(relation: str, topic: str, half: Half) -> tuple[Sequence[str], Sequence[str]]:
-    """Subjects of the third person and objects for any relation and topic, of the plain sentences where none are here."""
+    """Subjects of the third person and objects of any relation and topic: the plain sentences' where none are here."""
     if relation in VALUES:
         return VALUES[relation]
     last = topic.split()[-1] if topic else ""

@@ -2,10 +2,10 @@
 
     python -m eval.statements_quality [--half test|dev] [--errors]
 
-A statement is right when relation, polarity, past and topic agree with a label (to dislike is not to like), and subject and object name the
-same: equal after case, determiners and owners ("Ben's car", "the car") are dropped, or one's words all among the
-other's. Labels marked optional are neither demanded nor punished, nor is the negation, or the past, of a value
-that a label says was replaced.
+A statement is right when relation, polarity, past and topic agree with a label (to dislike is not to like), and
+subject and object name the same: equal after case, determiners and owners ("Ben's car", "the car") are dropped, or
+one's words all among the other's. Labels marked optional are neither demanded nor punished, nor is the negation, or
+the past, of a value that a label says was replaced.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def score(messages: Sequence[Mapping[str, Any]], schema: Schema, *, errors: bool
 def agrees(statement: Statement, label: Mapping[str, Any], schema: Schema) -> bool:
     """Whether a statement says what a label demands."""
     same = statement.relation == label["relation"] and statement.negated == bool(label.get("negated"))
-    against = schema[statement.relation].opposite == label["relation"] and statement.negated != bool(label.get("negated"))
-    if not (same or against):
+    opposite = schema[statement.relation].opposite == label["relation"]
+    if not (same or (opposite and statement.negated != bool(label.get("negated")))):
         return False
     if statement.past != bool(label.get("past")) or bool(statement.topic) != bool(label.get("topic")):
         return False

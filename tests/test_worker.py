@@ -33,7 +33,10 @@ def open_memory(open_memory: Open) -> Open:
 
 
 class Tasks(EmbeddedTasks):
-    """Reads sentences and no statements, records what it is asked, fails on texts that hold `poison`, and calls `meanwhile` in the middle of its work."""
+    """Reads sentences and no statements, and records what it is asked.
+
+    Fails on texts that hold `poison`, and calls `meanwhile` in the middle of its work.
+    """
 
     def __init__(self, poison: str = "", meanwhile: Callable[[], None] | None = None) -> None:
         super().__init__()
@@ -106,7 +109,7 @@ def test_a_failed_batch_leaves_nothing_behind(open_memory: Open) -> None:
 def test_an_error_that_is_no_failure_of_a_job_is_not_hidden(open_memory: Open) -> None:
     class Defect(Tasks):
         def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
-            raise ZeroDivisionError(len(units))
+            raise ZeroDivisionError(len(units), len(listeners))
 
     memory = open_memory(tasks=Defect())
     memory.add(FACTS[0], user_id="ada")

@@ -10,7 +10,7 @@ from nscma_torch.relations import Schema
 
 
 def both_sides(statements: Iterable[Statement], schema: Schema) -> list[Statement]:
-    """The statements, and after each of a symmetric relation that holds one object at a time what it says of the object.
+    """The statements, each of a symmetric one-valued relation followed by what it says of its object.
 
     So the conflicts of either side are seen: whoever marries ends the marriage before, whichever way round it was told.
     Where many objects hold, the fact graph goes back along the edge instead.

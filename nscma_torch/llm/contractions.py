@@ -12,7 +12,8 @@ _HOLDS = (
     "a|an|the|not|no longer|now|currently|still|in|at|on|from|back (?:in|at|to|from|home)|allergic|vegan|vegetarian"
     "|married|engaged|dating|really|always|also|finally"
     r"|officially|done|due|scheduled|my|our|just|so|very|quite|fluent|based|called|named|broken|finished|ready|dead"
-    r"|responsible|pregnant|single|retired|away|gone|offline|online|closed|blocked|fixed|live|stuck|cancelled|empty|full|out of|in|\d+"
+    r"|responsible|pregnant|single|retired|away|gone|offline|online|closed"
+    r"|blocked|fixed|live|stuck|cancelled|empty|full|out of|in|\d+"
 )
 _NOUNS_IN_ING = (
     "wedding|painting|building|meeting|training|housewarming|evening|morning|parking|ceiling|drawing|king|ring|thing"
@@ -56,7 +57,8 @@ _EXPANSIONS = tuple(
     )
 )
 _FILLERS = re.compile(
-    r"(?:^(?i:by the way|btw|sadly|luckily|thankfully|unfortunately|fortunately|happily|frankly|lately|just|finally|currently|recently|officially|apparently|actually|honestly|fully"
+    r"(?:^(?i:by the way|btw|sadly|luckily|thankfully|unfortunately|fortunately|happily|frankly"
+    r"|lately|just|finally|currently|recently|officially|apparently|actually|honestly|fully"
     r"|originally|now|also|still|these days|nowadays|right now|at the moment|always)\b(?! of\b),?|\b(?:also"
     r"|just|really|actually|simply"
     r"|totally|completely|absolutely|definitely|literally|basically|honestly|officially|finally|recently"

@@ -203,7 +203,8 @@ def fits(phrase: str, kind: Kind) -> bool:
 
 
 _NO_BEGINNING = PRONOUNS | word_set(
-    "been to not no and or but for of with in on at from by than so because more most less really just how when while if being as through cause 'cause like also well about without both was were"
+    """been to not no and or but for of with in on at from by than so because more most less really just how when
+    while if being as through cause 'cause like also well about without both was were"""
 )
 _SECOND_DETERMINER = re.compile(r"[\w-]+ (?:the|my|our|your|his|her|their|a|an|it|them|me|us)\b", re.IGNORECASE)
 

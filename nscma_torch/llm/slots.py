@@ -39,9 +39,7 @@ _CALLED = re.compile(
 )
 _CONJOINED = re.compile(r",?\s+(?:and|or|nor|&)\s+|\s*,\s+")
 _KEPT = ("no", "one of", "brand new")
-_HAN_PARTS = word_set(
-    "这块 这部分 这个 这事 这件事 构建工具 数据库 框架 编程语言 消息队列 缓存 前端 后端 打包工具"
-)
+_HAN_PARTS = word_set("这块 这部分 这个 这事 这件事 构建工具 数据库 框架 编程语言 消息队列 缓存 前端 后端 打包工具")
 
 
 def subjects_of(phrase: str, kind: Kind, mentions: Mentions, *, cjk: bool) -> list[str]:
@@ -190,7 +188,7 @@ def topic_of(raw: str, kind: Kind, *, cjk: bool) -> str:
     """The topic that words name, "" where they name none."""
     phrase = raw.strip() if cjk else head_of(cut(raw, kind)).lower()
     topic = phrase if cjk else bare(phrase)
-    if topic.split() and topic.split()[0] in _PREPOSITIONS or (cjk and topic[:1] in "我你他她它"):
+    if (topic.split() and topic.split()[0] in _PREPOSITIONS) or (cjk and topic[:1] in "我你他她它"):
         return ""
     return topic if topic and len(topic.split()) <= 4 and kind.admits(phrase, topic) else ""
 

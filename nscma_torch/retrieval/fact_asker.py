@@ -45,7 +45,9 @@ class FactAsker:
         follows: FactQuery | None = None,
         as_of: datetime | None = None,
     ) -> Answer | None:
-        """The answer of the facts, or None: no form fits the question, no fact tells, facts are still to be made, or the scope is a run.
+        """The answer of the facts, or None.
+
+        None where no form fits the question, no fact tells, facts are still to be made, or the scope is a run.
 
         Args:
             now: what relative dates in the question count from.

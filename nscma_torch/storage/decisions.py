@@ -60,7 +60,7 @@ _D = decisions.c
 
 
 def insert(connection: Connection, lane: str, user_id: str, new: Sequence[NewDecision], at: int) -> list[str]:
-    """Log decisions; returns their ids, which derive from the lane, what was decided and on which statement."""
+    """Log decisions; returns their ids, which derive from the lane, what was decided, on what and from what before."""
     if not new:
         return []
     said: dict[int, str] = {}
@@ -70,8 +70,9 @@ def insert(connection: Connection, lane: str, user_id: str, new: Sequence[NewDec
     first = next_seq(connection, decisions.name, len(new))
     rows: dict[str, dict[str, Any]] = {}
     for i, one in enumerate(new):
-        what = (one.action, one.subject, one.relation, one.topic, one.object)
-        key = _new_id(connection, rows, lane, *what, said.get(one.statement_seq or 0))
+        before = json.dumps(dict(one.before), sort_keys=True, ensure_ascii=False)
+        what = (one.action, one.subject, one.relation, one.topic, one.object, said.get(one.statement_seq or 0), before)
+        key = _new_id(connection, rows, lane, *what)
         rows[key] = {
             "seq": first + i,
             "id": key,
@@ -86,7 +87,7 @@ def insert(connection: Connection, lane: str, user_id: str, new: Sequence[NewDec
             "reason": one.reason,
             "statement_seq": one.statement_seq,
             "fact_ids": json.dumps(one.fact_ids),
-            "before": json.dumps(dict(one.before), sort_keys=True, ensure_ascii=False),
+            "before": before,
             "undone": False,
         }
     connection.execute(decisions.insert(), list(rows.values()))

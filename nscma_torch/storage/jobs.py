@@ -70,15 +70,15 @@ def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[
 def next_batch(
     connection: Connection, sizes: Mapping[str, int], *, alone: Mapping[str, int] | None = None
 ) -> list[Job]:
-    """The oldest queued job and those of the same kind and lane, in the order they were said.
+    """The oldest queued job of the kinds in `sizes`, and those of its kind and lane, in the order they were said.
 
     Batches are cut by count, `sizes` for each kind, and by lane, never by time, so that timing cannot change a result.
     A batch that failed is tried again as it was. `alone` names kinds whose jobs go one by one after so many failures,
     so that one message that cannot be worked on does not hold up others.
     """
     columns = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
-    oldest = select(*columns).where(jobs.c.state == "queued").order_by(jobs.c.seq).limit(1)
-    first = connection.execute(oldest).first()
+    oldest = select(*columns).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes)).order_by(jobs.c.seq)
+    first = connection.execute(oldest.limit(1)).first()
     if first is None:
         return []
     if alone and first.attempts >= alone.get(first.kind, first.attempts + 1):

@@ -8,7 +8,7 @@ import unicodedata
 _DETERMINER = re.compile(
     r"^(?:the|a|an|some|this|that|these|those|its)\s+|^(?:这个|那个|一个|这只|那只|这|那)(?=\S\S)", re.I
 )
-_EDGES = " \t\n.,;:!?\"“”‘()[]。，！？；：、「」"
+_EDGES = ' \t\n.,;:!?"“”‘()[]。，！？；：、「」'
 
 
 def name_key(name: str) -> str:

@@ -77,4 +77,5 @@ class Told:
 @pytest.fixture
 def told(open_memory: Callable[..., Memory], light_proxy: Any) -> Told:
     memory = open_memory("curated.db", proxy=light_proxy)
-    return Told(memory, Curator(memory.parts.database, load_relations(), CuratorSettings(initial_strength=180.0), clock=lambda: day(1000)))
+    settings = CuratorSettings(initial_strength=180.0)
+    return Told(memory, Curator(memory.parts.database, load_relations(), settings, clock=lambda: day(1000)))

@@ -116,6 +116,6 @@ def test_two_threads_that_flush_share_the_work(open_lively: Open, assert_whole: 
     list(memory.add_many(said(range(40)), user_id="ada"))
     with ThreadPoolExecutor(2) as threads:
         done = [thread.result() for thread in [threads.submit(memory.flush) for _ in range(2)]]
-    assert sorted(done) == [0, 80], "each job is done once"
+    assert min(done) == 0 and max(done) in (80, 81), "each job is done once, and facts are made of them"
     assert_whole(memory)
     assert len(tasks.calls) == max(node.level for node in memory.tree(user_id="ada"))
