@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -114,9 +115,11 @@ class Relation(BaseModel):
 
 
 class Schema(BaseModel):
-    """All relations by name."""
+    """All relations by name. A schema equals itself alone: what is compiled from it is kept with it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
 
     relations: Mapping[str, Relation]
     kinds: Mapping[str, Kind]
@@ -150,7 +153,17 @@ class Schema(BaseModel):
 
 def load_relations(path: str | Path | None = None) -> Schema:
     """The schema in a TOML file, or the bundled one. Raises `ConfigError` for a file that is missing or wrong."""
-    source = resources.files("nscma_torch.configs").joinpath("relations.toml") if path is None else Path(path)
+    if path is None:
+        return _bundled()
+    return _read(Path(path))
+
+
+@cache
+def _bundled() -> Schema:
+    return _read(resources.files("nscma_torch.configs").joinpath("relations.toml"))
+
+
+def _read(source: Traversable) -> Schema:
     try:
         tables: dict[str, Any] = tomllib.loads(source.read_text(encoding="utf-8"))
         return _schema(tables)

@@ -8,11 +8,15 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.records import Message, Scope
+from nscma_torch.storage import entities, groups, lanes
+from nscma_torch.storage.fact_schema import statements
+from nscma_torch.storage.groups import Key
 from tests.noting import DEFERRED, bare, day, everything, held, log, opener, plain, say, tell
 
 Open = Callable[..., Memory]
@@ -589,6 +593,32 @@ def test_batches_and_the_time_of_flushing_change_nothing(seed: int, noted: Open)
         assert everything(other) == everything(stores[0])
         assert other.digest() == stores[0].digest()
     print(f"seed {seed}: {len(said)} messages flushed at the end, each, and now and then: one digest")
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(1, 30))])
+def test_resolving_everything_again_changes_nothing(seed: int, memory: Memory) -> None:
+    """Facts are a function of what counts now: not of what was said, changed and deleted on the way there."""
+    rng = random.Random(seed)
+    ids: list[str] = []
+    for text, at, more in dialogue(seed, 25):
+        ids.append(say(memory, text, at, stored=100, **more).id)
+        deed, target = rng.choice(("flush", "delete", "restore", "update", "")), rng.choice(ids)
+        if deed == "flush":
+            memory.flush()
+        elif deed == "update" and memory.get(target, user_id="ada"):
+            memory.update(target, "{Ben|lives_in|Bern}", user_id="ada", now=day(101))
+        elif deed in ("delete", "restore"):
+            getattr(memory, deed)(target, user_id="ada", now=day(101))
+    memory.flush()
+    facts, digest = everything(memory), memory.digest()
+    with memory.parts.database.write() as connection:
+        for lane in lanes.lanes(connection, Scope("ada")):
+            every = connection.execute(select(statements.c.subject, statements.c.relation, statements.c.topic))
+            into = entities.canonical(connection, lane)
+            groups.mark(connection, lane, {Key(into.get(row[0], row[0]), row[1], row[2]) for row in every})
+    assert memory.flush() > 0
+    assert (everything(memory), memory.digest()) == (facts, digest)
+    assert memory.verify() == []
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ import pytest
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, SleepReport, Stats
+from nscma_torch.storage import decisions as decision_log
+from nscma_torch.storage.streams import derive_id
 from tests.noting import DEFERRED, NotedTasks, bare, day, everything, held, log, opener, say, tell
 
 Open = Callable[..., Memory]
@@ -308,6 +310,22 @@ def test_how_often_one_sleeps_does_not_matter_to_what_is_forgotten(seed: int, no
         wanted = wanted or found
         assert found == wanted
     assert 0 < len(held(memory)) < 12
+
+
+def test_forgetting_costs_in_proportion(noted: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each decision is given an id of its own without a look at all those made for the same reason."""
+    tried = []
+    for number in (5, 40):
+        memory, ids = noted(f"{number}.db"), []
+        for i in range(number):
+            say(memory, f"The zebra {i} says {{Rex|likes|thing {i}}}", 0)
+        memory.flush()
+        with monkeypatch.context() as patched:
+            patched.setattr(decision_log, "derive_id", lambda *parts, ids=ids: ids.append(parts) or derive_id(*parts))
+            report = memory.sleep(now=day(800))
+        assert (report.forgotten_facts, report.forgotten_messages) == (number, number)
+        tried.append(len(ids))
+    assert tried == [10, 80]
 
 
 def test_a_floor_of_zero_forgets_nothing(noted: Open) -> None:

@@ -13,7 +13,7 @@ from datetime import date, datetime
 
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import best_passage
-from nscma_torch.llm.statements import StatementReader
+from nscma_torch.llm.statements import statement_reader
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.cues import salience
@@ -69,7 +69,7 @@ class EmbeddedTasks:
         self._cutoff = cutoff
         self._words = words
         self._summary_words = summary_words
-        self._reader = StatementReader(relations or load_relations())
+        self._reader = statement_reader(relations or load_relations())
 
     def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
         """Sentences of each unit that state a fact, their speaker and relative dates resolved; and its statements."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
+from functools import lru_cache
 
 from nscma_torch.llm.question_forms import QuestionForm, compile_form
 from nscma_torch.llm.question_text import Plain, plain, plain_chinese
@@ -64,6 +65,12 @@ _NO_NAME_ZH = re.compile(r"[谁吗呢？?，,]|什么|哪|怎么|为什么|是�
 _ADJECTIVES = re.compile(r"\b(?:older|younger|elder|little|big|eldest|youngest|oldest|best|own|dear)\s+", re.IGNORECASE)
 _DETERMINER = re.compile(r"^(?:the|a|an)\s+", re.IGNORECASE)
 _LONGEST = 8  # words of a name
+
+
+@lru_cache(maxsize=64)
+def question_reader(schema: Schema, asker: str) -> QuestionReader:
+    """The reader of a schema for one asker, made once."""
+    return QuestionReader(schema, asker=asker)
 
 
 class QuestionReader:

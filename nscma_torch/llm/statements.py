@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 
 from nscma_torch.llm.chinese import plain_clauses, was_past
 from nscma_torch.llm.clauses import Clause, clauses, head_noun_phrase
@@ -58,6 +59,12 @@ _TOLD = word_set(
 
 _NOTED = frozenset({"person", "place", "group", "thing", "name", "any"})  # shapes of what "it" can mean
 _MAIN_VERB = re.compile(r"\s(?:is|was|are|were|has|have|had|can|will|would|makes|gives|helps|means|feels)\b")
+
+
+@lru_cache(maxsize=8)
+def statement_reader(schema: Schema) -> StatementReader:
+    """The reader of a schema, made once: compiling its forms takes a second."""
+    return StatementReader(schema)
 
 
 class StatementReader:

@@ -8,7 +8,7 @@ from datetime import datetime
 import torch
 from sqlalchemy import Connection
 
-from nscma_torch.llm.questions import QuestionReader
+from nscma_torch.llm.questions import question_reader
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
@@ -34,7 +34,6 @@ class FactAsker:
         self._database = database
         self._schema = schema
         self._device = device
-        self._readers: dict[str, QuestionReader] = {}
 
     def ask(
         self,
@@ -61,7 +60,7 @@ class FactAsker:
             if jobs.queued(connection, scope.user_id, _MAKING):
                 return None
             asker = speakers.name_of_user(connection, scope.user_id)
-            query = self._reader(asker).read(question, now=now, follows=follows)
+            query = question_reader(self._schema, asker).read(question, now=now, follows=follows)
             if query is None:
                 return None
             known = facts_store.select_facts(connection, scope, statuses=("active", "disputed", "archived"))
@@ -74,11 +73,6 @@ class FactAsker:
         trace = (f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts")
         usage = Usage(seconds=time.perf_counter() - begin)
         return Answer(found.text, False, confidence, evidence, trace, usage, found.facts, query)
-
-    def _reader(self, asker: str) -> QuestionReader:
-        if asker not in self._readers:
-            self._readers[asker] = QuestionReader(self._schema, asker=asker)
-        return self._readers[asker]
 
 
 def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:
