@@ -16,7 +16,7 @@ from nscma_torch.records import Message
 
 
 def public(kind: type) -> set[str]:
-    return {name for name, value in vars(kind).items() if not name.startswith("_") and callable(value)}
+    return {name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))}
 
 
 def test_every_public_method_is_mirrored() -> None:

@@ -72,6 +72,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedde
         memory.parts.worker._handlers["extract"].run(extractions)
         for memory_id in ids[:2]:
             memory.delete(memory_id, user_id="ada")
+        with memory.parts.database.read() as connection:
+            curating = jobs.next_batch(connection, {"curate": 100})
+        if curating:
+            memory.parts.worker._handlers["curate"].run(curating)
         assert {row[2] for row in contents(path)["jobs"]} == {"integrate"}
     copy = path.with_name("undisturbed.db")
     shutil.copy(path, copy)
