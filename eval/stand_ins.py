@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from nscma_torch.protocols import LanguageTasks
-from nscma_torch.records import Answer, Hit, Unit
+from nscma_torch.records import Answer, Extraction, Hit, Unit
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class MeteredTasks:
         self.calls = 0
         self.seconds = 0.0
 
-    def extract(self, units: Sequence[Unit]) -> list[list[str]]:
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
         """No facts."""
-        return [[] for _ in units]
+        return [Extraction() for _ in zip(units, listeners, strict=True)]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """As the tasks that are measured."""

@@ -74,4 +74,6 @@ def test_only_relations_with_one_object_exclude_others(memory: Memory, tmp_path:
     with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
         connection.execute("UPDATE facts SET valid_to = NULL, status = 'active' WHERE object = 'Oslo' AND valid_to > 0")
         connection.commit()
-    assert len(problems(memory)) == 1 and memory.verify() == []
+    with memory.parts.database.read() as connection:
+        assert check.problems(connection, single=[]) == []
+    assert len(problems(memory)) == len(memory.verify()) == 1
