@@ -214,7 +214,7 @@ def secret_facts(memory: Memory) -> str:
         log = NewDecision("ARCHIVE", "theodora", "lives_in", "", "Oslo", "Llanfairpwll took its place", None)
         merge = NewDecision("MERGE", "Bartholomew", "", "", "Theodora", "", None, before={"key": "bartholomew"})
         decisions.insert(connection, lane, "ada", [log, merge], micros(1))
-        entities.set_canonical(connection, lane, "bartholomew", "theodora")
+        entities.set_canonical(connection, lane, {"bartholomew": "theodora"})
         lines = [
             ProfileLine(0, "Somebody moved to Llanfairpwll.", date(2024, 1, 2), (last.id,)),
             ProfileLine(1, "Rain is likely.", date(2024, 1, 2), ("another",)),
@@ -294,7 +294,7 @@ def test_an_entity_that_others_were_merged_into(memory: Memory) -> None:
     target = tell(memory, "Robert lives in Rome.", lives("Robert", "Rome"), at=1)
     lane = lanes.lane_of("ada", None)
     with memory.parts.database.write() as connection:
-        entities.set_canonical(connection, lane, "bob", "robert")
+        entities.set_canonical(connection, lane, {"bob": "robert"})
     curate(memory, at=2)
     receipt = memory.erase(user_id="ada", memory_id=target)
     assert receipt.rows["facts"] == 2, "also Bob's, which stood under Robert's name"

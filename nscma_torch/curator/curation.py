@@ -116,7 +116,7 @@ class Curator:
             now = to_micros(at)
             key, into = proposal.record.subject, proposal.record.object
             before = entities.canonical(connection, proposal.lane)
-            entities.set_canonical(connection, proposal.lane, key, into)
+            entities.set_canonical(connection, proposal.lane, {key: into})
             done = self.settle(connection, proposal.lane, now)
             made = NewDecision(
                 "MERGE", key, "", "", into, "the proposal was followed", None, _changed(done), merged(key, before)

@@ -37,7 +37,7 @@ def merged(key: str, before: Mapping[str, str]) -> dict[str, Any]:
 
 def unmerge(connection: Connection, decision: DecisionRow) -> None:
     """Take a merge back; the groups of both entities are marked."""
-    entities.set_canonical(connection, decision.lane, decision.before[MERGED], decision.before[_WAS])
+    entities.set_canonical(connection, decision.lane, {decision.before[MERGED]: decision.before[_WAS]})
 
 
 def propose(connection: Connection, lane: str, schema: Schema, now: int) -> list[Alike]:

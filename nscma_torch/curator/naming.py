@@ -48,12 +48,10 @@ def follow_names(connection: Connection, lane: str, schema: Schema, settings: Cu
     latest = {(_key(one), one.record.object): one for one in made if one.statement_seq in counting}
     parted = {pair for pair, one in latest.items() if one.record.undone}
     wanted = {name.key: name.subject for name in names if name[:2] not in parted}
-    for key in by_name & set(parents):
-        if wanted.get(key) != parents[key]:
-            entities.set_canonical(connection, lane, key, None)
-    for name in names:
-        if wanted.get(name.key) == name.subject != parents.get(name.key):
-            entities.set_canonical(connection, lane, name.key, name.subject)
+    gone: dict[str, str | None] = {key: None for key in by_name & set(parents) if wanted.get(key) != parents[key]}
+    entities.set_canonical(connection, lane, gone)
+    come: dict[str, str | None] = {key: subject for key, subject in wanted.items() if parents.get(key) != subject}
+    entities.set_canonical(connection, lane, come)
     into = entities.canonical(connection, lane)
     logged = {(one.record.subject, one.record.object) for one in standing(connection, lane, "PROPOSE", undone=None)}
     new = [_logged(connection, lane, name, into, "MERGE") for name in names if name[:2] not in latest]
@@ -106,14 +104,15 @@ def _held(
 def _taken(held: Sequence[Name], fixed: Mapping[str, str]) -> tuple[list[Name], list[Name]]:
     names: dict[str, Name] = {}
     rivals: list[Name] = []
+    into = dict(fixed)
     for name in held:
-        into = _links(names.values(), fixed)
         if _end(name.key, into) == _end(name.subject, into):
             continue
         if name.key in into:
             rivals.append(name)
         else:
             names[name.key] = name
+            into[name.key] = name.subject
     return list(names.values()), rivals
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from nscma_torch.curator.grouping import Group, Source, closed, fact_of, groups_of
+from nscma_torch.curator.partners import partings, partners
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.curator.spans import Outcome, Span, Timeline
 from nscma_torch.curator.timeline import resolve
@@ -65,13 +66,20 @@ def resolve_groups(
     keys = closed(keys, schema)
     user_id = lanes.owner(connection, lane).user_id
     rows = statements.of_keys(connection, lane, keys)
+    if others := partners(rows, schema) - keys:
+        keys |= others
+        rows = statements.of_keys(connection, lane, keys)
+    beyond = statements.of_keys(connection, lane, partners(rows, schema) - keys)
     old = facts.believed(connection, lane, keys)
     known = decisions.decided(connection, [row.seq for row in rows])
     fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
-    sources, stored = sources_of(connection, user_id, rows)
-    groups = groups_of(rows, schema, settings.trust, sources, settings.rules.slip)
+    sources, stored = sources_of(connection, user_id, [*rows, *beyond])
+    parted = partings([*rows, *beyond], keys, schema)
+    groups = groups_of(
+        sorted([*rows, *parted], key=statements.said), schema, settings.trust, sources, settings.rules.slip
+    )
     timelines = [(group, resolve(group.claims, settings.rules)) for group in groups]
-    by_seq = {row.seq: row for row in rows}
+    by_seq = {row.seq: row for row in (*rows, *beyond)}
     forgotten = [row for row in old if row.archived_by == FORGETTING and row.id not in recalled]
     wanted = [
         [_kept(fact_of(group, span, by_seq), forgotten) for span in timeline.spans] for group, timeline in timelines
@@ -80,14 +88,14 @@ def resolve_groups(
     new = [fact for own in wanted for fact in own]
     kept = set(new)
     retired = [row for fact, row in stays.items() if fact not in kept]
-    came_only = {seq for row in old for seq in row.statement_seqs} <= set(by_seq)
+    came_only = {seq for row in old for seq in row.statement_seqs} <= {row.seq for row in rows}
     newest = max((stored[row.episode_seq] for row in fresh), default=None)
     at = newest if came_only and newest is not None else now
     at = max(at, *(row.recorded_at for row in old)) if old else at
     facts.retire(connection, [row.seq for row in retired], at)
     come = facts.insert(connection, lane, user_id, [fact for fact in new if fact not in stays], at)
     believed = {**stays, **{row.new(): row for row in come}}
-    did = _did(timelines, [[believed[fact] for fact in own] for own in wanted])
+    did = _did(timelines, [[believed[fact] for fact in own] for own in wanted], by_seq)
     seqs = {row.seq for row in fresh}
     made = [_decision(row, did.get(row.seq, []), seqs) for row in fresh]
     return Resolved(rows, fresh, [believed[fact] for fact in new], retired, made)
@@ -115,15 +123,20 @@ def _kept(fact: NewFact, forgotten: Collection[FactRow]) -> NewFact:
     return fact
 
 
-def _did(timelines: Sequence[tuple[Group, Timeline]], believed: Sequence[Sequence[FactRow]]) -> dict[int, list[_Did]]:
-    """What each statement did, that in the group of its own object first."""
+def _did(
+    timelines: Sequence[tuple[Group, Timeline]],
+    believed: Sequence[Sequence[FactRow]],
+    by_seq: Mapping[int, StatementRow],
+) -> dict[int, list[_Did]]:
+    """What each statement did, that in the group of its own subject and object first."""
     found: dict[int, list[_Did]] = {}
     for (group, timeline), own in zip(timelines, believed, strict=True):
-        values = {claim.seq: bool(claim.value) and not (claim.correction and claim.replaces) for claim in group.claims}
+        named = {claim.seq for claim in group.claims if claim.value and not (claim.correction and claim.replaces)}
         for seq, outcome in timeline.outcomes.items():
             places = outcome.spans
             did = _Did(outcome, [timeline.spans[place] for place in places], [own[place] for place in places])
-            found.setdefault(seq, []).insert(0 if values[seq] else len(found.get(seq, ())), did)
+            first = seq in named and by_seq[seq].subject == group.subject
+            found.setdefault(seq, []).insert(0 if first else len(found.get(seq, ())), did)
     return found
 
 
@@ -155,7 +168,7 @@ def _action(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) -> t
             if fact.status == "disputed":
                 return "ADD", fact.reason
             if ended:
-                names = ", ".join(dict.fromkeys(one.object for one in ended))
+                names = ", ".join(dict.fromkeys(fact.object for fact in ended if fact.subject == row.subject))
                 return "UPDATE", f"takes the place of {names}"
             return "ADD", "new"
         case "ends" | "corrects" | "past" | "corrected":

@@ -13,14 +13,16 @@ from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, U
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graph import FactGraph
-from nscma_torch.storage import episodes, jobs, speakers, units
+from nscma_torch.storage import backlog, episodes, jobs, speakers, streams, units
 from nscma_torch.storage import facts as facts_store
+from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.groups import CURATE
 from nscma_torch.text.terms import script
 
 _MAKING = ("extract", CURATE)  # jobs that facts still wait for
 _SHOWN = 3  # messages shown under an answer
+_KEPT = 8  # graphs, of the scopes that were asked last
 
 
 class FactAsker:
@@ -34,6 +36,7 @@ class FactAsker:
         self._database = database
         self._schema = schema
         self._device = device
+        self._graphs: dict[Scope, tuple[tuple[int, int], FactGraph]] = {}
 
     def ask(
         self,
@@ -63,16 +66,30 @@ class FactAsker:
             query = question_reader(self._schema, asker).read(question, now=now, follows=follows)
             if query is None:
                 return None
-            known = facts_store.select_facts(connection, scope, statuses=("active", "disputed", "archived"))
-            graph = FactGraph(known, self._schema, now=as_of or now, device=self._device)
+            graph = self._graph(connection, scope).at(as_of or now)
             found = answer_query(query, graph, language="zh" if script(question) == "cjk" else "en", asker=asker)
             if found is None:
                 return None
             evidence = _evidence(connection, scope.user_id, found.facts)
+            unread = backlog.unread(connection, scope.user_id, to_micros(now))
         confidence = min((fact.confidence for fact in found.facts), default=0.5)
-        trace = (f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts")
+        trace = [f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts"]
+        if unread:
+            trace.append(f"{unread} messages are not read for facts yet; sleep reads them")
         usage = Usage(seconds=time.perf_counter() - begin)
-        return Answer(found.text, False, confidence, evidence, trace, usage, found.facts, query)
+        return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
+
+    def _graph(self, connection: Connection, scope: Scope) -> FactGraph:
+        """The facts of a scope, as they were read last if nothing was written since."""
+        version = streams.version(connection, scope.user_id)
+        known = self._graphs.pop(scope, None)
+        if known is None or known[0] != version:
+            facts = facts_store.select_facts(connection, scope, statuses=("active", "disputed", "archived"))
+            known = version, FactGraph(facts, self._schema, device=self._device)
+        self._graphs[scope] = known  # the newest last
+        for oldest in list(self._graphs)[:-_KEPT]:
+            self._graphs.pop(oldest, None)
+        return known[1]
 
 
 def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:

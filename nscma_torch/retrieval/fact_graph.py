@@ -9,6 +9,7 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -100,6 +101,12 @@ class FactGraph:
             if back:
                 found.append(_Edge(name_key(fact.object), back, fact.subject, i))
         return found
+
+    def at(self, now: datetime | None) -> FactGraph:
+        """The same graph, read with another "now"."""
+        view = copy(self)
+        view.now = now
+        return view
 
     @property
     def entities(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from nscma_torch.storage import episodes as episode_rows
 from nscma_torch.storage import hierarchies, jobs
@@ -26,6 +26,13 @@ def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) ->
     )
     waiting = [(stream_id, seq) for stream_id, seq in connection.execute(query)]
     return jobs.enqueue(connection, user_id, kind, waiting)
+
+
+def unread(connection: Connection, user_id: str, now: int) -> int:
+    """Number of the user's messages that no facts were made of yet: deferred by the gate, or failed."""
+    query = select(func.count()).where(episodes.c.user_id == user_id, episodes.c.write.is_not(None))
+    query = query.where(~episodes.c.encoded, episode_rows.live(now))
+    return connection.execute(query).scalar_one()
 
 
 def queue_stale(connection: Connection, user_id: str) -> int:

@@ -59,23 +59,34 @@ def _end(key: str, into: Mapping[str, str]) -> str:
     return key
 
 
-def set_canonical(connection: Connection, lane: str, key: str, into: str | None) -> None:
-    """Merge an entity into another, or (None) take its merge back; the groups of both are marked.
+def set_canonical(connection: Connection, lane: str, changes: Mapping[str, str | None]) -> None:
+    """Merge entities into others, by key, or (None) take their merges back; the groups of all are marked.
 
     Raises:
         NotFoundError: one of them is not known in this lane.
-        InvalidInputError: the other one is merged into this one already.
+        InvalidInputError: two of them are one already, or would be merged into each other.
     """
     known = names(connection, lane)
-    for one in (key, *(() if into is None else (into,))):
+    for one in {*changes, *changes.values()} - {None}:
         if one not in known:
             raise NotFoundError(f"no entity {one!r} is known here; `nscma facts` lists the names")
-    before = canonical(connection, lane)
-    if into is not None and before.get(into, into) in (key, before.get(key, key)):
-        raise InvalidInputError(f"{into!r} and {key!r} are one already; undo that merge first")
-    connection.execute(entities.update().where(entities.c.lane == lane, entities.c.key == key).values(canonical=into))
-    after = canonical(connection, lane)
-    ends = {mapping.get(one, one) for mapping in (before, after) for one in (key, into) if one is not None}
+    old = parents(connection, lane)
+    new = dict(old)
+    for key in (key for key, into in changes.items() if into is None):
+        new.pop(key, None)
+    for key, into in changes.items():
+        if into is None:
+            continue
+        if _end(into, new) in (key, _end(key, new)):
+            raise InvalidInputError(f"{into!r} and {key!r} are one already; undo that merge first")
+        new[key] = into
+    one_of = entities.update().where(entities.c.lane == lane, entities.c.key == bindparam("member"))
+    if changes:
+        rows = [{"member": key, "target": into} for key, into in changes.items()]
+        connection.execute(one_of.values(canonical=bindparam("target")), rows)
+    before, after = ({key: _end(key, into) for key in into} for into in (old, new))
+    touched = {one for pair in changes.items() for one in pair if one is not None}
+    ends = {mapping.get(one, one) for mapping in (before, after) for one in touched}
     members = {one for mapping in (before, after) for one in known if mapping.get(one, one) in ends}
     groups.mark(connection, lane, _groups(connection, lane, members, before, after))
 

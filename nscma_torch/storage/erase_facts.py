@@ -108,8 +108,8 @@ def _part(connection: Connection, lane: str, by_it: ColumnElement[bool]) -> None
     stands = (_D.lane == lane, _D.action == "MERGE", _D.undone.is_(False))
     by_hand = set(connection.execute(select(_D.subject).where(*stands, _D.statement_seq.is_(None))).scalars())
     own = set(connection.execute(select(_D.subject).where(*stands, by_it)).scalars())
-    for key in sorted((own - by_hand) & set(entity_rows.parents(connection, lane))):
-        entity_rows.set_canonical(connection, lane, key, None)
+    merged = (own - by_hand) & set(entity_rows.parents(connection, lane))
+    entity_rows.set_canonical(connection, lane, dict.fromkeys(sorted(merged)))
 
 
 def _still_written(connection: Connection, lane: str, *names: str) -> set[str]:

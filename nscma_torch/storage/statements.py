@@ -35,6 +35,7 @@ __all__ = [
     "of_keys",
     "of_relation",
     "replace",
+    "said",
     "unresolved",
     "withdraw",
 ]
@@ -137,13 +138,13 @@ def of_keys(connection: Connection, lane: str, keys: Collection[Key]) -> list[St
             statement = StatementRow(**{**row, **own})
             if statement.key in chosen:
                 found.append(statement)
-    return sorted(found, key=_said)
+    return sorted(found, key=said)
 
 
 def of_relation(connection: Connection, lane: str, relation: str) -> list[StatementRow]:
     """What counts of a relation, in that order, with the keys that it was said of, whatever they stand for."""
     rows = connection.execute(_counting(lane).where(_S.relation == relation)).mappings()
-    return sorted((StatementRow(**row) for row in rows), key=_said)
+    return sorted((StatementRow(**row) for row in rows), key=said)
 
 
 def _counting(lane: str) -> Select[Any]:
@@ -152,7 +153,8 @@ def _counting(lane: str) -> Select[Any]:
     return query.where(episodes.c.status == "active", episodes.c.expires_at.is_(None))
 
 
-def _said(row: StatementRow) -> tuple[int, int, int, int]:
+def said(row: StatementRow) -> tuple[int, int, int, int]:
+    """Place of a statement in the order of saying."""
     return row.said_at, row.episode_seq, row.start, row.seq
 
 

@@ -92,6 +92,13 @@ def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -
         connection.execute(users.insert().values(user_id=user_id, generation=1, epoch=new_epoch(connection)))
 
 
+def version(connection: Connection, user_id: str) -> tuple[int, int]:
+    """(generation, epoch) of what is stored of a user: what was read before one of them changed is out of date."""
+    query = select(users.c.generation, users.c.epoch).where(users.c.user_id == user_id)
+    row = connection.execute(query).first()
+    return (0, 0) if row is None else (row.generation, row.epoch)
+
+
 def new_epoch(connection: Connection) -> int:
     """A number that no epoch of any user has had, so that a user who is erased and returns is not taken for the old."""
     return next_seq(connection, "epochs")

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from sqlalchemy import Connection, and_, select
 
-from nscma_torch.storage.schema import postings, units, users, vectors
+from nscma_torch.storage.schema import postings, units, vectors
+from nscma_torch.storage.streams import version
 
 _COLUMNS = ("kind", "agent_id", "run_id", "name", "role")
 _CONTEXT = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
@@ -93,10 +94,7 @@ class UserIndex:
 
     def catch_up(self, connection: Connection) -> None:
         """Bring the index to the state that `connection` sees."""
-        row = connection.execute(
-            select(users.c.generation, users.c.epoch).where(users.c.user_id == self.user_id)
-        ).first()
-        generation, epoch = (0, 0) if row is None else (row.generation, row.epoch)
+        generation, epoch = version(connection, self.user_id)
         if (generation, epoch) == self.version:
             return
         if epoch != self._epoch or generation < self._generation:

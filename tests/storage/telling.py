@@ -129,7 +129,7 @@ def fill(memory: Memory) -> None:
     (new,) = memory.parts.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
     lane = lanes.lane_of("ada", None)
     with memory.parts.database.write() as connection:
-        entities.set_canonical(connection, lane, "annie", "ann")
+        entities.set_canonical(connection, lane, {"annie": "ann"})
         profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann lives in Rome.", date(2024, 1, 3), (fact.id,))])
         streams.touch_user(connection, "ada", changed=True)
         skills.put(connection, Scope("ada"), "Bread", "hunger", ["bake"], new, micros(3))

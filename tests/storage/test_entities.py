@@ -15,7 +15,7 @@ LANE = lanes.lane_of("ada", None)
 
 def merge(memory: Memory, key: str, into: str | None) -> dict[str, str]:
     with memory.parts.database.write() as connection:
-        entities.set_canonical(connection, LANE, key, into)
+        entities.set_canonical(connection, LANE, {key: into})
         return entities.canonical(connection, LANE)
 
 
