@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nscma_torch.errors import InvalidInputError, ScopeError
+from nscma_torch.errors import EmptyTextError, InvalidInputError, ScopeError
 from nscma_torch.records import Scope
 from nscma_torch.text.timestamps import parse_timestamp
 
@@ -25,10 +25,31 @@ def narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scop
 
 
 def checked_limit(limit: int | None) -> int | None:
-    """The largest number of results: None for all. Raises `InvalidInputError` below 1."""
-    if limit is not None and limit < 1:
-        raise InvalidInputError(f"limit is {limit}, it must be at least 1, or None for all")
-    return limit
+    """The largest number of results: None for all. Raises `InvalidInputError` for anything but a number from 1 on."""
+    return None if limit is None else checked_count(limit, "limit", "an integer of at least 1, or None for all")
+
+
+def checked_count(value: int, name: str = "top_k", wanted: str = "an integer of at least 1") -> int:
+    """A number of results. Raises `InvalidInputError` for anything but an integer from 1 on."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidInputError(f"{name} is {value!r}, it must be {wanted}")
+    return value
+
+
+def checked_text(value: str, name: str) -> str:
+    """A text that is not blank. Raises `EmptyTextError` where it is, `InvalidInputError` for anything but a string."""
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name} must be a string, got {type(value).__name__}")
+    if not value.strip():
+        raise EmptyTextError(f"{name} is empty; say what it is about")
+    return value
+
+
+def checked_flag(value: bool, name: str) -> bool:
+    """Yes or no. Raises `InvalidInputError` for anything but True and False."""
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"{name} is {value!r}, it must be True or False")
+    return value
 
 
 def clock(now: datetime | None) -> datetime:

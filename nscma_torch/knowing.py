@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from nscma_torch.arguments import checked_limit, clock
+from nscma_torch.arguments import checked_count, checked_flag, checked_limit, checked_text, clock
 from nscma_torch.assembly import Parts
 from nscma_torch.curator.feedback import take_feedback
 from nscma_torch.curator.skills import FoundSkill
@@ -68,6 +68,8 @@ class Knowing:
         self, subject: str, relation: str, *, user_id: str, agent_id: str | None = None, topic: str | None = None
     ) -> list[Fact]:
         """All that held or was said to hold of a subject and relation, oldest first, with the reason of each status."""
+        checked_text(subject, "the subject")
+        checked_text(relation, "the relation")
         found = self._facts(user_id, agent_id, subject, relation, topic, None, None, _ALL)
         return sorted(
             found, key=lambda fact: (fact.valid_from is not None, fact.valid_from or fact.recorded_at, fact.sequence)
@@ -158,7 +160,8 @@ class Knowing:
     def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
         """Say whether a message that was found helped: it fades later and ranks higher, or the other way round."""
         with self.parts.database.write() as connection:
-            take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=helpful, at=clock(now))
+            useful = checked_flag(helpful, "helpful")
+            take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=useful, at=clock(now))
 
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
         """What sleep has written down of the user: a few dated lines, each with the ids of its facts."""
@@ -182,13 +185,13 @@ class Knowing:
         self, situation: str, *, user_id: str, agent_id: str | None = None, top_k: int = 5
     ) -> list[FoundSkill]:
         """The skills whose trigger is most like the situation, best first."""
-        if top_k < 1:
-            raise InvalidInputError(f"top_k is {top_k}, it must be at least 1")
-        return self.parts.skills.find(Scope(user_id, agent_id), situation, top_k=top_k)
+        text = checked_text(situation, "the situation")
+        return self.parts.skills.find(Scope(user_id, agent_id), text, top_k=checked_count(top_k))
 
     def skill_outcome(self, skill_id: str, *, user_id: str, success: bool, now: datetime | None = None) -> Skill:
         """Count how a use of a skill went: of skills that fit equally the more successful comes first."""
-        return self.parts.skills.outcome(Scope(user_id).user_id, skill_id, success=success, at=clock(now))
+        worked = checked_flag(success, "success")
+        return self.parts.skills.outcome(Scope(user_id).user_id, skill_id, success=worked, at=clock(now))
 
     def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
         """What a user said to one agent, or to none, as a hierarchy: chunks, then the clusters of each level (CAM).

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
-from nscma_torch.arguments import checked_limit, clock, narrowed
+from nscma_torch.arguments import checked_count, checked_limit, checked_text, clock, narrowed
 from nscma_torch.assembly import Parts, surprise_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
@@ -209,6 +209,7 @@ class Memory(Knowing):
         Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        checked_text(question, "the question")
         told = None if wanted else self._told(question, scope, as_of, clock(now), follows)
         if told is not None:
             return told
@@ -233,8 +234,7 @@ class Memory(Knowing):
         unknown = [kind for kind in kinds if kind not in get_args(UnitKind)]
         if unknown:
             raise InvalidInputError(f"unknown kind {unknown[0]!r}; kinds are {', '.join(get_args(UnitKind))}")
-        if top_k < 1:
-            raise InvalidInputError(f"top_k is {top_k}, it must be at least 1")
+        checked_count(top_k)
         ahead = self.config.limits.max_clock_skew if as_of is None else 0.0
         found = self.parts.searcher.search(
             query,

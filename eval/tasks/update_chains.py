@@ -209,22 +209,23 @@ def _distractor(told: Teller, at: datetime, values: Sequence[str], rng: random.R
     if kind < 0.35:
         (other,) = draw(world.entries(told.plain.subjects), 1, rng, without=[told.subject, *values])
         voice: Voice = rng.choice([voice for voice in told.plain.voices if voice != "user"])
-        return _statement(Teller(told.plain, voice, other, told.topic), at, told, rng, world)
+        taken = values if world.schema[told.plain.name].symmetric else ()  # who marries one of them ends the chain's
+        return _statement(Teller(told.plain, voice, other, told.topic), at, [told.subject, *taken], rng, world)
     apart = [own for own in world.plain.relations.values() if _apart(own, told, world.schema)]
     if kind < 0.65 and apart:
         own = rng.choice(apart)
         topics = [topic for topic in sorted(own.topics) if topic != told.topic]
         topic = rng.choice(topics) if topics else ""
-        return _statement(Teller(own, told.voice, told.subject, topic), at, told, rng, world)
+        return _statement(Teller(own, told.voice, told.subject, topic), at, [told.subject], rng, world)
     if kind < 0.8:
         return Message("user" if told.voice == "user" else "assistant", told.ask(rng), at)
     role = rng.choice(("user", "assistant"))
     return Message(role, rng.choice(_SMALL_TALK), at, told.speaker if role == "user" else None)
 
 
-def _statement(by: Teller, at: datetime, told: Teller, rng: random.Random, world: World) -> Message:
+def _statement(by: Teller, at: datetime, taken: Sequence[str], rng: random.Random, world: World) -> Message:
     pool = by.plain.pool(by.topic)
-    (value,) = draw(world.entries(pool), 1, rng, without=[by.subject, told.subject])
+    (value,) = draw(world.entries(pool), 1, rng, without=[by.subject, *taken])
     return Message("user", by.say("states", value, rng), at, by.speaker)
 
 

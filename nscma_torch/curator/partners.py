@@ -41,7 +41,7 @@ def partings(rows: Collection[StatementRow], keys: Collection[Key], schema: Sche
 
 def _is_said_of_all(row: StatementRow) -> bool:
     """Whether a statement says whom its subject has now, so that others are not, or that it has none."""
-    ended = row.past or row.correction or row.valid_to is not None
+    ended = row.past or row.valid_to is not None
     return not row.object_key if row.negated else bool(row.object_key) and not ended
 
 

@@ -61,3 +61,12 @@ def test_whatever_order_they_are_told_in_both_sides_agree(told: Told) -> None:
     spans = {(f.subject, f.object, f.valid_from, f.valid_to) for f in told.facts()}
     assert spans == {(b, a, begin, end) for a, b, begin, end in spans}
     assert told.memory.verify() == []
+
+
+def test_a_correction_strikes_both_sides(told: Told) -> None:
+    told.tell(*married("Ben", "Ana"), at=1)
+    told.tell(*married("Ben", "Bea", correction=True), at=2)
+    assert couples(told) == {("Ben", "Bea"), ("Bea", "Ben")}
+    assert {f.reason for f in told.facts() if "Ana" in (f.subject, f.object)} == {
+        "never true: its speaker corrected it"
+    }
