@@ -21,13 +21,17 @@ from nscma_torch.errors import ConfigError
 Shape = Literal["person", "place", "group", "thing", "name", "number", "date", "trait", "title", "deed", "any"]
 
 
+_NAMED = re.compile(r"(?<=\s)[A-ZÀ-Þ]")
+_OF = re.compile(r"\s(?:of|for|in|on|with|at|from|to)\s")
+
+
 class Kind(BaseModel):
     """What a slot of a form takes: a shape, narrowed by words.
 
     With words, endings or patterns one of them must fit: the last word is one of `words` (of those of the kinds
     in `also` too), ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of
     `anywhere`. With `whole` the phrase is one of `words`, not only its end. `refuses` are words that it never begins or
-    ends with; `never` names kinds whose words and endings are refused.
+    ends with; `never` names kinds whose words and endings its noun never is, but in a name ("the Elm Street party").
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +45,7 @@ class Kind(BaseModel):
     patterns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    refused_nouns: tuple[str, ...] = ()
     refused_endings: tuple[str, ...] = ()
     whole: bool = False
 
@@ -56,12 +61,22 @@ class Kind(BaseModel):
     def _compiled(self) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(pattern) for pattern in self.patterns)
 
+    @cached_property
+    def _refused_nouns(self) -> frozenset[str]:
+        return frozenset(self.refused_nouns)
+
+    def _is_never(self, *nouns: str) -> bool:
+        plain = {noun.removesuffix("s") for noun in nouns}
+        return not self._refused_nouns.isdisjoint({*nouns, *plain}) or any(
+            noun.endswith(self.refused_endings) for noun in nouns
+        )
+
     def admits(self, phrase: str, core: str) -> bool:
         """Whether words fit: `phrase` as written, `core` in lower case without its determiner."""
         words = core.split()
         if not words or not self._refused.isdisjoint({core, words[0], words[-1], words[-1].removesuffix("s")}):
             return False
-        if self.refused_endings and any(word.endswith(self.refused_endings) for word in (words[0], words[-1])):
+        if self.never and not _NAMED.search(phrase) and self._is_never(words[-1], _OF.split(core)[0].split()[-1]):
             return False
         if not (self.words or self.endings or self.patterns or self.anywhere):
             return True
@@ -187,7 +202,7 @@ def _schema(tables: dict[str, Any]) -> Schema:
         kind["words"] = words
     for kind in kinds.values():
         for other in kind.get("never", ()):
-            kind["refuses"] = [*kind.get("refuses", ()), *kinds.get(other, {}).get("words", ())]
+            kind["refused_nouns"] = [*kind.get("refused_nouns", ()), *kinds.get(other, {}).get("words", ())]
             kind["refused_endings"] = [*kind.get("refused_endings", ()), *kinds.get(other, {}).get("endings", ())]
     return Schema.model_validate(
         {"kinds": kinds, "relations": {name: {"name": name, **table} for name, table in tables.items()}}

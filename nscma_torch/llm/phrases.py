@@ -49,7 +49,7 @@ _ALWAYS = (
     r"[,;()\x00]|\.\s|\s[–—-]+\s|:\s"
     r"|\b(?:because|since|when|whenever|after|before|until|till|so|but|although|though|while|whereas|which|who|whom"
     r"|whose|where"
-    r"|(?:I|we|you|he|she|they)\s|without|until|among|the other day|twice|(?:\w+|a few|several) times|early"
+    r"|(?:I|we|you|he|she|they)\s|without|until|among|the other day|twice|(?:two|three|four|five|six|ten|many|most|few|several|some|all|\d+) times|early"
     r"|straight away|online|for free|on the side"
     r"|now|these days|nowadays|any ?more|any longer|again|too|as well|already|currently|right now|at the moment|for "
     r"now|at present"
