@@ -1,0 +1,75 @@
+"""Questions that facts answer: what is asked again is read again only when something was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from nscma_torch.memory import Memory
+from nscma_torch.storage import facts
+
+BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
+
+
+@pytest.fixture
+def memory(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
+    config = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
+    return open_memory("asked.db", proxy=light_proxy, config=config)
+
+
+def told(memory: Memory, text: str, days: int, **more: Any) -> None:
+    memory.add(text, user_id="ada", timestamp=BEGIN + timedelta(days), now=BEGIN + timedelta(days), **more)
+    memory.flush()
+
+
+def home(memory: Memory, days: int = 99, **more: Any) -> str:
+    return memory.ask("Where do I live?", user_id="ada", now=BEGIN + timedelta(days), **more).text
+
+
+def test_facts_are_read_once_until_something_is_written(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[object] = []
+    select = facts.select_facts
+    monkeypatch.setattr(facts, "select_facts", lambda *args, **more: reads.append(args) or select(*args, **more))
+    told(memory, "I live in Rome.", 0)
+    assert home(memory) == home(memory) == "Rome"
+    assert len(reads) == 1
+    told(memory, "I moved to Oslo.", 9)
+    assert home(memory) == "Oslo"
+    assert home(memory, as_of=BEGIN + timedelta(3)) == "Rome"
+    assert home(memory, days=3) == "Rome", "what came later is not known at that time"
+    assert home(memory) == "Oslo"
+    assert len(reads) == 2
+
+
+def test_another_scope_has_a_graph_of_its_own(memory: Memory) -> None:
+    told(memory, "I live in Rome.", 0)
+    told(memory, "I live in Oslo.", 1, agent_id="cook")
+    assert home(memory, agent_id="cook") == "Oslo"
+    memory.add("I live in Bern.", user_id="eve", timestamp=BEGIN, now=BEGIN)
+    memory.flush()
+    assert memory.ask("Where do I live?", user_id="eve", now=BEGIN + timedelta(9)).text == "Bern"
+    assert home(memory, agent_id="cook") == "Oslo"
+
+
+def test_what_was_undone_is_seen(memory: Memory) -> None:
+    told(memory, "I live in Rome.", 0)
+    told(memory, "I moved to Oslo.", 9)
+    assert home(memory) == "Oslo"
+    memory.undo(memory.decisions(user_id="ada")[0].id, user_id="ada")
+    assert home(memory) == "Rome"
+
+
+def test_messages_that_wait_for_sleep_are_counted_in_the_trace(
+    open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    memory = open_memory("asked.db", proxy=light_proxy, config={"hierarchy": {"enabled": False}})
+    told(memory, "I live in Rome.", 0)
+    for day in range(1, 40):
+        told(memory, "Thanks, bye!", day)
+    waiting = memory.stats().deferred
+    assert waiting
+    trace = memory.ask("Where do I live?", user_id="ada", now=BEGIN + timedelta(99)).trace
+    assert f"{waiting} messages are not read for facts yet; sleep reads them" in trace

@@ -1,0 +1,42 @@
+"""Arguments of a wrong type: one clear error that says what to give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import EmptyTextError, InvalidInputError
+from nscma_torch.memory import Memory
+
+CALLS: dict[str, Callable[[Memory, Any], object]] = {
+    "limit": lambda memory, bad: memory.decisions(user_id="ada", limit=bad),
+    "top_k": lambda memory, bad: memory.find_skills("a release", user_id="ada", top_k=bad),
+    "top_k of search": lambda memory, bad: memory.search("tea", user_id="ada", top_k=bad),
+    "the question": lambda memory, bad: memory.ask(bad, user_id="ada"),
+    "the situation": lambda memory, bad: memory.find_skills(bad, user_id="ada"),
+    "the subject": lambda memory, bad: memory.timeline(bad, "lives_in", user_id="ada"),
+    "the relation": lambda memory, bad: memory.timeline("user", bad, user_id="ada"),
+    "helpful": lambda memory, bad: memory.feedback("some id", user_id="ada", helpful=bad),
+    "success": lambda memory, bad: memory.skill_outcome("some id", user_id="ada", success=bad),
+}
+BAD = {"limit": "5", "top_k": "3", "top_k of search": 2.5, "helpful": "no", "success": 1}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_type_is_named(name: str, memory: Memory) -> None:
+    with pytest.raises(InvalidInputError, match=name.removesuffix(" of search")):
+        CALLS[name](memory, BAD.get(name, 5))
+
+
+@pytest.mark.parametrize("name", ["the question", "the situation", "the subject", "the relation"])
+def test_no_words_at_all(name: str, memory: Memory) -> None:
+    with pytest.raises(EmptyTextError, match=f"{name} is empty"):
+        CALLS[name](memory, " ")
+
+
+@pytest.mark.parametrize("count", [0, -1, True])
+def test_a_number_of_results_is_at_least_one(count: int, memory: Memory) -> None:
+    with pytest.raises(InvalidInputError, match="at least 1"):
+        memory.decisions(user_id="ada", limit=count)
