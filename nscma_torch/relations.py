@@ -31,7 +31,8 @@ class Kind(BaseModel):
     With words, endings or patterns one of them must fit: the last word is one of `words` (of those of the kinds
     in `also` too), ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of
     `anywhere`. With `whole` the phrase is one of `words`, not only its end. `refuses` are words that it never begins or
-    ends with; `never` names kinds whose words and endings its noun never is, but in a name ("the Elm Street party").
+    ends with; `never` names kinds whose words and endings its noun never is, but in a name ("the Elm Street party"); `excepts` are
+    words whose ending does not count.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,10 +43,12 @@ class Kind(BaseModel):
     also: tuple[str, ...] = ()
     anywhere: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
+    excepts: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     refused_nouns: tuple[str, ...] = ()
+    allowed_nouns: tuple[str, ...] = ()
     refused_endings: tuple[str, ...] = ()
     whole: bool = False
 
@@ -67,9 +70,9 @@ class Kind(BaseModel):
 
     def _is_never(self, *nouns: str) -> bool:
         plain = {noun.removesuffix("s") for noun in nouns}
-        return not self._refused_nouns.isdisjoint({*nouns, *plain}) or any(
-            noun.endswith(self.refused_endings) for noun in nouns
-        )
+        if not self._refused_nouns.isdisjoint({*nouns, *plain}):
+            return True
+        return any(noun.endswith(self.refused_endings) for noun in plain if noun not in self.allowed_nouns)
 
     def admits(self, phrase: str, core: str) -> bool:
         """Whether words fit: `phrase` as written, `core` in lower case without its determiner."""
@@ -204,6 +207,7 @@ def _schema(tables: dict[str, Any]) -> Schema:
         for other in kind.get("never", ()):
             kind["refused_nouns"] = [*kind.get("refused_nouns", ()), *kinds.get(other, {}).get("words", ())]
             kind["refused_endings"] = [*kind.get("refused_endings", ()), *kinds.get(other, {}).get("endings", ())]
+            kind["allowed_nouns"] = [*kind.get("allowed_nouns", ()), *kinds.get(other, {}).get("excepts", ())]
     return Schema.model_validate(
         {"kinds": kinds, "relations": {name: {"name": name, **table} for name, table in tables.items()}}
     )
