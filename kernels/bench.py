@@ -2,13 +2,16 @@
 
     python kernels/bench.py [OPERATION …] [--device cpu] [--repeats 5]
 
-Every line: operation, shape, milliseconds (median), and each peer's time divided by ours. Peers that are not
-installed are named as such. Add an operation: a file in `cases/` whose function yields cases, one line in `CASES`.
+Every line: operation, shape, milliseconds (median and 95th percentile), and each peer's median divided by ours. Peers
+that are not installed are named as such.
+
+Add an operation: a file in `cases/` whose function yields cases, one line in `CASES`.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -30,8 +33,8 @@ CASES: dict[str, Callable[[torch.device], Iterator[Case]]] = {
 }
 
 
-def milliseconds(run: Callable[[], object], repeats: int, device: torch.device) -> float:
-    """Median wall-clock time of a call, after one warm-up; of the whole work where the call does a share of it."""
+def timings(run: Callable[[], object], repeats: int, device: torch.device) -> list[float]:
+    """Milliseconds of each call, ascending, after one warm-up; of the whole work where the call does a share of it."""
     times = []
     for _ in range(repeats + 1):
         if device.type == "cuda":
@@ -40,8 +43,13 @@ def milliseconds(run: Callable[[], object], repeats: int, device: torch.device) 
         run()
         if device.type == "cuda":
             torch.cuda.synchronize()
-        times.append(1000 * (time.perf_counter() - begin))
-    return statistics.median(times[1:]) / getattr(run, "share", 1.0)
+        times.append(1000 * (time.perf_counter() - begin) / getattr(run, "share", 1.0))
+    return sorted(times[1:])
+
+
+def milliseconds(run: Callable[[], object], repeats: int, device: torch.device) -> float:
+    """The median."""
+    return statistics.median(timings(run, repeats, device))
 
 
 def main() -> None:
@@ -60,9 +68,12 @@ def main() -> None:
         parser.error(f"unknown operation {min(unknown)!r}; there are {', '.join(CASES)}")
     for operation in arguments.operations or CASES:
         for shape, runs in CASES[operation](device):
-            times = {who: milliseconds(run, arguments.repeats, device) for who, run in runs.items()}
-            ratios = "  ".join(f"{who} / ours = {ms / times['ours']:.2f}" for who, ms in times.items() if who != "ours")
-            print(f"{operation:21} {shape:32} ours {times['ours']:8.2f} ms   {ratios}")
+            times = {who: timings(run, arguments.repeats, device) for who, run in runs.items()}
+            most = times["ours"][math.ceil(0.95 * arguments.repeats) - 1]
+            medians = {who: statistics.median(all_times) for who, all_times in times.items()}
+            ours = medians.pop("ours")
+            ratios = "  ".join(f"{who} / ours = {ms / ours:.2f}" for who, ms in medians.items())
+            print(f"{operation:21} {shape:32} ours {ours:8.2f} ms, p95 {most:8.2f}   {ratios}")
 
 
 if __name__ == "__main__":

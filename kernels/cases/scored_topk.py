@@ -4,37 +4,107 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
-from cases.case import Case
+from cases.case import Case, Part
+from torch import Tensor
 
-from nscma_kernels import scored_topk
+from nscma_kernels import Filter, scored_topk
 
 
 def scored_topk_cases(device: torch.device) -> Iterator[Case]:
-    """Exact search in 384 dimensions with a bias, against torch's addmm + topk and a flat faiss index."""
-    n, d, k = 100_000, 384, 10
-    vectors = torch.nn.functional.normalize(torch.randn(n, d, device=device), dim=1)
-    bias = torch.rand(n, device=device)
-    faiss_index = _faiss_index(vectors, bias) if device.type == "cpu" else None
-    for q in (1, 16, 256):
-        queries = torch.nn.functional.normalize(torch.randn(q, d, device=device), dim=1)
-        runs: dict[str, Callable[[], object]] = {
-            "ours": lambda queries=queries: scored_topk(queries, vectors, bias, k),
-            "torch addmm+topk": lambda queries=queries: torch.addmm(bias, queries, vectors.T).topk(k),
-        }
-        if faiss_index is not None:
-            augmented = torch.cat([queries, torch.ones(q, 1)], dim=1).numpy()
-            runs["faiss Flat"] = lambda augmented=augmented: faiss_index.search(augmented, k)
-        yield f"N={n} D={d} Q={q} k={k}", runs
+    """Exact search with recency, importance and filters, in float32 and bfloat16, beside torch and a flat faiss index.
+
+    The peers find the nearest of all rows, with recency and importance as two more dimensions; "filtered" do the same
+    work as ours: they also compare every row's mask, kind, times and agent, and search among those that pass.
+    """
+    d, k = 384, 10
+    for n in (10_000, 100_000, 1_000_000):
+        vectors = torch.nn.functional.normalize(torch.randn(n, d, device=device), dim=1)
+        columns = torch.stack([torch.exp(-3 * torch.rand(n)), torch.rand(n)], dim=1).to(device)
+        rows, weights = _filter(n, device), torch.tensor([0.2, 0.1], device=device)
+        half = vectors.bfloat16()
+        print(f"{'':21} N={n}: {vectors[0].nbytes} bytes a vector in float32, {half[0].nbytes} in bfloat16")
+        faiss_index = _faiss_index(vectors, columns) if device.type == "cpu" else None
+        for q in (1, 16, 256):
+            queries = torch.nn.functional.normalize(torch.randn(q, d, device=device), dim=1)
+            beside = {"columns": columns, "weights": weights, "rows": rows, "longest": 1.01}
+            runs: dict[str, Callable[[], object]] = {
+                "ours": _ours(queries, vectors, k, beside),
+                "ours bf16": _ours(queries, half, k, beside),
+                "ours, lengths measured": _ours(queries, vectors, k, {**beside, "longest": None}),
+                "torch addmm+topk": _torch(queries, vectors, columns, weights, k, None),
+                "torch filtered": _torch(queries, vectors, columns, weights, k, rows),
+            }
+            if device.type == "cuda":
+                runs["reading all vectors"] = _reading(vectors)
+            if faiss_index is not None:
+                share = min(q, 64 if n == 1_000_000 else q)
+                scaled = "" if share == q else f" ({share} of {q}, scaled)"
+                augmented = torch.cat([queries, weights.expand(q, 2)], dim=1)[:share].numpy()
+                runs[f"faiss Flat{scaled}"] = Part(_faiss(faiss_index, augmented, k, None), share / q)
+                runs[f"faiss filtered{scaled}"] = Part(_faiss(faiss_index, augmented, k, rows), share / q)
+            yield f"N={n} D={d} Q={q} k={k}", runs
 
 
-def _faiss_index(vectors: torch.Tensor, bias: torch.Tensor):
+def _filter(n: int, device: torch.device) -> Filter:
+    """No deleted rows, five kinds of six, not later than now, not expired, of one of two agents: most rows pass."""
+    latest = 2**63 - 1
+    times, expiry = torch.randint(0, 10**9, (n,)), torch.full((n,), latest)
+    keys = torch.stack([times, expiry, torch.randint(0, 2, (n,))]).to(device).T
+    return Filter(
+        mask=(torch.rand(n) < 0.95).to(device),
+        flags=(1 << torch.randint(0, 6, (n,))).to(device),
+        any_of=0b011111,
+        keys=keys,
+        low=(-(2**63), 10**9, 0),
+        high=(9 * 10**8, latest, 1),
+    )
+
+
+def _ours(queries: Tensor, vectors: Tensor, k: int, options: dict[str, Any]) -> Callable[[], object]:
+    return lambda: scored_topk(queries, vectors, k, **options)
+
+
+def _torch(
+    queries: Tensor, vectors: Tensor, columns: Tensor, weights: Tensor, k: int, rows: Filter | None
+) -> Callable[[], object]:
+    def run() -> object:
+        bias = columns @ weights
+        if rows is not None:
+            bias = torch.where(rows.passing(0, len(vectors)), bias, -torch.inf)
+        return torch.addmm(bias, queries, vectors.T).topk(k)
+
+    return run
+
+
+def _reading(vectors: Tensor) -> Callable[[], object]:
+    """The least that any exact search does: its time over ours is the share of the bandwidth."""
+    return lambda: vectors.view(-1).sum()
+
+
+def _faiss_index(vectors: Tensor, columns: Tensor) -> Any:
     if importlib.util.find_spec("faiss") is None:
         print("faiss is not installed: left out")
         return None
     import faiss
 
-    index = faiss.IndexFlatIP(vectors.shape[1] + 1)
-    index.add(torch.cat([vectors, bias[:, None]], dim=1).numpy())
+    faiss.omp_set_num_threads(torch.get_num_threads())
+    index = faiss.IndexFlatIP(vectors.shape[1] + columns.shape[1])
+    for part, beside in zip(vectors.split(100_000), columns.split(100_000), strict=True):
+        index.add(torch.cat([part, beside], dim=1).numpy())
     return index
+
+
+def _faiss(index: Any, augmented: Any, k: int, rows: Filter | None) -> Callable[[], object]:
+    import faiss
+    import numpy as np
+
+    def run() -> object:
+        if rows is None:
+            return index.search(augmented, k)
+        bits = np.packbits(rows.passing(0, index.ntotal).numpy(), bitorder="little")
+        return index.search(augmented, k, params=faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits)))
+
+    return run

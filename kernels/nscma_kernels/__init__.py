@@ -5,10 +5,12 @@ from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
 from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_kernels.precision import native_dtype
+from nscma_kernels.row_filter import Filter
 from nscma_kernels.scored_topk import scored_topk
 
 __all__ = [
     "EgoSplit",
+    "Filter",
     "ego_split",
     "knn_graph",
     "label_propagation",

@@ -1,39 +1,105 @@
-"""Top-k of an inner product plus a bias: the episodic score of NSCMA section 3.4.1 with time and importance in the
-bias.
+"""Exact top-k of an inner product plus weighted columns, among the rows that pass filters.
 
-Legend: Q queries, N vectors, D dimension, k results.
+NSCMA section 3.4.1 scores a memory by alpha sim + beta exp(-lambda (now - t)) + gamma importance. As the decay
+factorises into exp(-lambda (now - t0)) exp(lambda (t - t0)), that is an inner product with stored vectors and columns
+that do not depend on `now`.
+
+How: a matrix product in the fastest dtype, its error bounded, gives each query near scores; rows come in groups.
+Proof: the k-th largest (maximum of a group - error) is no more than the k-th best score, as k groups hold k rows;
+a row whose near score plus error is less is not among the k best, and all others are scored exactly.
+
+Legend: Q queries, N rows, D dimension, C columns, R keys, P pairs of a query and a row. A stripe is T rows in groups.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
+from nscma_kernels.implementation import Impl, on_triton
+from nscma_kernels.row_filter import Filter
+from nscma_kernels.scoring import Operands
+from nscma_kernels.stripes import search_stripes
 
+BLOCK = 256  # queries that share a stripe
+
+
+@torch.no_grad()
 def scored_topk(
     queries: Tensor,  # [Q, D]
-    vectors: Tensor,  # [N, D]
-    bias: Tensor,  # [N] or [Q, N]
+    vectors: Tensor,  # [N, D] float32, bfloat16 or float64
     k: int,
-    mask: Tensor | None = None,  # [N] or [Q, N] bool, True where a vector may be found
+    *,
+    columns: Tensor | None = None,  # [N, C]
+    weights: Tensor | None = None,  # [C] or [Q, C]
+    rows: Filter | None = None,
+    longest: float | None = None,
+    impl: Impl = "auto",
 ) -> tuple[Tensor, Tensor]:
-    """The k largest of `queries @ vectors.T + bias` under `mask`, best first; equal scores by the smaller index.
+    """The k rows of largest <q_i, x_j> + sum_c weights_ic columns_jc, best first, of equal ones the smaller index.
 
-    Where more vectors share the last place than fit, which of them are among the k is left open.
+    Scores are computed in float64 and rounded to float32 (kept, for float64 vectors). So a score depends on its query
+    and row alone, and the result is that of a stable sort of all scores, however rows are tiled, stored twice or added
+    later, on any number of threads. Columns keep their own precision where vectors are stored in bfloat16.
 
-    Returns scores [Q, m] in the vectors' dtype and indices [Q, m] int64 with m = min(k, N); places that the mask leaves
-    empty have score -inf. Raises ValueError where shapes do not fit or k < 1.
+    `longest` is a bound on the Euclidean length of every row that the caller knows (1.001, say, for normalised
+    vectors); without it lengths are measured, which at Q = 1 takes as long as the search itself. Rows must be finite,
+    filtered ones too: that is checked where lengths are. What is held beside the result does not grow with N or Q: a
+    copy of a stripe and its near scores, and some pairs. float64 vectors are always searched in plain torch.
+
+    Returns scores [Q, m] and indices [Q, m] int64, m = min(k, N); places that filters leave empty are -inf and -1.
+    Raises ValueError where shapes, dtypes, values or `impl` do not fit.
     """
+    _check(queries, vectors, k, columns, weights, rows, longest)
+    operands = Operands.of(queries, vectors, columns, weights, rows, longest)
+    m = min(k, len(vectors))
+    scores = torch.full((len(queries), m), -torch.inf, dtype=operands.dtype, device=vectors.device)
+    index = torch.full((len(queries), m), -1, dtype=torch.int64, device=vectors.device)
+    search = search_stripes
+    if on_triton(impl, vectors) and operands.dtype == torch.float32:
+        from nscma_kernels.triton.scored_topk import search
+    for begin in range(0, len(queries) if m else 0, BLOCK):
+        part = slice(begin, begin + BLOCK)
+        block = operands.some(part) if len(queries) > BLOCK else operands
+        if not math.isfinite(block.norm + block.weight):
+            raise ValueError("queries and weights must be finite: some hold NaN, infinity, or more than 1e150")
+        search(block, m, scores[part], index[part])
+    return scores, index
+
+
+def _check(
+    queries: Tensor,
+    vectors: Tensor,
+    k: int,
+    columns: Tensor | None,
+    weights: Tensor | None,
+    rows: Filter | None,
+    longest: float | None,
+) -> None:
     if queries.ndim != 2 or vectors.ndim != 2 or queries.shape[1] != vectors.shape[1]:
         raise ValueError(f"queries [Q, D] and vectors [N, D] expected, got {[*queries.shape]} and {[*vectors.shape]}")
-    if k < 1 or bias.shape[-1] != len(vectors):
-        raise ValueError(f"k must be at least 1 and bias [..., {len(vectors)}], got k={k} and bias {[*bias.shape]}")
-    scores = torch.addmm(bias, queries, vectors.T)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    m = min(k, len(vectors))
-    best, index = scores.topk(m, dim=1)
-    # topk leaves the order of ties open: sort by index first, then stably by score
-    index, order = index.sort(dim=1)
-    best, order = best.gather(1, order).sort(dim=1, descending=True, stable=True)
-    return best, index.gather(1, order)
+    if vectors.dtype not in (torch.float32, torch.bfloat16, torch.float64) or not queries.is_floating_point():
+        raise ValueError(
+            f"vectors must be float32, bfloat16 or float64, and queries of floats, got {vectors.dtype} "
+            f"and {queries.dtype}: convert them"
+        )
+    if queries.dtype == torch.float64 and vectors.dtype != torch.float64:
+        raise ValueError(f"float64 queries need float64 vectors, got {vectors.dtype}: pass queries.float()")
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    if (columns is None) != (weights is None):
+        raise ValueError("columns and weights work together: pass both or neither")
+    if columns is not None and weights is not None:
+        n, q = len(vectors), len(queries)
+        dtype = torch.float64 if vectors.dtype == torch.float64 else torch.float32
+        if columns.ndim != 2 or len(columns) != n or columns.dtype not in (torch.float32, dtype):
+            raise ValueError(f"columns must be [{n}, C] of {dtype}, got {[*columns.shape]} {columns.dtype}")
+        c = columns.shape[1]
+        if weights.shape not in ((c,), (q, c)) or not weights.is_floating_point():
+            raise ValueError(f"weights must be [{c}] or [{q}, {c}] of floats, got {[*weights.shape]} {weights.dtype}")
+    if longest is not None and not (0 <= longest < math.inf):
+        raise ValueError(f"longest must be a length, finite and not negative, got {longest}")
+    if rows is not None:
+        rows.check(len(vectors))

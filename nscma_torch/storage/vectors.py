@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from nscma_kernels import scored_topk
+from nscma_kernels import Filter, scored_topk
 from nscma_torch import extras
 from nscma_torch.errors import ConfigError
 from nscma_torch.storage.user_index import UserIndex
@@ -48,8 +48,15 @@ class TensorSearch:
 
     def search(self, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
         index = self._index
-        bias = episodic_bias(index, self._weights, now)
-        scores, rows = scored_topk(self._weights.alpha * query[None], index.contextual, bias, k, mask & index.embedded)
+        scores, rows = scored_topk(
+            self._weights.alpha * query[None],
+            index.contextual,
+            k,
+            columns=episodic_bias(index, self._weights, now)[:, None],
+            weights=query.new_ones(1),
+            rows=Filter(mask=mask & index.embedded),
+            longest=1.001,  # contextual vectors have unit length
+        )
         found = scores[0] > -torch.inf
         return scores[0][found], rows[0][found]
 

@@ -1,0 +1,170 @@
+"""What `scored_topk` scores: exact scores of some pairs, and bounds on the error of near scores of many.
+
+Legend: Q queries, N rows, D dimension, C columns, P pairs of a query and a row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nscma_kernels.row_filter import Filter
+
+LARGE = 2.0**60  # float32 and bfloat16 score what stays below
+
+
+@dataclass(frozen=True)
+class Operands:
+    """What is scored."""
+
+    queries: Tensor  # [Q, D] in `dtype`
+    vectors: Tensor  # [N, D]
+    columns: Tensor  # [N, C]
+    weights: Tensor  # [Q, C] or [1, C] in `dtype`
+    rows: Filter
+    longest: float | None
+
+    @staticmethod
+    def of(
+        queries: Tensor,
+        vectors: Tensor,
+        columns: Tensor | None,
+        weights: Tensor | None,
+        rows: Filter | None,
+        longest: float | None,
+    ) -> Operands:
+        """Fill in what is left out."""
+        dtype = torch.float64 if vectors.dtype == torch.float64 else torch.float32
+        queries = queries.to(dtype)
+        if columns is None or weights is None:
+            columns, weights = vectors.new_empty(len(vectors), 0), queries.new_empty(0)
+        weights = weights.to(dtype).view(math.prod(weights.shape[:-1]), columns.shape[1])
+        return Operands(queries, vectors, columns, weights, rows or Filter(), longest)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of scores."""
+        return self.queries.dtype
+
+    @cached_property
+    def norm(self) -> float:
+        """Length of the longest query."""
+        return float(torch.linalg.vector_norm(self.queries, dim=1, dtype=torch.float64).max())
+
+    @cached_property
+    def rounded(self) -> float:
+        """Largest distance of a query from its bfloat16."""
+        return float(torch.linalg.vector_norm(self.queries - self.queries.bfloat16(), dim=1, dtype=torch.float64).max())
+
+    @cached_property
+    def weight(self) -> float:
+        """Largest sum of absolute weights."""
+        return float(self.weights.abs().sum(1, dtype=torch.float64).max()) if self.weights.numel() else 0.0
+
+    def some(self, which: slice | Tensor) -> Operands:
+        """The same for some queries."""
+        weights = self.weights if len(self.weights) == 1 else self.weights[which]
+        return replace(self, queries=self.queries[which], weights=weights)
+
+    def exact(self, i: Tensor, j: Tensor) -> Tensor:
+        """Scores [P] of query i with row j."""
+        size = _cached(self.vectors)
+        parts = zip(torch.split(i, size), torch.split(j, size), strict=True)
+        found = [_dots(self.vectors, j, self.queries, i) for i, j in parts]
+        score = found[0] if len(found) == 1 else torch.cat([i.new_empty(0, dtype=torch.float64), *found])
+        if self.columns.shape[1]:
+            score += _dots(self.columns, j, self.weights, i)
+        return score.to(self.dtype)
+
+    def magnitude(self, longest: float, largest: float) -> float:
+        """Bound on the absolute score of rows no longer, with columns no larger."""
+        return self.norm * longest + self.weight * largest
+
+    def largest(self, longest: float, largest: float) -> float:
+        """The largest of all that a near score is computed from; raises ValueError where scores may be infinite."""
+        size = self.magnitude(longest, largest)
+        if not size < torch.finfo(self.dtype).max / 2:
+            raise ValueError(f"scores may exceed {self.dtype}: scale queries, weights, vectors or columns down")
+        return max(size, self.norm, self.weight, longest, largest)
+
+    def error(self, longest: float, largest: float, dtype: torch.dtype) -> float:
+        """Bound on the error of a near score of such rows from operands in `dtype`, before it is rounded itself.
+
+        Where the user's settings let float32 products round their operands, they are taken as bfloat16.
+        """
+        size = self.magnitude(longest, largest)
+        terms = self.vectors.shape[1] + self.columns.shape[1] + 16
+        if dtype == torch.float64:
+            return size * terms * 2.0**-52
+        error = size * terms * 2.0**-23 + terms * 2.0**-120 * (1 + self.norm + self.weight + longest + largest)
+        if dtype == torch.float32 and torch.get_float32_matmul_precision() == "highest":
+            return error
+        error += self.rounded * longest + self.weight * largest * 2.0**-14
+        if self.vectors.dtype != torch.bfloat16:
+            error += (self.norm + self.rounded) * longest * 2.0**-8.99
+        return error
+
+
+def _dots(one: Tensor, j: Tensor, other: Tensor, i: Tensor) -> Tensor:
+    """Inner products [P] float64 of rows j with rows i, or with the only one."""
+    return one[j].double().mul_(other if len(other) == 1 else other[i]).sum(1)
+
+
+class Pairs(NamedTuple):
+    """Queries and rows that may belong together, in any order, each pair once."""
+
+    query: Tensor  # [P] int64
+    row: Tensor  # [P] int64
+    most: Tensor  # [P] a bound on the score from above
+
+
+def choose(operands: Operands, pairs: Pairs, m: int, scores: Tensor, index: Tensor) -> Tensor:
+    """Write the m best pairs of each query into scores and index [Q, m]; returns their places in pairs."""
+    score = operands.exact(pairs.query, pairs.row)
+    order = pairs.row.argsort()
+    order = order[score[order].argsort(descending=True, stable=True)]
+    if len(scores) == 1:
+        order = order[:m]
+        scores[0, : len(order)], index[0, : len(order)] = score[order], pairs.row[order]
+        return order
+    order = order[pairs.query[order].argsort(stable=True)]
+    query = pairs.query[order]
+    rank = torch.arange(len(query), device=query.device) - torch.searchsorted(query, query)
+    best = (rank < m).nonzero()[:, 0]
+    order, query, rank = order[best], query[best], rank[best]
+    scores[query, rank], index[query, rank] = score[order], pairs.row[order]
+    return order
+
+
+def longest_of(vectors: Tensor, longest: float | None) -> float:
+    """A bound on the length of every row."""
+    if longest is None:
+        tiles = torch.split(vectors, _cached(vectors))
+        dtype = torch.promote_types(vectors.dtype, torch.float32)
+        longest = max(float(torch.linalg.vector_norm(tile.to(dtype), dim=1).max()) for tile in tiles)
+        if not math.isfinite(longest):  # perhaps only the squares are too large
+            longest = max(float(torch.linalg.vector_norm(tile.double(), dim=1).max()) for tile in tiles)
+        if not math.isfinite(longest):
+            raise ValueError("vectors must be finite: some rows hold NaN, infinity, or more than 1e150")
+    return longest * 1.001 + math.sqrt(vectors.shape[1]) * 2.0**-60  # squares below 2^-120 may be lost
+
+
+def largest_of(columns: Tensor) -> float:
+    """The largest absolute value."""
+    if columns.numel() == 0:
+        return 0.0
+    low, high = columns.aminmax()
+    largest = max(-float(low), float(high))
+    if not math.isfinite(largest):
+        raise ValueError("columns must be finite: some rows hold NaN or infinity")
+    return largest
+
+
+def _cached(x: Tensor) -> int:
+    """Rows to take at a time that stay in a CPU's cache in float64, or fill a GPU."""
+    return max(1, (2**17 if x.device.type == "cpu" else 2**26) // max(1, x.shape[1]))

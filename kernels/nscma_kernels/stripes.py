@@ -1,0 +1,220 @@
+"""The search of `scored_topk` in plain torch: near scores of all rows, stripe by stripe, and exact ones of a few.
+
+Legend: Q queries, N rows, D dimension, C columns, m places. A stripe is T rows; row r of it is in group r modulo G.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nscma_kernels.precision import native_dtype
+from nscma_kernels.scoring import LARGE, Operands, Pairs, choose, largest_of, longest_of
+
+STRIPE = 2**22  # near scores held at a time
+FEWEST, MOST = 2**12, 2**18  # rows of a stripe
+MANY = 48  # queries from which a stripe is copied into the fastest dtype, columns and filter beside the vectors
+TILE = 8192  # rows that are converted at a time
+GROUP = 128  # rows of a group at most
+SPARSE = 4  # a stripe of which less than 1 / SPARSE passes is gathered first
+PAIRS = 2**22  # pairs held at a time
+
+
+class Stripe(NamedTuple):
+    """Rows in ascending order: those of `begin:end`, or some of them, gathered."""
+
+    begin: int
+    end: int
+    rows: Tensor | None  # [T] int64
+    passing: Tensor | None  # [T] bool
+
+    def of(self, tensor: Tensor) -> Tensor:
+        """The stripe's part of a tensor [N, ...]."""
+        return tensor[self.begin : self.end] if self.rows is None else tensor[self.rows]
+
+
+class Workspace:
+    """Memory that is kept from stripe to stripe: fresh pages cost as much as a product that fills them."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._held: dict[tuple[str, torch.dtype], Tensor] = {}
+
+    def take(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> Tensor:
+        """A tensor of anything; the one of this name and dtype that was taken before is lost."""
+        held = self._held.get((name, dtype))
+        if held is None or held.numel() < rows * columns:
+            held = self._held[name, dtype] = torch.empty(rows * columns, dtype=dtype, device=self._device)
+        return held[: rows * columns].view(rows, columns)
+
+
+def search_stripes(operands: Operands, m: int, scores: Tensor, index: Tensor) -> None:
+    """Fill scores and index [Q, m], of at most `BLOCK` queries, stripe by stripe."""
+    q, device = len(scores), scores.device
+    least = torch.full((q, m), -torch.inf, dtype=torch.float64, device=device)  # bounds on the m best from below
+    found: list[Pairs] = []
+    space, ladder = Workspace(device), _ladder(operands)
+    for stripe in _stripes(operands):
+        if sum(len(pairs.row) for pairs in found) > PAIRS:
+            pairs = _joined(found, least)
+            order = choose(operands, pairs, m, scores, index)
+            found = [Pairs(*(part[order] for part in pairs))]
+        which = torch.arange(q, device=device)
+        for level, dtype in enumerate(ladder):
+            part = operands if level == 0 else operands.some(which)
+            pairs, which = _look(part, stripe, which, least, dtype, None if dtype == ladder[-1] else 4 * m + 64, space)
+            found.append(pairs)
+            if len(which) == 0:
+                break
+    if found:
+        choose(operands, _joined(found, least), m, scores, index)
+
+
+def _ladder(operands: Operands) -> list[torch.dtype]:
+    """The dtypes in which a stripe is multiplied: the next one for queries with too many rows within the error."""
+    native = native_dtype("cpu") if operands.vectors.device.type == "cpu" else torch.float32
+    if operands.dtype == torch.float64:
+        return [torch.float64]
+    if operands.vectors.dtype == torch.bfloat16 or len(operands.queries) >= MANY:
+        return list(dict.fromkeys([native, torch.float32]))
+    return [torch.float32]
+
+
+def _stripes(operands: Operands) -> Iterator[Stripe]:
+    """All rows, except where none passes."""
+    n = len(operands.vectors)
+    step = min(max(STRIPE // len(operands.queries), FEWEST), MOST)
+    for begin in range(0, n, step):
+        end = min(n, begin + step)
+        rows, passing = None, operands.rows.passing(begin, end)
+        if passing is not None:
+            count = int(passing.sum())
+            if count == 0:
+                continue
+            if count * SPARSE < end - begin:
+                rows = passing.nonzero()[:, 0] + begin
+            if rows is not None or count == end - begin:
+                passing = None
+        yield Stripe(begin, end, rows, passing)
+
+
+def _look(
+    operands: Operands,
+    stripe: Stripe,
+    which: Tensor,  # [Q] int64, numbers of the operands' queries
+    least: Tensor,  # [BLOCK, m], brought up to date
+    dtype: torch.dtype,
+    limit: int | None,
+    space: Workspace,
+) -> tuple[Pairs, Tensor]:
+    """Pairs of the stripe that may be among the m best, and the queries for which they would be more than the limit."""
+    vectors, columns = stripe.of(operands.vectors), stripe.of(operands.columns)
+    longest, largest = longest_of(vectors, operands.longest), largest_of(columns)
+    if operands.largest(longest, largest) > LARGE:
+        dtype = torch.float64
+    q, m, count = len(which), least.shape[1], len(vectors)
+    fold = 2 ** int(math.log2(max(1, min(GROUP, count // (6 * m)))))
+    groups = -(-count // fold)
+    near = _product(operands, vectors, columns, stripe.passing, dtype, groups * fold, space)
+    error = operands.error(longest, largest, dtype)
+    slack = 2.0**-50 if operands.dtype == torch.float64 else 2.0**-21  # near scores and scores are rounded
+    if dtype == torch.bfloat16:
+        slack += 2.0**-8.9  # the product by half a unit
+        error += operands.weight * largest * 2.0**-8
+    best = near.view(min(fold, 16), -1, q).amax(0).view(-1, groups, q).amax(0)  # in two steps, for the cache
+    sure = best.T.topk(min(m, groups)).values.double()
+    sure = sure.sub(sure.abs(), alpha=slack) - error
+    bound = torch.cat([least[which], sure], dim=1).topk(m).values
+    cut = (bound[:, -1] - error).clamp_(min=-(LARGE**2) if dtype != torch.float64 else torch.finfo(dtype).min / 2)
+    cut = cut.sub_(cut.abs(), alpha=2 * slack).to(near.dtype)
+    hit, crowded = best >= cut, None
+    if limit is not None:
+        crowded = hit.sum(0) > limit
+        hit &= ~crowded
+    group, query = hit.nonzero(as_tuple=True)
+    cells = near.view(fold, groups, q)[:, group, query]
+    hit = cells >= cut[query]
+    if crowded is not None and limit is not None:
+        crowded |= torch.zeros_like(which).index_add_(0, query, hit.sum(0)) > limit
+        hit &= ~crowded[query]
+    place, pair = hit.nonzero(as_tuple=True)
+    row, query, value = place * groups + group[pair], query[pair], cells[place, pair].double()
+    row = row + stripe.begin if stripe.rows is None else stripe.rows[row]
+    most = value.add(value.abs(), alpha=slack) + error
+    if crowded is None:
+        least[which] = bound
+        return Pairs(which[query], row, most), which[:0]
+    least[which[~crowded]] = bound[~crowded]
+    return Pairs(which[query], row, most), which[crowded]
+
+
+def _product(
+    operands: Operands,
+    vectors: Tensor,  # [T, D]
+    columns: Tensor,  # [T, C]
+    passing: Tensor | None,  # [T] bool
+    dtype: torch.dtype,
+    height: int,  # rows of the result, at least T
+    space: Workspace,
+) -> Tensor:
+    """Near scores [height, Q] of operands in `dtype`; -inf where a row does not pass, or is none."""
+    t, q = len(vectors), len(operands.queries)
+    held = torch.float64 if dtype == torch.float64 else torch.float32
+    columns, weights = columns.to(held), operands.weights.to(held)
+    if dtype == torch.bfloat16 and q >= MANY:  # all in one product, columns and weights in two parts each
+        first, second = columns.to(dtype), weights.to(dtype)
+        right = [vectors, first, first, columns - first]
+        left = [operands.queries, second, weights - second, second]
+        if passing is not None:
+            right.append(columns.new_zeros(t, 1).masked_fill_(~passing[:, None], -torch.inf))
+            left.append(weights.new_ones(1, 1))
+        width = -(-sum(part.shape[1] for part in right) // 32) * 32
+        near = space.take("near", height, q, dtype)
+        near[t:] = -torch.inf
+        torch.mm(
+            _side_by_side(right, space.take("right", t, width, dtype)),
+            _side_by_side(left, space.take("left", q, width, dtype)).T,
+            out=near[:t],
+        )
+        return near
+    near = space.take("near", height, q, held)
+    near[t:] = -torch.inf
+    beside = columns @ weights.T if columns.shape[1] else columns.new_zeros(t, 1)
+    if passing is not None:
+        beside = torch.where(passing[:, None], beside, -torch.inf)
+    turned = operands.queries.to(dtype).T
+    if dtype == torch.bfloat16:
+        product = (vectors @ turned.expand(-1, max(2, q)))[:, :q]  # one column alone is slower
+        torch.add(beside, product, out=near[:t])
+        return near
+    tile = t if vectors.dtype == dtype else TILE
+    for begin in range(0, t, tile):
+        rows, out = slice(begin, min(t, begin + tile)), near[begin : min(t, begin + tile)]
+        if q == 1:
+            torch.addmv(beside[rows, 0], vectors[rows].to(dtype), turned[:, 0], out=out[:, 0])
+        else:
+            torch.addmm(beside[rows], vectors[rows].to(dtype), turned, out=out)
+    return near
+
+
+def _side_by_side(parts: list[Tensor], out: Tensor) -> Tensor:
+    """The parts' columns, then zeros."""
+    begin = 0
+    for part in parts:
+        out[:, begin : begin + part.shape[1]] = part
+        begin += part.shape[1]
+    out[:, begin:] = 0
+    return out
+
+
+def _joined(found: list[Pairs], least: Tensor) -> Pairs:
+    """Those that reach the bounds as they are now."""
+    if len(found) == 1:
+        return found[0]
+    query, row, most = (torch.cat(part) for part in zip(*found, strict=True))
+    kept = (most >= least[query, -1]).nonzero()[:, 0]
+    return Pairs(query[kept], row[kept], most[kept])
