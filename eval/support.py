@@ -21,6 +21,7 @@ from rich.table import Table
 from eval.metrics import auc, mean
 from eval.tasks.locomo import Conversation, load
 from nscma_torch import Memory, Scope
+from nscma_torch.retrieval.bounds import Bounds
 
 
 def supports(conversations: list[Conversation], place: int, folder: Path) -> dict[str, list[float]]:
@@ -39,8 +40,8 @@ def supports(conversations: list[Conversation], place: int, folder: Path) -> dic
     }
     with Memory(folder / f"{place}.db") as memory:
         list(memory.add_many(own.messages, user_id="reader"))
-        search, scope = memory.parts.searcher.search, Scope("reader")
-        return {kind: [search(t, scope, now=own.asked_at).support for t in some] for kind, some in texts.items()}
+        search, bounds = memory.parts.searcher.search, Bounds(Scope("reader"), own.asked_at)
+        return {kind: [search(t, bounds).support for t in some] for kind, some in texts.items()}
 
 
 def exchanged(text: str, other: Conversation, own: Conversation) -> str:

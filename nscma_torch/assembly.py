@@ -30,7 +30,9 @@ from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.retrieval.fact_asker import FactAsker
+from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.lexical import BM25Settings
+from nscma_torch.retrieval.retriever import Retriever
 from nscma_torch.retrieval.search import Searcher, SearchSettings
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import INTEGRATE
@@ -146,9 +148,20 @@ class Parts:
         return Searcher(self.database, self.embedder, settings, self.device)
 
     @cached_property
+    def fact_graphs(self) -> FactGraphs:
+        """The graphs of facts."""
+        return FactGraphs(self.relations, self.device)
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """Retrieval strategies."""
+        strategy = self.config.retrieval.strategy
+        return Retriever(self.searcher, self.database, self.fact_graphs, self.tasks, strategy)
+
+    @cached_property
     def fact_asker(self) -> FactAsker:
         """Answers from facts."""
-        return FactAsker(self.database, self.relations, self.device)
+        return FactAsker(self.database, self.relations, self.fact_graphs)
 
     @cached_property
     def curator(self) -> Curator:

@@ -120,6 +120,9 @@ class Retrieval(Section):
     fusion: Literal["relative", "rrf"] = Field(
         "relative", description="Mean of scores relative to each lane's best, or reciprocal rank fusion with c = 60."
     )
+    strategy: Literal[
+        "auto", "single-step", "links", "rerank", "iterative", "traversal", "global", "prune-and-grow", "graph"
+    ] = Field("auto", description="How a search goes on from its first results; auto chooses by the question.")
     candidates: int = Field(256, gt=0, description="Units that the vector lane proposes.")
     speaker_boost: float = Field(0.5, ge=0, description="Added to a factor of 1 for units of those the question names.")
     k1: float = Field(1.2, gt=0, description="BM25: saturation of the term frequency.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -30,7 +31,7 @@ from nscma_torch.records import (
     Stats,
     UnitKind,
 )
-from nscma_torch.retrieval.search import Retrieved
+from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.storage import check, digest, episodes, history, jobs, statistics, transfer
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.json_messages import check_message
@@ -174,6 +175,8 @@ class Memory(Knowing):
         top_k: int = 10,
         threshold: float = 0.0,
         kinds: Sequence[UnitKind] = ("chunk",),
+        strategy: str | None = None,
+        budget: int | None = None,
         as_of: datetime | None = None,
         now: datetime | None = None,
         explain: bool = False,
@@ -182,14 +185,27 @@ class Memory(Knowing):
 
         Args:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
-            kinds: which units are searched: chunk, atomic_fact, summary.
+            kinds: which units are searched: chunk, triple, atomic_fact, summary, skill.
             threshold: lowest score, in [0, 1.5]; scores are relative to the best of each lane.
+            strategy: a name of `retrieval.strategies`, or auto; by default the configured one.
+            budget: most tokens of all texts together; what does not fit is left out, never mid-sentence.
             as_of: search the memory as it was at that time: what was said later is not found.
             explain: fill `Hit.parts` with each lane's score and rank.
         """
-        return self._search(
-            query, user_id, agent_id, run_id, filters, as_of, now, top_k, threshold, kinds, explain
-        ).hits
+        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        bounds = self._bounds(scope, wanted, kinds, as_of, now)
+        most = None if budget is None else checked_count(budget, "budget")
+        found = self.parts.retriever.retrieve(
+            query,
+            bounds,
+            strategy=strategy,
+            top_k=checked_count(top_k),
+            threshold=threshold,
+            budget=most,
+            explain=explain,
+        )
+        self._recalls.note(scope.user_id, found.hits)
+        return found.hits
 
     def ask(
         self,
@@ -213,42 +229,26 @@ class Memory(Knowing):
         told = None if wanted else self._told(question, scope, as_of, clock(now), follows)
         if told is not None:
             return told
-        found = self._search(question, user_id, agent_id, run_id, filters, as_of, now, top_k, 0.0, ("chunk",), False)
-        return self.parts.tasks.answer(question, found.hits, support=found.support)
+        bounds = self._bounds(scope, wanted, ("chunk",), as_of, now)
+        found = self.parts.retriever.retrieve(question, bounds, top_k=checked_count(top_k))
+        self._recalls.note(scope.user_id, found.hits)
+        answer = self.parts.tasks.answer(question, found.hits, support=found.support)
+        return replace(answer, trace=(*found.trace, *answer.trace))
 
-    def _search(
+    def _bounds(
         self,
-        query: str,
-        user_id: str | None,
-        agent_id: str | None,
-        run_id: str | None,
-        filters: Mapping[str, Any] | None,
+        scope: Scope,
+        metadata: Mapping[str, Any],
+        kinds: Sequence[UnitKind],
         as_of: datetime | None,
         now: datetime | None,
-        top_k: int,
-        threshold: float,
-        kinds: Sequence[UnitKind],
-        explain: bool,
-    ) -> Retrieved:
-        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    ) -> Bounds:
         unknown = [kind for kind in kinds if kind not in get_args(UnitKind)]
         if unknown:
             raise InvalidInputError(f"unknown kind {unknown[0]!r}; kinds are {', '.join(get_args(UnitKind))}")
-        checked_count(top_k)
         ahead = self.config.limits.max_clock_skew if as_of is None else 0.0
-        found = self.parts.searcher.search(
-            query,
-            scope,
-            now=clock(now if as_of is None else as_of),
-            skew=timedelta(seconds=ahead),
-            top_k=top_k,
-            threshold=threshold,
-            kinds=kinds,
-            metadata=wanted,
-            explain=explain,
-        )
-        self._recalls.note(scope.user_id, found.hits)
-        return found
+        at = clock(now if as_of is None else as_of)
+        return Bounds(scope, at, timedelta(seconds=ahead), tuple(kinds), metadata)
 
     def get(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> Episode | None:
         """A message by its id, or None where the user has no such one that is active and not expired."""

@@ -65,6 +65,20 @@ class Proxy(Protocol):
 
 
 @runtime_checkable
+class RetrievalTasks(Protocol):
+    """What retrieval strategies need from language; `llm.embedded` does it by words alone."""
+
+    def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        """How far each hit answers the question, in [0, 1] (Structural Memory section 3.2, reranking)."""
+
+    def refine(self, question: str, hits: Sequence[Hit]) -> str:
+        """A better question after these hits, "" for none (Structural Memory section 3.2, iterative retrieval)."""
+
+    def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
+        """Which hits help to answer the question (CAM section 4.3, Prune-and-Grow)."""
+
+
+@runtime_checkable
 class LanguageTasks(Protocol):
     """What the system needs from language, batch first; `llm.embedded` does it without a language model."""
 

@@ -31,8 +31,8 @@ class Kind(BaseModel):
     With words, endings or patterns one of them must fit: the last word is one of `words` (of those of the kinds
     in `also` too), ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of
     `anywhere`. With `whole` the phrase is one of `words`, not only its end. `refuses` are words that it never begins or
-    ends with; `never` names kinds whose words and endings its noun never is, but in a name ("the Elm Street party"); `excepts` are
-    words whose ending does not count.
+    ends with; `never` names kinds whose words and endings its noun never is, but in a name ("the Elm Street party");
+    `excepts` are words whose ending does not count.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -29,7 +29,9 @@ def search(
     threshold: Annotated[float, typer.Option("--threshold", help="Lowest score, in [0, 1.5].")] = 0.0,
     filter: Filter = None,
     kind: Annotated[list[str] | None, typer.Option("--kind", help="chunk, atomic_fact or summary; repeatable.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show each lane's score and rank.")] = False,
+    strategy: Annotated[str | None, typer.Option("--strategy", help="How to go on from the first results.")] = None,
+    budget: Annotated[int | None, typer.Option("--budget", help="Most tokens of all texts.", min=1)] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the strategy, each lane's score and rank.")] = False,
     as_of: AsOf = None,
     now: o.Now = None,
     user: o.User = o.USER,
@@ -40,6 +42,7 @@ def search(
     json: o.Json = False,
 ) -> None:
     """Find what was said."""
+    kinds: Any = tuple(kind or ("chunk",))
     with opened(store, config) as memory:
         hits = memory.search(
             query,
@@ -49,14 +52,19 @@ def search(
             filters=_filters(filter),
             top_k=top_k,
             threshold=threshold,
-            kinds=tuple(kind or ("chunk",)),  # type: ignore[arg-type]
+            kinds=kinds,
+            strategy=strategy,
+            budget=budget,
             as_of=at(as_of),
             now=at(now),
             explain=explain,
         )
+        why = memory.parts.retriever.chosen(strategy, kinds)[1] if explain else ()
     if json:
         print_json(hits)
         return
+    for line in why:
+        say(f"[dim]{plain(line)}[/]")
     for hit in hits:
         say(f"[bold]{hit.score:.3f}[/]  {_heading(hit)}")
         say("       " + plain(hit.text).replace("\n", "\n       "))

@@ -13,6 +13,7 @@ from datetime import date, datetime
 
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import best_passage
+from nscma_torch.llm.relevance import helpful, refined, relevance
 from nscma_torch.llm.statements import statement_reader
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
@@ -84,6 +85,18 @@ class EmbeddedTasks:
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """The units' own sentences that cover most of what they share."""
         return [extract_summary([_lines(unit) for unit in group], self._summary_words) for group in groups]
+
+    def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        """Score and coverage of the question's words; see `relevance`."""
+        return relevance(question, hits)
+
+    def refine(self, question: str, hits: Sequence[Hit]) -> str:
+        """The question with the names that the hits mention most."""
+        return refined(question, hits)
+
+    def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
+        """The hits that are at least half as relevant as the best."""
+        return helpful(question, hits) if hits else []
 
     def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
         """The passages that answer best, each with its speaker and day; or that it does not know."""

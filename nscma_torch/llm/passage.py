@@ -29,7 +29,7 @@ def best_passage(question: str, text: str, hits: Sequence[Hit], words: int) -> P
     spans = split_sentences(text)
     if not spans:
         return Passage(text, 0, len(text))
-    weights = _weights(question, hits)
+    weights = term_weights(question, hits)
     covered = [sum(weights.get(term, 0.0) for term in set(terms(text[s.start : s.end]))) for s in spans]
     first = last = max(range(len(spans)), key=lambda i: (covered[i], -i))
     while True:
@@ -43,7 +43,8 @@ def best_passage(question: str, text: str, hits: Sequence[Hit], words: int) -> P
     return Passage(text[start:end], start, end)
 
 
-def _weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
+def term_weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
+    """What each term of a question counts: the more, the fewer of the hits hold it."""
     held = [set(terms(hit.text)) for hit in hits]
     return {
         term: math.log(1 + (len(held) + 0.5) / (sum(term in own for own in held) + 0.5))

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
-import torch
 from sqlalchemy import Connection
 
 from nscma_torch.llm.questions import question_reader
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
-from nscma_torch.retrieval.fact_graph import FactGraph
-from nscma_torch.storage import backlog, episodes, jobs, speakers, streams, units
-from nscma_torch.storage import facts as facts_store
+from nscma_torch.retrieval.fact_graphs import FactGraphs
+from nscma_torch.storage import backlog, episodes, jobs, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.groups import CURATE
@@ -22,21 +20,15 @@ from nscma_torch.text.terms import script
 
 _MAKING = ("extract", CURATE)  # jobs that facts still wait for
 _SHOWN = 3  # messages shown under an answer
-_KEPT = 8  # graphs, of the scopes that were asked last
 
 
 class FactAsker:
-    """Reads a question as a walk over facts and takes it.
+    """Reads a question as a walk over facts and takes it."""
 
-    Args:
-        device: where the view of the graph lives.
-    """
-
-    def __init__(self, database: Database, schema: Schema, device: torch.device) -> None:
+    def __init__(self, database: Database, schema: Schema, graphs: FactGraphs) -> None:
         self._database = database
         self._schema = schema
-        self._device = device
-        self._graphs: dict[Scope, tuple[tuple[int, int], FactGraph]] = {}
+        self._graphs = graphs
 
     def ask(
         self,
@@ -66,7 +58,7 @@ class FactAsker:
             query = question_reader(self._schema, asker).read(question, now=now, follows=follows)
             if query is None:
                 return None
-            graph = self._graph(connection, scope).at(as_of or now)
+            graph = self._graphs.of(connection, scope).at(as_of or now)
             found = answer_query(query, graph, language="zh" if script(question) == "cjk" else "en", asker=asker)
             if found is None:
                 return None
@@ -78,18 +70,6 @@ class FactAsker:
             trace.append(f"{unread} messages are not read for facts yet; sleep reads them")
         usage = Usage(seconds=time.perf_counter() - begin)
         return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
-
-    def _graph(self, connection: Connection, scope: Scope) -> FactGraph:
-        """The facts of a scope, as they were read last if nothing was written since."""
-        version = streams.version(connection, scope.user_id)
-        known = self._graphs.pop(scope, None)
-        if known is None or known[0] != version:
-            facts = facts_store.select_facts(connection, scope, statuses=("active", "disputed", "archived"))
-            known = version, FactGraph(facts, self._schema, device=self._device)
-        self._graphs[scope] = known  # the newest last
-        for oldest in list(self._graphs)[:-_KEPT]:
-            self._graphs.pop(oldest, None)
-        return known[1]
 
 
 def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:

@@ -5,18 +5,20 @@ Legend: n units of the user.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import torch
 from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.protocols import Embedder
-from nscma_torch.records import Hit, Scope, UnitKind
+from nscma_torch.records import Hit, Unit
+from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.confidence import support
 from nscma_torch.retrieval.fusion import FUSIONS
 from nscma_torch.retrieval.lexical import BM25Settings, bm25, idf
@@ -26,6 +28,8 @@ from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.user_index import Posting, UserIndex
 from nscma_torch.storage.vectors import EpisodicWeights, FaissSearch, TensorSearch, VectorSearch
+from nscma_torch.text.mentions import mentions
+from nscma_torch.text.terms import terms
 
 Lane = Literal["lexical", "vector"]
 
@@ -50,6 +54,23 @@ class Retrieved:
 
     hits: list[Hit]
     support: float
+    trace: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Scores by the row number of the unit, best first, and the support; what made each score, if asked for."""
+
+    scores: dict[int, float]
+    support: float
+    parts: dict[int, dict[str, float]] = field(default_factory=dict)
+
+
+class _Scored(NamedTuple):
+    lanes: Mapping[Lane, Tensor]  # each [n]
+    boost: Tensor  # [n]
+    fused: Tensor  # [n]
+    support: float
 
 
 class Searcher:
@@ -64,54 +85,117 @@ class Searcher:
         self._lock = threading.Lock()
 
     def search(
-        self,
-        text: str,
-        scope: Scope,
-        *,
-        now: datetime,
-        skew: timedelta = timedelta(0),
-        top_k: int = 10,
-        threshold: float = 0.0,
-        kinds: Sequence[UnitKind] = ("chunk",),
-        metadata: Mapping[str, Any] | None = None,
-        explain: bool = False,
+        self, text: str, bounds: Bounds, *, top_k: int = 10, threshold: float = 0.0, explain: bool = False
     ) -> Retrieved:
-        """The `top_k` best units that had been said at `now`, best first; their clock may be `skew` ahead.
+        """The `top_k` best units within bounds, best first.
 
         Scores are relative to the best unit of each lane, at most 1 + `speaker_boost`; they do not compare between
         questions. `threshold` drops hits with a lower score. Equal scores are in the order in which they were stored.
         """
+        with self._reading(bounds) as (connection, index, vectors):
+            scored = self._scored(connection, index, vectors, text, bounds)
+            rows = best(scored.fused, top_k, threshold)
+            seqs = index.seqs[rows].tolist()
+            parts = self._parts(index, scored, rows) if explain else [{} for _ in seqs]
+            found = units.load(connection, bounds.scope.user_id, seqs)
+            hits = [Hit(found[s], v, p) for s, v, p in zip(seqs, scored.fused[rows].tolist(), parts, strict=True)]
+            return Retrieved(hits, scored.support)
+
+    def rank(self, text: str, bounds: Bounds, top_k: int, *, explain: bool = False) -> Ranked:
+        """The row numbers of the `top_k` best units within bounds, without reading the units."""
+        with self._reading(bounds) as (connection, index, vectors):
+            scored = self._scored(connection, index, vectors, text, bounds)
+            rows = best(scored.fused, top_k, 0.0)
+            seqs = index.seqs[rows].tolist()
+            parts = dict(zip(seqs, self._parts(index, scored, rows), strict=True)) if explain else {}
+            return Ranked(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.support, parts)
+
+    def linked(self, texts: Sequence[str], bounds: Bounds) -> list[dict[int, float]]:
+        """For each text, the units under the headings that it mentions, by row number, with the weight of the link.
+
+        The weight of a heading is that of a rare name, ln(1 + N/(1 + m)) relative to one that m = 1 of N units
+        mentions, over the root of the number of units under it.
+        """
+        with self._reading(bounds) as (connection, index, _):
+            if not index.headings:
+                return [{} for _ in texts]
+            mask = self._mask(connection, index, bounds)
+            held = [[(name, index.headings[name]) for name in mentions(text, index.headings)] for text in texts]
+            weights = self._rarity(connection, index, mask, {name for own in held for name, _ in own})
+            found = []
+            for own in held:
+                links: dict[int, float] = {}
+                for name, rows in own:
+                    allowed = [row for row in rows if mask[row]]
+                    for seq in index.seqs[allowed].tolist():
+                        links[seq] = max(links.get(seq, 0.0), weights[name] / len(allowed) ** 0.5)
+                found.append(links)
+            return found
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, as the embedder counts."""
+        return self._embedder.count_tokens(texts)
+
+    def load(self, seqs: Sequence[int], user_id: str) -> dict[int, Unit]:
+        """The user's units with these row numbers."""
+        with self._database.read() as connection:
+            return units.load(connection, user_id, seqs)
+
+    @contextmanager
+    def _reading(self, bounds: Bounds) -> Iterator[tuple[Connection, UserIndex, VectorSearch]]:
         with self._lock, self._database.read() as connection:
             fingerprint.check(connection, self._embedder.fingerprint)
-            index, vectors = self._index(connection, scope.user_id)
-            query = parse(text, names=index.names, now=now)
-            at = to_micros(now)
-            until = to_micros(now + skew)
-            mask = index.where(kinds=kinds, agent_id=scope.agent_id, run_id=scope.run_id, at=at, until=until)
-            if metadata:
-                wanted = torch.zeros_like(mask)
-                wanted[index.rows_of(episodes.units_with_metadata(connection, scope.user_id, metadata))] = True
-                mask &= wanted
-            if not bool(mask.any()):
-                return Retrieved([], 0.0)
-            postings = index.postings(connection, query.terms)
-            meaning = self._embedder.embed_query(query.meaning).to(self._device)
-            lanes = {
-                lane: self._lexical(index, postings, query, mask)
-                if lane == "lexical"
-                else self._vector(vectors, meaning, at, mask)
-                for lane in self._settings.lanes
-            }
-            author = index.said_by(query.speakers, query.roles)
-            boost = 1 + self._settings.speaker_boost * author.float()
-            fused = FUSIONS[self._settings.fusion](torch.stack(list(lanes.values()))) * boost
-            rows = best(fused, top_k, threshold)
-            seqs = index.seqs[rows].tolist()
-            found = units.load(connection, scope.user_id, seqs)
-            parts = self._parts(index, lanes, boost, rows) if explain else [{} for _ in seqs]
-            scores = fused[rows].tolist()
-            known = support(index, postings, query, meaning, mask, index.said_by(query.speakers))
-        return Retrieved([Hit(found[s], v, p) for s, v, p in zip(seqs, scores, parts, strict=True)], known)
+            index, vectors = self._index(connection, bounds.scope.user_id)
+            yield connection, index, vectors
+
+    def _mask(self, connection: Connection, index: UserIndex, bounds: Bounds) -> Tensor:
+        scope, at = bounds.scope, to_micros(bounds.now)
+        until = to_micros(bounds.now + bounds.skew)
+        mask = index.where(kinds=bounds.kinds, agent_id=scope.agent_id, run_id=scope.run_id, at=at, until=until)
+        if bounds.metadata:
+            wanted = torch.zeros_like(mask)
+            matching = episodes.units_with_metadata(connection, scope.user_id, bounds.metadata)
+            wanted[index.rows_of(matching)] = True
+            mask &= wanted
+        return mask
+
+    def _scored(
+        self, connection: Connection, index: UserIndex, vectors: VectorSearch, text: str, bounds: Bounds
+    ) -> _Scored:
+        query = parse(text, names=index.names, now=bounds.now)
+        mask = self._mask(connection, index, bounds)
+        if not bool(mask.any()):
+            nothing = torch.zeros(len(mask), device=self._device)
+            return _Scored(dict.fromkeys(self._settings.lanes, nothing), nothing + 1, nothing, 0.0)
+        postings = index.postings(connection, query.terms)
+        meaning = self._embedder.embed_query(query.meaning).to(self._device)
+        lanes = {
+            lane: self._lexical(index, postings, query, mask)
+            if lane == "lexical"
+            else self._vector(vectors, meaning, to_micros(bounds.now), mask)
+            for lane in self._settings.lanes
+        }
+        author = index.said_by(query.speakers, query.roles)
+        boost = 1 + self._settings.speaker_boost * author.float()
+        fused = FUSIONS[self._settings.fusion](torch.stack(list(lanes.values()))) * boost
+        known = support(index, postings, query, meaning, mask, index.said_by(query.speakers))
+        return _Scored(lanes, boost, fused, known)
+
+    def _rarity(
+        self, connection: Connection, index: UserIndex, mask: Tensor, names: Set[tuple[str, ...]]
+    ) -> dict[tuple[str, ...], float]:
+        """What each name weighs by the number of units that hold all its words, relative to a name that one holds."""
+        words = {name: set(terms(" ".join(name))) for name in names}
+        postings = index.postings(connection, sorted({term for own in words.values() for term in own}))
+        total = max(2, int(mask.sum()))
+        found = {}
+        for name, own in words.items():
+            counts = torch.zeros(len(index), dtype=torch.int32, device=self._device)
+            for term in own & set(postings):
+                counts[postings[term].rows] += 1
+            holders = int((mask & (counts == len(own))).sum()) if own else total
+            found[name] = min(1.0, math.log(1 + total / (1 + holders)) / math.log(1 + total / 2))
+        return found
 
     def _index(self, connection: Connection, user_id: str) -> tuple[UserIndex, VectorSearch]:
         if user_id not in self._indexes:
@@ -142,13 +226,12 @@ class Searcher:
         scores[rows] = values.clamp(min=0)
         return scores
 
-    def _parts(
-        self, index: UserIndex, lanes: Mapping[Lane, Tensor], boost: Tensor, rows: Tensor
-    ) -> list[dict[str, float]]:
+    def _parts(self, index: UserIndex, scored: _Scored, rows: Tensor) -> list[dict[str, float]]:
+        lanes = scored.lanes
         columns = {f"{name}_score": scores[rows] for name, scores in lanes.items()}
         for name, scores in lanes.items():
             columns[f"{name}_rank"] = 1 + (scores[None, :] > scores[rows][:, None]).sum(dim=1)
-        columns |= {"speaker_boost": boost[rows], "importance": index.importance[rows]}
+        columns |= {"speaker_boost": scored.boost[rows], "importance": index.importance[rows]}
         values = {name: column.tolist() for name, column in columns.items()}
         return [{name: column[i] for name, column in values.items()} for i in range(len(rows))]
 

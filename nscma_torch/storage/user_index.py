@@ -8,6 +8,7 @@ Legend: n units, d embedding dimension; row = position in these tensors, seq = t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from sqlalchemy import Connection, and_, select
 
 from nscma_torch.storage.schema import postings, units, vectors
 from nscma_torch.storage.streams import version
+from nscma_torch.text.mentions import words_of
 
 _COLUMNS = ("kind", "agent_id", "run_id", "name", "role")
 _CONTEXT = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
@@ -45,6 +47,7 @@ class UserIndex:
         importance, lengths: [n] float32; lengths in lexical terms.
         previous, following: [n] int64, the row before and after in the same stream and session, -1 for none.
         codes: [n, 5] int32, coded kind, agent, run, name and role; see `where` and `said_by`.
+        headings: rows under each heading of a document, by `words_of` it.
     """
 
     def __init__(self, user_id: str, dimension: int, device: torch.device) -> None:
@@ -69,6 +72,7 @@ class UserIndex:
         self.codes = torch.empty(0, len(_COLUMNS), dtype=torch.int32, device=d)
         self._codebook: list[dict[str | None, int]] = [{} for _ in _COLUMNS]
         self._last: dict[tuple[str, str | None, str], int] = {}
+        self.headings: dict[tuple[str, ...], list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.seqs)
@@ -128,6 +132,9 @@ class UserIndex:
             elif before >= 0:
                 earlier[before] = base + i
             self._last[place] = base + i
+            if row["role"] == "document" and row["name"]:
+                for heading in dict.fromkeys(words_of(part) for part in _headings(row["name"])):
+                    self.headings.setdefault(heading, []).append(base + i)
         codes = [
             [
                 book.setdefault(_speaker(row) if column == "name" else row[column], len(book))
@@ -242,6 +249,11 @@ class UserIndex:
             held = self.seqs[rows] == wanted  # units no longer active keep their postings until they are erased
             found[term] = Posting(rows[held], torch.tensor(counts, dtype=torch.float32, device=self.device)[held])
         return found
+
+
+def _headings(name: str) -> list[str]:
+    """The headings that a document's section stands under, without what a title adds in brackets."""
+    return [re.sub(r"\s*\([^()]*\)\s*$", "", part) for part in name.split(" > ")]
 
 
 def _speaker(row: Any) -> str | None:

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
+from nscma_torch.retrieval.bounds import Bounds
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 
 
 def support(memory: Memory, question: str, user: str = "ada") -> float:
-    return memory.parts.searcher.search(question, Scope(user), now=NOW).support
+    return memory.parts.searcher.search(question, Bounds(Scope(user), NOW)).support
 
 
 def test_what_was_said_supports_more_than_what_was_not(memory: Memory) -> None:

@@ -1,0 +1,26 @@
+"""What a question may find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from nscma_torch.records import Scope, UnitKind
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Whose memory, as it was when, and which units of it.
+
+    Attributes:
+        now: what was said later is not found; the clock of what was said may be `skew` ahead.
+        metadata: keys with the value that a unit's message must have.
+    """
+
+    scope: Scope
+    now: datetime
+    skew: timedelta = timedelta(0)
+    kinds: tuple[UnitKind, ...] = ("chunk",)
+    metadata: Mapping[str, Any] = field(default_factory=dict)

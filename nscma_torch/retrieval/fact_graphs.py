@@ -1,0 +1,39 @@
+"""The fact graphs of the scopes that were asked last, read again only after something was written."""
+
+from __future__ import annotations
+
+import torch
+from sqlalchemy import Connection
+
+from nscma_torch.records import Scope
+from nscma_torch.relations import Schema
+from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.storage import facts as facts_store
+from nscma_torch.storage import streams
+
+_KEPT = 8  # graphs
+
+
+class FactGraphs:
+    """Keeps graphs.
+
+    Args:
+        device: where their tensors live.
+    """
+
+    def __init__(self, schema: Schema, device: torch.device) -> None:
+        self._schema = schema
+        self._device = device
+        self._graphs: dict[Scope, tuple[tuple[int, int], FactGraph]] = {}
+
+    def of(self, connection: Connection, scope: Scope) -> FactGraph:
+        """All facts of a scope, with no "now" of its own: see `FactGraph.at`."""
+        version = streams.version(connection, scope.user_id)
+        known = self._graphs.pop(scope, None)
+        if known is None or known[0] != version:
+            found = facts_store.select_facts(connection, scope, statuses=("active", "disputed", "archived"))
+            known = version, FactGraph(found, self._schema, device=self._device)
+        self._graphs[scope] = known  # the newest last
+        for oldest in list(self._graphs)[:-_KEPT]:
+            self._graphs.pop(oldest, None)
+        return known[1]

@@ -1,0 +1,94 @@
+"""What retrieval strategies stand on: one memory, within the bounds of one question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from nscma_torch.errors import ConfigError
+from nscma_torch.protocols import LanguageTasks, RetrievalTasks
+from nscma_torch.records import Hit, Unit, UnitKind
+from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.retrieval.fact_graphs import FactGraphs
+from nscma_torch.retrieval.search import Ranked, Searcher
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.structure import Structure, structure
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Scores by the row number of the unit, and what the strategy did.
+
+    Attributes:
+        parts: of a unit, what its score was made of.
+        trace: short lines for people.
+    """
+
+    scores: Mapping[int, float]
+    support: float
+    parts: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    trace: tuple[str, ...] = ()
+
+
+class Ground:
+    """The operations that strategies are made of. Each reads the store in a transaction of its own."""
+
+    def __init__(
+        self,
+        searcher: Searcher,
+        database: Database,
+        graphs: FactGraphs,
+        tasks: LanguageTasks,
+        bounds: Bounds,
+        *,
+        explain: bool = False,
+    ) -> None:
+        self._searcher = searcher
+        self._database = database
+        self._graphs = graphs
+        self._units: dict[int, Unit] = {}
+        self._tasks = tasks
+        self._explain = explain
+        self.bounds = bounds
+
+    @property
+    def tasks(self) -> RetrievalTasks:
+        """What can judge hits. Raises `ConfigError` where the language tasks cannot."""
+        if not isinstance(self._tasks, RetrievalTasks):
+            raise ConfigError("this strategy needs language tasks with rerank, refine and select; take single-step")
+        return self._tasks
+
+    def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranked:
+        """The best units by hybrid search; of the bounds' kinds, or of these."""
+        bounds = self.bounds if kinds is None else replace(self.bounds, kinds=tuple(kinds))
+        return self._searcher.rank(text, bounds, top_k, explain=self._explain)
+
+    def linked(self, texts: Sequence[str]) -> list[dict[int, float]]:
+        """For each text, the units under the headings that it mentions, with the weight of the link in (0, 1]."""
+        return self._searcher.linked(texts, self.bounds)
+
+    def units(self, seqs: Sequence[int]) -> list[Unit]:
+        """The units with these row numbers."""
+        new = [seq for seq in seqs if seq not in self._units]
+        if new:
+            self._units |= self._searcher.load(new, self.bounds.scope.user_id)
+        return [self._units[seq] for seq in seqs if seq in self._units]
+
+    def hits(self, scores: Mapping[int, float]) -> list[Hit]:
+        """These units as hits."""
+        found = zip(self.units(list(scores)), scores.values(), strict=True)
+        return [Hit(unit, score) for unit, score in found]
+
+    def structure(self) -> Structure:
+        """The hierarchy of the bounds' user and agent."""
+        with self._database.read() as connection:
+            return structure(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id)
+
+    def facts(self) -> FactGraph:
+        """The facts of the scope, as they hold at the bounds' time."""
+        with self._database.read() as connection:
+            return self._graphs.of(connection, self.bounds.scope).at(self.bounds.now)
+
+
+Strategy = Callable[[Ground, str, int], Found]  # a question, and how many units are wanted

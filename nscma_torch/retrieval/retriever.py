@@ -1,0 +1,85 @@
+"""Runs a retrieval strategy: by name, or the one that the planner takes for the question."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.protocols import LanguageTasks
+from nscma_torch.records import Hit, UnitKind
+from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.budget import within
+from nscma_torch.retrieval.fact_graphs import FactGraphs
+from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.planner import plan
+from nscma_torch.retrieval.search import Retrieved, Searcher
+from nscma_torch.retrieval.strategies import STRATEGIES
+from nscma_torch.storage.database import Database
+
+_PLAIN = {"single-step"}  # strategies that `Searcher.search` runs in one transaction
+
+
+class Retriever:
+    """Retrieval with every strategy.
+
+    Args:
+        strategy: the one that is taken where a question names none.
+    """
+
+    def __init__(
+        self, searcher: Searcher, database: Database, graphs: FactGraphs, tasks: LanguageTasks, strategy: str
+    ) -> None:
+        self._searcher = searcher
+        self._database = database
+        self._graphs = graphs
+        self._tasks = tasks
+        self._strategy = strategy
+
+    def retrieve(
+        self,
+        question: str,
+        bounds: Bounds,
+        *,
+        strategy: str | None = None,
+        top_k: int = 10,
+        threshold: float = 0.0,
+        budget: int | None = None,
+        explain: bool = False,
+    ) -> Retrieved:
+        """The best units within bounds, best first.
+
+        Args:
+            budget: most tokens of the embedder in all texts; what does not fit is left out, never mid-sentence.
+
+        Raises:
+            InvalidInputError: a strategy that there is not.
+            ConfigError: language tasks that cannot do what the strategy asks of them.
+        """
+        name, trace = self.chosen(strategy, bounds.kinds)
+        if name in _PLAIN:
+            found = self._searcher.search(question, bounds, top_k=top_k, threshold=threshold, explain=explain)
+            hits, support = found.hits, found.support
+        else:
+            ground = Ground(self._searcher, self._database, self._graphs, self._tasks, bounds, explain=explain)
+            result = STRATEGIES[name](ground, question, top_k)
+            hits, support = self._hits(result, bounds, threshold, explain), result.support
+            trace += result.trace
+        if budget is not None:
+            hits = within(hits, budget, self._searcher.count_tokens)
+        return Retrieved(hits, support, trace)
+
+    def chosen(self, strategy: str | None, kinds: Collection[UnitKind]) -> tuple[str, tuple[str, ...]]:
+        """The name of the strategy that a question about these kinds gets, and why."""
+        name = strategy or self._strategy
+        if name == "auto":
+            chosen = plan(kinds)
+            return chosen.strategy, (f"strategy {chosen.strategy}: {chosen.reason}",)
+        if name not in STRATEGIES:
+            raise InvalidInputError(f"there is no strategy {name!r}; strategies are auto, {', '.join(STRATEGIES)}")
+        return name, (f"strategy {name}",)
+
+    def _hits(self, found: Found, bounds: Bounds, threshold: float, explain: bool) -> list[Hit]:
+        wanted: Sequence[int] = [seq for seq, score in found.scores.items() if score >= threshold]
+        units = self._searcher.load(wanted, bounds.scope.user_id)
+        parts = found.parts if explain else {}
+        return [Hit(units[seq], found.scores[seq], parts.get(seq, {})) for seq in wanted if seq in units]

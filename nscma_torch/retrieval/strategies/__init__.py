@@ -1,0 +1,29 @@
+"""Ways to retrieve, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from nscma_torch.retrieval.ground import Strategy
+from nscma_torch.retrieval.strategies.everywhere import everywhere
+from nscma_torch.retrieval.strategies.graph import graph
+from nscma_torch.retrieval.strategies.iterative import iterative
+from nscma_torch.retrieval.strategies.links import links
+from nscma_torch.retrieval.strategies.prune_and_grow import prune_and_grow
+from nscma_torch.retrieval.strategies.rerank import rerank
+from nscma_torch.retrieval.strategies.single_step import single_step
+from nscma_torch.retrieval.strategies.traversal import traversal
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+    {
+        "single-step": single_step,
+        "links": links,
+        "rerank": rerank,
+        "iterative": iterative,
+        "traversal": traversal,
+        "global": everywhere,
+        "prune-and-grow": prune_and_grow,
+        "graph": graph,
+    }
+)

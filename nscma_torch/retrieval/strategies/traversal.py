@@ -1,0 +1,26 @@
+"""From the top of the hierarchy down, level by level (CAM section 5.3, hierarchical traversal; RAPTOR)."""
+
+from __future__ import annotations
+
+from nscma_torch.retrieval.ground import Found, Ground
+
+_WIDTH = 10  # s, nodes that are kept on each level
+_ALL = 1 << 30
+
+
+def traversal(ground: Ground, question: str, top_k: int) -> Found:
+    """The best units below the best nodes; where there is no hierarchy, nothing."""
+    tree = ground.structure()
+    ranked = ground.rank(question, _ALL, kinds=(*ground.bounds.kinds, "summary"))
+    level, steps = list(tree.roots), 0
+    reached: dict[int, float] = {}
+    while level:
+        known = [seq for seq in level if seq in ranked.scores]
+        best = sorted(known, key=lambda seq: (-ranked.scores[seq], seq))
+        leaves = [seq for seq in best if not tree.children.get(seq)]
+        reached |= {seq: ranked.scores[seq] for seq in leaves}
+        opened = [seq for seq in best if tree.children.get(seq)][:_WIDTH]
+        level = list(dict.fromkeys(child for seq in opened for child in tree.children[seq]))
+        steps += 1
+    kept = dict(sorted(reached.items(), key=lambda item: (-item[1], item[0]))[:top_k])
+    return Found(kept, ranked.support, trace=(f"{steps} levels, {len(reached)} units at the bottom",))

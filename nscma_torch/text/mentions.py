@@ -1,0 +1,36 @@
+"""Where a text mentions names that are known: titles of documents, entities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+
+_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_CJK = re.compile(r"[⺀-鿿豈-﫿぀-ヿ가-힯]")
+_LONGEST = 10  # words of a name
+_LONGEST_UNSPACED = 12  # characters of a name written without spaces
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """What names are compared by: the words of a text in lower case; characters where there are no spaces."""
+    return tuple(part.lower() for word in _WORD.findall(name) for part in (word if _CJK.search(word) else (word,)))
+
+
+def mentions(text: str, names: Container[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """The known names in a text, in order, each once; one begins with a capital letter or a digit where it has case."""
+    words = [
+        (part.lower(), not part[:1].islower())
+        for word in _WORD.findall(text)
+        for part in (word if _CJK.search(word) else (word,))
+    ]
+    seen: set[tuple[str, ...]] = set()
+    plain = [word for word, _ in words]
+    longest = _LONGEST_UNSPACED if _CJK.search(text) else _LONGEST
+    for start, (_, may_begin) in enumerate(words):
+        if not may_begin:
+            continue
+        for end in range(start + 1, min(start + longest, len(words)) + 1):
+            name = tuple(plain[start:end])
+            if name not in seen and name in names:
+                seen.add(name)
+                yield name

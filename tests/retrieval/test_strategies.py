@@ -1,0 +1,148 @@
+"""Every strategy by name, on documents with titles, on a conversation with facts, and on a hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import ConfigError, InvalidInputError, NscmaError
+from nscma_torch.memory import Memory
+from nscma_torch.records import Answer, Extraction, Hit, Message, Unit
+from nscma_torch.retrieval.strategies import STRATEGIES
+
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+PAGES = {
+    "Velvet Dawn": "Velvet Dawn is a film of 1961. Its director was Ottoline Marsh.",
+    "Ottoline Marsh": "Ottoline Marsh was born in the harbour town of Tornio.",
+    "Silver Dusk": "Silver Dusk is a film of 1973. Its director was Karl Brandt.",
+    "Karl Brandt": "Karl Brandt grew up on a farm near Kilkenny.",
+    "Harbour towns": "Many harbour towns have a fish market and a lighthouse.",
+}
+HOSTILE = ("…", "🙂🙂", "'; DROP TABLE units; --", 'NEAR("a" b) OR *', "蓝色是什么？", "x " * 50_000)
+
+
+@pytest.fixture
+def pages(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
+    memory = open_memory("pages.db", proxy=light_proxy, config={"hierarchy": {"min_members": 2, "gamma": 0.0}})
+    said = [Message("document", f"{title}\n{text}", NOW, title) for title, text in PAGES.items()]
+    list(memory.add_many(said, user_id="ada", now=NOW))
+    memory.flush()
+    return memory
+
+
+def titles(hits: Sequence[Hit]) -> list[str | None]:
+    return [hit.unit.name for hit in hits]
+
+
+@pytest.mark.parametrize("strategy", ["auto", *STRATEGIES])
+def test_each_strategy_finds_what_was_asked_for(strategy: str, pages: Memory) -> None:
+    pages.sleep(now=NOW)
+    hits = pages.search("Who directed Velvet Dawn?", user_id="ada", strategy=strategy, top_k=3, now=NOW)
+    assert hits and len(hits) <= 3
+    assert any("Velvet Dawn" in hit.text for hit in hits)
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    again = pages.search("Who directed Velvet Dawn?", user_id="ada", strategy=strategy, top_k=3, now=NOW)
+    assert again == hits
+
+
+@pytest.mark.parametrize("strategy", ["auto", *STRATEGIES])
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_question_breaks_a_strategy(strategy: str, text: str, pages: Memory) -> None:
+    before = pages.digest()
+    try:
+        assert len(pages.search(text, user_id="ada", strategy=strategy, now=NOW)) <= 10
+    except NscmaError as error:
+        assert "token" in str(error), "only what the embedder cannot read is refused"
+    assert pages.search("Tornio", user_id="nobody", strategy=strategy, now=NOW) == []
+    assert pages.digest() == before
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_nothing_is_found_where_all_is_gone(strategy: str, pages: Memory) -> None:
+    pages.delete_all(user_id="ada", now=NOW)
+    assert pages.search("Velvet Dawn", user_id="ada", strategy=strategy, now=NOW) == []
+
+
+def test_links_reach_what_the_question_does_not_name(pages: Memory) -> None:
+    asked = "Where was the director of Velvet Dawn born?"
+    linked = pages.search(asked, user_id="ada", strategy="links", top_k=2, explain=True, now=NOW)
+    assert titles(linked) == ["Velvet Dawn", "Ottoline Marsh"]
+    assert linked[0].parts["named"] > 0 and linked[1].parts["link_score"] > 0
+    assert titles(pages.search(asked, user_id="ada", top_k=2, now=NOW)) == titles(linked), "auto takes links"
+
+
+def test_links_stay_within_the_scope_and_the_time(pages: Memory) -> None:
+    later = datetime(2024, 10, 1, tzinfo=UTC)
+    pages.add(Message("document", "Tornio\nTornio has a bridge.", later, "Tornio"), user_id="ada", now=later)
+    pages.add(Message("document", "Tornio\nTornio is cold.", NOW, "Tornio"), user_id="eve", now=NOW)
+    asked = "Which town is Ottoline Marsh from?"
+    assert "Tornio" not in titles(pages.search(asked, user_id="ada", strategy="links", as_of=NOW))
+    found = pages.search(asked, user_id="ada", strategy="links", now=later)
+    assert "Tornio\nTornio has a bridge." in [hit.text for hit in found]
+    assert all(hit.unit.scope.user_id == "ada" for hit in found)
+
+
+def test_without_titles_links_are_a_single_step(open_memory: Callable[..., Memory], conversation: Any) -> None:
+    memory = open_memory("talk.db")
+    list(memory.add_many(conversation(30, seed=11, long=False), user_id="ada", now=NOW))
+    for asked in ("who moved to Kyoto?", "the bicycle", "what did Ana say?"):
+        assert memory.search(asked, user_id="ada", strategy="links", now=NOW) == memory.search(
+            asked, user_id="ada", strategy="single-step", now=NOW
+        )
+
+
+def test_the_graph_walks_from_the_person_who_is_asked_about(
+    open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    memory = open_memory("facts.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    said = ["Mia works at Velmora.", "Velmora is located in Tornio.", "Karl likes tea.", "Lena lives in Rome."]
+    list(memory.add_many([Message("user", text, NOW) for text in said], user_id="ada", now=NOW))
+    memory.flush()
+    hits = memory.search("Tell me about Mia", user_id="ada", strategy="graph", explain=True, now=NOW)
+    walked = {hit.text: hit.parts["walk_score"] for hit in hits}
+    assert max(walked, key=lambda text: walked[text]) == "Mia works at Velmora."
+
+
+def test_strategies_and_budgets_that_there_are_not(pages: Memory) -> None:
+    with pytest.raises(InvalidInputError, match=r"no strategy 'best'.*single-step"):
+        pages.search("tea", user_id="ada", strategy="best")
+    with pytest.raises(InvalidInputError, match="budget is 0"):
+        pages.search("tea", user_id="ada", budget=0)
+
+
+def test_a_budget_is_kept_and_cuts_between_sentences(pages: Memory) -> None:
+    asked = "Who directed Velvet Dawn?"
+    count = pages.parts.embedder.count_tokens
+    whole = pages.search(asked, user_id="ada", now=NOW)
+    for budget in (5, 12, 18, 25, 40, 400):
+        hits = pages.search(asked, user_id="ada", now=NOW, budget=budget)
+        assert sum(count([hit.text for hit in hits])) <= budget
+        for hit, full in zip(hits, whole, strict=False):
+            rest = full.text.removeprefix(hit.text)
+            assert full.text == hit.text + rest and (hit.text[-1] == "." or rest.startswith("\n"))
+    assert pages.search(asked, user_id="ada", now=NOW, budget=10**6) == whole
+
+
+class Wordless:
+    """`LanguageTasks` that cannot judge hits."""
+
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:  # noqa: ARG002
+        return [Extraction((), ()) for _ in units]
+
+    def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+        return ["nothing" for _ in groups]
+
+    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:  # noqa: ARG002
+        raise AssertionError
+
+
+def test_tasks_that_cannot_judge_are_named(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    memory = open_memory("store.db", proxy=light_proxy, tasks=Wordless())
+    memory.add("I live in Rome.", user_id="ada", now=NOW)
+    assert memory.search("Rome", user_id="ada", now=NOW)
+    with pytest.raises(ConfigError, match="rerank, refine and select"):
+        memory.search("Rome", user_id="ada", strategy="rerank", now=NOW)
