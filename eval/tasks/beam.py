@@ -2,13 +2,15 @@
 two contradictory statements, stand in.
 
 A pair is left out, and named, where a side has no message of the chat. Where one message holds both sides the pair is
-kept: it can be found, but neither side can come before the other.
+kept: it can be found, but neither side can come before the other. Every other question names the messages of its
+evidence in a list; those that name none (all of `abstention`) are not in `questions`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -41,12 +43,22 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Question:
+    """A question of any of the categories; `evidence` are places in the chat's messages."""
+
+    category: str
+    text: str
+    evidence: frozenset[int]
+
+
+@dataclass(frozen=True)
 class Chat:
     """One chat; `asked_at` is a day after its last message, `malformed` names pairs that were left out."""
 
     name: str
     messages: list[Message]
     pairs: list[Pair]
+    questions: list[Question]
     asked_at: datetime
     malformed: tuple[str, ...]
 
@@ -77,10 +89,25 @@ def _chat(folder: Path) -> Chat:
                 pairs.append(Pair(category, probe["question"], first, second))
             else:
                 malformed.append(f"{folder.name} {category} {number}")
+    asked = [
+        Question(category, probe["question"], frozenset(_numbers(probe.get("source_chat_ids"), place)))
+        for category, own in probes.items()
+        for probe in own
+    ]
+    questions = [question for question in asked if question.evidence]
     last = messages[-1].timestamp
     assert last is not None
-    return Chat(folder.name, messages, pairs, last + timedelta(days=1), tuple(malformed))
+    return Chat(folder.name, messages, pairs, questions, last + timedelta(days=1), tuple(malformed))
 
 
 def _places(sources: dict[str, list[Any]], side: str, place: dict[int, int]) -> frozenset[int]:
     return frozenset(place[number] for number in sources.get(side, ()) if number in place)
+
+
+def _numbers(sources: Any, place: dict[int, int]) -> Iterator[int]:
+    """Places of the messages that are named: by a number, or in lists of any depth, or under keys."""
+    if isinstance(sources, int):
+        yield from [place[sources]] if sources in place else []
+    elif sources is not None:
+        for own in sources.values() if isinstance(sources, dict) else sources:
+            yield from _numbers(own, place)
