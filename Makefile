@@ -3,6 +3,7 @@ PYTHON ?= python3
 DATA ?= ../shared/data
 VENV := .venv
 PEER := .venv-mem0
+CHROMA := .venv-chroma
 CACHE := .cache
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
@@ -27,13 +28,16 @@ check: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-prove: $(READY) $(PEER)/.ready
+prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready
 	$(RUN) -m pytest -m prove -s
 	$(RUN) -m eval.recall --data $(DATA)
 	$(RUN) -m eval.recall --data $(DATA) --fusion rrf --gates on
 	$(RUN) -m eval.support --data $(DATA)
 	$(RUN) -m eval.cam_stability --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
+	$(RUN) -m eval.retrieval --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --sets musique hotpot 2wiki locomo beam \
+		--kinds chunk --strategies BM25 dense RRF ChromaDB single-step auto
+	$(RUN) -m eval.search_speed --data $(DATA)
 	$(RUN) -m eval.statements_quality --half test
 	$(RUN) -m eval.paraphrases --half test
 	$(RUN) -m eval.update_fidelity --cache $(CACHE) --paraphrases test --figure
@@ -41,7 +45,7 @@ prove: $(READY) $(PEER)/.ready
 	$(RUN) -m eval.babi --data $(DATA) --renamed
 	$(RUN) -m eval.beam_updates --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.forgetting --data $(DATA) --cache $(CACHE)
-	$(RUN) kernels/bench.py ego_split knn_graph label_propagation personalized_pagerank
+	$(RUN) kernels/bench.py ego_split knn_graph label_propagation personalized_pagerank scored_topk
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
 	$(RUN) train/proxy_lm.py --evaluate --data $(DATA)
@@ -53,9 +57,14 @@ $(PEER)/.ready:
 	$(PEER)/bin/pip install --quiet mem0ai==2.2.1 faiss-cpu==1.15.1 sentence-transformers==6.2.0
 	touch $@
 
+$(CHROMA)/.ready:
+	$(PYTHON) -m venv $(CHROMA)
+	$(CHROMA)/bin/pip install --quiet chromadb==1.5.9
+	touch $@
+
 bench: $(READY)
 	$(RUN) kernels/bench.py
 
 clean:
-	rm -rf $(VENV) $(PEER) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEER) $(CHROMA) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -47,8 +47,8 @@ LANES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 SEARCHES = (*STRATEGIES, "auto")
 _SUMMARIES = 50  # asked for, of which ten open more than ten places
-_OVER_UNITS = (*PLAIN, CHROMA, *LANES, "single-step", "links", "rerank", "iterative")  # need no more than these
-_WITH_SUMMARIES = ("traversal", "global", "prune-and-grow", "auto")
+_OVER_UNITS = (*PLAIN, CHROMA, *LANES, "single-step", "links", "auto", "rerank", "iterative")  # need no more than these
+_WITH_SUMMARIES = ("traversal", "global", "prune-and-grow")
 
 
 @dataclass(frozen=True)

@@ -45,21 +45,22 @@ def bm25(
     units = int(mask.sum())
     if not units:
         return scores
-    lengths = torch.where(mask, index.lengths, torch.zeros_like(index.lengths))
     spread = _Neighbours(index, index.shares(settings.reach), settings.hops)
-    length = spread(lengths)
+    length = spread(torch.where(mask, index.lengths, torch.zeros_like(index.lengths)))
     norm = settings.k1 * (1 - settings.b + settings.b * length / length[mask].mean())
+    frequency = torch.zeros_like(scores)
     for term, count in Counter(query_terms).items():
         posting = postings.get(term)
         if posting is None:
             continue
-        frequency = torch.zeros_like(scores)
-        frequency[posting.rows] = posting.tf
-        frequency *= mask
-        holders = int((frequency > 0).sum())
-        if holders:
-            frequency = spread(frequency)
-            scores += count * idf(units, holders) * frequency * (settings.k1 + 1) / (frequency + norm)
+        held = mask[posting.rows]
+        rows, tf = posting.rows[held], posting.tf[held]
+        if not len(rows):
+            continue
+        touched = spread.add(frequency, rows, tf)
+        found = frequency[touched]
+        scores[touched] += count * idf(units, len(rows)) * found * (settings.k1 + 1) / (found + norm[touched])
+        frequency[touched] = 0.0
     return scores * mask
 
 
@@ -74,17 +75,34 @@ class _Neighbours:
     def __init__(self, index: UserIndex, share: Tensor, hops: Sequence[float]) -> None:
         self._share = share
         self._hops = hops
+        self._links = (index.previous, index.following)
         # row n is a zero that every missing neighbour points to
         n = len(index)
         pad = torch.full((1,), n, dtype=torch.int64, device=index.device)
-        self._links = [torch.cat([link.where(link >= 0, n), pad]) for link in (index.previous, index.following)]
+        self._padded = [torch.cat([link.where(link >= 0, n), pad]) for link in self._links]
 
     def __call__(self, x: Tensor) -> Tensor:
+        """Of every row. [n]"""
         padded = torch.cat([x * self._share, x.new_zeros(1)])
         total = torch.zeros_like(padded)
-        for link in self._links:
+        for link in self._padded:
             lent = padded
             for weight in self._hops:
                 lent = lent[link]
                 total += weight * lent
         return x + self._share * total[:-1]
+
+    def add(self, into: Tensor, rows: Tensor, values: Tensor) -> Tensor:
+        """The same of an x that is `values` [m] at `rows` [m] and else 0, added to `into` [n]; the rows it reaches."""
+        into[rows] += values
+        reached = [rows]
+        for link in self._links:
+            targets, lent = rows, values * self._share[rows]
+            for weight in self._hops:
+                targets = link[targets]
+                kept = targets >= 0
+                targets, lent = targets[kept], lent[kept]
+                into[targets] += weight * self._share[targets] * lent  # a link leads to each row once
+                reached.append(targets)
+        touched: Tensor = torch.unique(torch.cat(reached))
+        return touched

@@ -25,6 +25,7 @@ _COLUMNS = ("kind", "agent_id", "run_id", "name", "role")
 _CONTEXT = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
 _REACH = 40.0  # lexical terms; longer units lend and borrow less
 _NEVER = np.iinfo(np.int64).max
+_KEPT_TERMS = 4096  # whose postings are kept until something is written
 
 
 @dataclass(slots=True)
@@ -73,6 +74,7 @@ class UserIndex:
         self._codebook: list[dict[str | None, int]] = [{} for _ in _COLUMNS]
         self._last: dict[tuple[str, str | None, str], int] = {}
         self.headings: dict[tuple[str, ...], list[int]] = {}
+        self._postings: dict[str, Posting | None] = {}
 
     def __len__(self) -> int:
         return len(self.seqs)
@@ -103,6 +105,7 @@ class UserIndex:
             return
         if epoch != self._epoch or generation < self._generation:
             self._clear()
+        self._postings.clear()
         newest = int(self.seqs[-1]) if len(self) else 0
         query = (
             select(units, vectors.c.vector)
@@ -230,14 +233,23 @@ class UserIndex:
 
     def postings(self, connection: Connection, terms: Sequence[str]) -> dict[str, Posting]:
         """Postings of these terms among this user's units, read in the same transaction as `catch_up`."""
+        wanted = dict.fromkeys(terms) if len(self) else {}
+        new = [term for term in wanted if term not in self._postings]
+        if new:
+            if len(self._postings) > _KEPT_TERMS:
+                self._postings.clear()
+                new = list(wanted)
+            self._postings |= dict.fromkeys(new) | self._read(connection, new)
+        found = {term: self._postings[term] for term in wanted}
+        return {term: posting for term, posting in found.items() if posting is not None}
+
+    def _read(self, connection: Connection, terms: Sequence[str]) -> dict[str, Posting]:
         query = (
             select(postings.c.term, postings.c.unit_seq, postings.c.tf)
             .where(postings.c.user_id == self.user_id, postings.c.term.in_(list(terms)))
             .order_by(postings.c.term, postings.c.unit_seq)
         )
         lists: dict[str, tuple[list[int], list[int]]] = {}
-        if not len(self):
-            return {}
         for term, seq, tf in connection.execute(query):
             seqs, counts = lists.setdefault(term, ([], []))
             seqs.append(seq)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nscma_torch.errors import InvalidInputError
 from nscma_torch.retrieval.ground import Found, Ground
 
 _WIDTH = 10  # s, nodes that are kept on each level
@@ -9,7 +10,12 @@ _ALL = 1 << 30
 
 
 def traversal(ground: Ground, question: str, top_k: int) -> Found:
-    """The best units below the best nodes; where there is no hierarchy, nothing."""
+    """The best chunks below the best nodes; where there is no hierarchy, nothing.
+
+    Raises `InvalidInputError` where chunks are not asked for: they alone are at the bottom.
+    """
+    if "chunk" not in ground.bounds.kinds:
+        raise InvalidInputError("traversal goes down to chunks; ask for kind chunk, or take another strategy")
     tree = ground.structure()
     ranked = ground.rank(question, _ALL, kinds=(*ground.bounds.kinds, "summary"))
     level, steps = list(tree.roots), 0
