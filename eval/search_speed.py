@@ -124,13 +124,16 @@ def main() -> None:
     parser.add_argument("--units", type=int, default=100_000, help="messages in the memory")
     parser.add_argument("--questions", type=int, default=100, help="searches of each strategy")
     parser.add_argument("--strategies", nargs="+", default=["auto", "single-step"])
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32", help="of the vectors in memory")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     first, *paths = sorted((arguments.data / "novels").glob("*.txt"))
     said = sentences(paths, arguments.units)
     questions = sentences([first], arguments.questions)
-    config = load_config({"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}})
+    config = load_config(
+        {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}, "index": {"dtype": arguments.dtype}}
+    )
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "speed.db"
         with Memory(store, config=config, embedder=RandomEmbedder(), proxy=IndifferentProxy()) as memory:

@@ -144,6 +144,7 @@ class Parts:
             episodic=EpisodicWeights(score.alpha, score.beta, score.gamma, math.log(2) / score.half_life),
             backend=index.backend,
             faiss_factory=index.faiss_factory,
+            dtype=getattr(torch, index.dtype),
         )
         return Searcher(self.database, self.embedder, settings, self.device)
 

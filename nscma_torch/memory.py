@@ -174,7 +174,7 @@ class Memory(Knowing):
         filters: Mapping[str, Any] | None = None,
         top_k: int = 10,
         threshold: float = 0.0,
-        kinds: Sequence[UnitKind] = ("chunk",),
+        kinds: Sequence[UnitKind] | None = None,
         strategy: str | None = None,
         budget: int | None = None,
         as_of: datetime | None = None,
@@ -185,7 +185,7 @@ class Memory(Knowing):
 
         Args:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
-            kinds: which units are searched: chunk, triple, atomic_fact, summary, skill.
+            kinds: which units are searched: chunk, triple, atomic_fact, summary, skill; by default the configured ones.
             threshold: lowest score, in [0, 1.5]; scores are relative to the best of each lane.
             strategy: a name of `retrieval.strategies`, or auto; by default the configured one.
             budget: most tokens of all texts together; what does not fit is left out, never mid-sentence.
@@ -229,20 +229,24 @@ class Memory(Knowing):
         told = None if wanted else self._told(question, scope, as_of, clock(now), follows)
         if told is not None:
             return told
-        bounds = self._bounds(scope, wanted, ("chunk",), as_of, now)
+        bounds = self._bounds(scope, wanted, None, as_of, now)
         found = self.parts.retriever.retrieve(question, bounds, top_k=checked_count(top_k))
-        self._recalls.note(scope.user_id, found.hits)
-        answer = self.parts.tasks.answer(question, found.hits, support=found.support)
+        hits = found.hits
+        if self.config.retrieval.answering == "memory-doc":
+            hits = self.parts.retriever.behind(question, hits, bounds)
+        self._recalls.note(scope.user_id, hits)
+        answer = self.parts.tasks.answer(question, hits, support=found.support)
         return replace(answer, trace=(*found.trace, *answer.trace))
 
     def _bounds(
         self,
         scope: Scope,
         metadata: Mapping[str, Any],
-        kinds: Sequence[UnitKind],
+        kinds: Sequence[UnitKind] | None,
         as_of: datetime | None,
         now: datetime | None,
     ) -> Bounds:
+        kinds = self.config.retrieval.kinds if kinds is None else kinds
         unknown = [kind for kind in kinds if kind not in get_args(UnitKind)]
         if unknown:
             raise InvalidInputError(f"unknown kind {unknown[0]!r}; kinds are {', '.join(get_args(UnitKind))}")

@@ -42,7 +42,7 @@ def search(
     json: o.Json = False,
 ) -> None:
     """Find what was said."""
-    kinds: Any = tuple(kind or ("chunk",))
+    kinds: Any = tuple(kind) if kind else None
     with opened(store, config) as memory:
         hits = memory.search(
             query,
@@ -59,7 +59,7 @@ def search(
             now=at(now),
             explain=explain,
         )
-        why = memory.parts.retriever.chosen(strategy, kinds)[1] if explain else ()
+        why = memory.parts.retriever.chosen(strategy, kinds or memory.config.retrieval.kinds)[1] if explain else ()
     if json:
         print_json(hits)
         return

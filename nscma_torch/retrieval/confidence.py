@@ -45,7 +45,8 @@ def support(
             covered[held] += weight
     known = _largest(covered, inside)
     share, elsewhere = (known / mass, _largest(covered, mask & ~inside) / mass) if mass else (0.0, 0.0)
-    nearest = _largest(index.vectors @ meaning, inside & index.embedded)
+    cosines = index.vectors @ meaning.to(index.vectors.dtype)
+    nearest = _largest(cosines.float(), inside & index.embedded)
     return share / 2 + min(1.0, known / _ENOUGH) / 2 + nearest - max(0.0, elsewhere - share)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.protocols import LanguageTasks
@@ -14,8 +15,10 @@ from nscma_torch.retrieval.ground import Found, Ground
 from nscma_torch.retrieval.planner import plan
 from nscma_torch.retrieval.search import Retrieved, Searcher
 from nscma_torch.retrieval.strategies import STRATEGIES
+from nscma_torch.storage import units
 from nscma_torch.storage.database import Database
 
+_ALL = 1 << 30
 _PLAIN = {"single-step"}  # strategies that `Searcher.search` runs in one transaction
 
 
@@ -68,6 +71,24 @@ class Retriever:
             hits = within(hits, budget, self._searcher.count_tokens)
         return Retrieved(hits, support, trace)
 
+    def behind(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[Hit]:
+        """The chunks of the messages that facts and summaries were made of, as many as there are hits.
+
+        Memory-doc answering (Structural Memory section 3.3). A chunk has the score of the first hit that leads to it;
+        of those of one hit, the nearest to the question come first.
+        """
+        ranked = self._searcher.rank(question, replace(bounds, kinds=("chunk",)), _ALL).scores
+        user_id = bounds.scope.user_id
+        with self._database.read() as connection:
+            chunks = units.chunks_of(connection, user_id, [id for hit in hits for id in hit.unit.episode_ids])
+        scores: dict[int, float] = {}
+        for hit in hits:
+            own = [seq for id in hit.unit.episode_ids for seq in chunks.get(id, ())]
+            for seq in sorted(dict.fromkeys(own), key=lambda seq: (-ranked.get(seq, 0.0), seq)):
+                scores.setdefault(seq, hit.score)
+        found = self._searcher.load(list(scores), user_id)
+        return [Hit(found[seq], score) for seq, score in scores.items() if seq in found][: len(hits)]
+
     def chosen(self, strategy: str | None, kinds: Collection[UnitKind]) -> tuple[str, tuple[str, ...]]:
         """The name of the strategy that a question about these kinds gets, and why."""
         name = strategy or self._strategy
@@ -80,6 +101,6 @@ class Retriever:
 
     def _hits(self, found: Found, bounds: Bounds, threshold: float, explain: bool) -> list[Hit]:
         wanted: Sequence[int] = [seq for seq, score in found.scores.items() if score >= threshold]
-        units = self._searcher.load(wanted, bounds.scope.user_id)
+        known = self._searcher.load(wanted, bounds.scope.user_id)
         parts = found.parts if explain else {}
-        return [Hit(units[seq], found.scores[seq], parts.get(seq, {})) for seq in wanted if seq in units]
+        return [Hit(known[seq], found.scores[seq], parts.get(seq, {})) for seq in wanted if seq in known]

@@ -46,6 +46,7 @@ class SearchSettings:
     episodic: EpisodicWeights = field(default_factory=EpisodicWeights)
     backend: Literal["torch", "faiss"] = "torch"
     faiss_factory: str = "Flat"
+    dtype: torch.dtype = torch.float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ class Searcher:
 
     def _index(self, connection: Connection, user_id: str) -> tuple[UserIndex, VectorSearch]:
         if user_id not in self._indexes:
-            index = UserIndex(user_id, self._embedder.dimension, self._device)
+            index = UserIndex(user_id, self._embedder.dimension, self._device, self._settings.dtype)
             settings = self._settings
             self._indexes[user_id] = (
                 index,

@@ -214,6 +214,23 @@ def active_chunks(connection: Connection, episode_seqs: Sequence[int]) -> dict[i
     return found
 
 
+def chunks_of(connection: Connection, user_id: str, episode_ids: Sequence[str]) -> dict[str, list[int]]:
+    """Active chunks (row numbers) of each of these episodes of the user, in the order of the text."""
+    found: dict[str, list[int]] = {}
+    for some in pages(list(dict.fromkeys(episode_ids))):
+        query = (
+            select(episodes.c.id, units.c.seq)
+            .join(unit_sources, unit_sources.c.episode_seq == episodes.c.seq)
+            .join(units, units.c.seq == unit_sources.c.unit_seq)
+            .where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
+            .where(units.c.kind == "chunk", units.c.status == "active")
+            .order_by(units.c.seq)
+        )
+        for episode_id, seq in connection.execute(query):
+            found.setdefault(episode_id, []).append(seq)
+    return found
+
+
 def set_status(connection: Connection, seqs: Sequence[int], status: str) -> None:
     """Change the status of units; call `touch_user(changed=True)` in the same transaction."""
     for some in pages(seqs):

@@ -55,7 +55,7 @@ class TensorSearch:
             columns=episodic_bias(index, self._weights, now)[:, None],
             weights=query.new_ones(1),
             rows=Filter(mask=mask & index.embedded),
-            longest=1.001,  # contextual vectors have unit length
+            longest=1.01,  # contextual vectors have unit length, before they are rounded
         )
         found = scores[0] > -torch.inf
         return scores[0][found], rows[0][found]
@@ -91,7 +91,7 @@ class FaissSearch:
         parameters = self._parameters(self._faiss.IDSelectorBatch(allowed))
         _, labels = self._store.search(augmented, max(1, min(k, len(allowed))), params=parameters)
         rows = torch.from_numpy(labels[0][labels[0] >= 0]).to(query.device).sort().values  # equal scores: smaller row
-        scores = w.alpha * index.contextual[rows] @ query + episodic_bias(index, w, now)[rows]
+        scores = w.alpha * index.contextual[rows].float() @ query + episodic_bias(index, w, now)[rows]
         scores, order = scores.sort(descending=True, stable=True)
         return scores, rows[order]
 
@@ -112,7 +112,7 @@ class FaissSearch:
         rows = slice(self._size, len(index))
         age = (index.occurred_at[rows] - self._t0).double() / _DAY
         extra = torch.stack([torch.exp(w.decay * age).float(), index.importance[rows]], dim=1)
-        block = torch.cat([index.vectors[rows], extra], dim=1).cpu().numpy()
+        block = torch.cat([index.vectors[rows].float(), extra], dim=1).cpu().numpy()
         if len(block):
             if not self._store.is_trained:
                 self._store.train(block)

@@ -129,6 +129,23 @@ def test_a_budget_is_kept_and_cuts_between_sentences(pages: Memory) -> None:
     assert pages.search(asked, user_id="ada", now=NOW, budget=10**6) == whole
 
 
+def test_answers_from_memory_or_from_the_messages_behind_it(
+    open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    said = "My sister Mia works at Velmora. Otherwise it was a quiet week, and the garden is green."
+    texts = {}
+    for answering in ("memory-only", "memory-doc"):
+        retrieval = {"kinds": ["atomic_fact"], "answering": answering}
+        config = {"gate": {"rule": "everything"}, "retrieval": retrieval, "facts": {"answer": False}}
+        memory = open_memory(f"{answering}.db", proxy=light_proxy, config=config)
+        memory.add(said, user_id="ada", timestamp=NOW, now=NOW)
+        memory.flush()
+        assert {hit.unit.kind for hit in memory.search("Velmora", user_id="ada", now=NOW)} == {"atomic_fact"}
+        answer = memory.ask("Who works at Velmora?", user_id="ada", now=NOW)
+        texts[answering] = {evidence.hit.unit.kind for evidence in answer.evidence}
+    assert texts == {"memory-only": {"atomic_fact"}, "memory-doc": {"chunk"}}
+
+
 class Wordless:
     """`LanguageTasks` that cannot judge hits."""
 

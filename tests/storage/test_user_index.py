@@ -139,3 +139,22 @@ def test_deferred_messages_need_not_be_embedded(open_memory: Open) -> None:
     assert index.vectors[1].abs().sum() == 0
     assert talk.id in [hit.id for hit in memory.search("haha", user_id="ada")], "the words still find it"
     assert memory.verify() == []
+
+
+def test_bfloat16_takes_half_and_catches_up_to_the_same(memory: Memory, conversation: Any) -> None:
+    said = conversation(20, seed=4, long=False)
+    indexes = {}
+    for name, parts in (("at once", [said]), ("in parts", [said[:7], said[7:8], said[8:]])):
+        index = UserIndex(name, memory.parts.embedder.dimension, torch.device("cpu"), torch.bfloat16)
+        for part in parts:
+            list(memory.add_many(part, user_id=name, now=NOW))
+            with memory.parts.database.read() as connection:
+                index.catch_up(connection)
+        indexes[name] = index
+    whole, parts = indexes.values()
+    assert torch.equal(whole.vectors, parts.vectors) and torch.equal(whole.contextual, parts.contextual)
+    assert whole.vectors.element_size() == 2
+    plain = UserIndex("at once", memory.parts.embedder.dimension, torch.device("cpu"))
+    with memory.parts.database.read() as connection:
+        plain.catch_up(connection)
+    torch.testing.assert_close(whole.contextual.float(), plain.contextual, atol=0.01, rtol=0.01)
