@@ -39,6 +39,7 @@ from nscma_torch.storage.hierarchies import INTEGRATE
 from nscma_torch.storage.statements import CURATE
 from nscma_torch.storage.vectors import EpisodicWeights
 from nscma_torch.text.chunker import Chunker
+from nscma_torch.text.cross_encoder import CrossEncoder
 from nscma_torch.text.embedder import load_embedder
 from nscma_torch.worker import Handler, Worker
 
@@ -156,8 +157,14 @@ class Parts:
     @cached_property
     def retriever(self) -> Retriever:
         """Retrieval strategies."""
-        strategy = self.config.retrieval.strategy
-        return Retriever(self.searcher, self.database, self.fact_graphs, self.tasks, strategy)
+        section = self.config.retrieval
+        reranker = (lambda: self.cross_encoder) if section.reranker else None
+        return Retriever(self.searcher, self.database, self.fact_graphs, self.tasks, section.strategy, reranker)
+
+    @cached_property
+    def cross_encoder(self) -> CrossEncoder:
+        """The configured reranker."""
+        return CrossEncoder(self.config.retrieval.reranker, self.device)
 
     @cached_property
     def fact_asker(self) -> FactAsker:

@@ -14,6 +14,7 @@ from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.search import Ranked, Searcher
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.structure import Structure, structure
+from nscma_torch.text.cross_encoder import CrossEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Ground:
         tasks: LanguageTasks,
         bounds: Bounds,
         *,
+        reranker: CrossEncoder | None = None,
         explain: bool = False,
     ) -> None:
         self._searcher = searcher
@@ -49,6 +51,7 @@ class Ground:
         self._graphs = graphs
         self._units: dict[int, Unit] = {}
         self._tasks = tasks
+        self._reranker = reranker
         self._explain = explain
         self.bounds = bounds
 
@@ -79,6 +82,12 @@ class Ground:
         """These units as hits."""
         found = zip(self.units(list(scores)), scores.values(), strict=True)
         return [Hit(unit, score) for unit, score in found]
+
+    def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        """How far each hit answers the question, in [0, 1]: by the configured cross-encoder, or the language tasks."""
+        if self._reranker is not None:
+            return self._reranker.score(question, [hit.text for hit in hits])
+        return self.tasks.rerank(question, hits)
 
     def structure(self) -> Structure:
         """The hierarchy of the bounds' user and agent."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from nscma_torch.errors import InvalidInputError
@@ -17,6 +17,7 @@ from nscma_torch.retrieval.search import Retrieved, Searcher
 from nscma_torch.retrieval.strategies import STRATEGIES
 from nscma_torch.storage import units
 from nscma_torch.storage.database import Database
+from nscma_torch.text.cross_encoder import CrossEncoder
 
 _ALL = 1 << 30
 _PLAIN = {"single-step"}  # strategies that `Searcher.search` runs in one transaction
@@ -27,16 +28,24 @@ class Retriever:
 
     Args:
         strategy: the one that is taken where a question names none.
+        reranker: makes the cross-encoder that reranks, called when it is first needed; None for the language tasks.
     """
 
     def __init__(
-        self, searcher: Searcher, database: Database, graphs: FactGraphs, tasks: LanguageTasks, strategy: str
+        self,
+        searcher: Searcher,
+        database: Database,
+        graphs: FactGraphs,
+        tasks: LanguageTasks,
+        strategy: str,
+        reranker: Callable[[], CrossEncoder] | None = None,
     ) -> None:
         self._searcher = searcher
         self._database = database
         self._graphs = graphs
         self._tasks = tasks
         self._strategy = strategy
+        self._reranker = reranker
 
     def retrieve(
         self,
@@ -63,7 +72,10 @@ class Retriever:
             found = self._searcher.search(question, bounds, top_k=top_k, threshold=threshold, explain=explain)
             hits, support = found.hits, found.support
         else:
-            ground = Ground(self._searcher, self._database, self._graphs, self._tasks, bounds, explain=explain)
+            reranker = self._reranker() if self._reranker is not None and name == "rerank" else None
+            ground = Ground(
+                self._searcher, self._database, self._graphs, self._tasks, bounds, reranker=reranker, explain=explain
+            )
             result = STRATEGIES[name](ground, question, top_k)
             hits, support = self._hits(result, bounds, threshold, explain), result.support
             trace += result.trace

@@ -1,0 +1,63 @@
+"""Cross-encoders of sentence-transformers: a question and a text read together, one score.
+
+From a folder or from the local Hugging Face cache; nothing is downloaded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+
+from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.extras import require
+
+_PURPOSE = "retrieval.reranker"
+
+
+class CrossEncoder:
+    """Scores texts for a question.
+
+    Args:
+        name: a folder, or a name in the local Hugging Face cache.
+
+    Raises:
+        MissingDependencyError: sentence-transformers is not installed.
+        ModelNotFoundError: the model is not on this machine.
+        ModelError: what is there is no cross-encoder.
+    """
+
+    def __init__(self, name: str, device: str | torch.device, *, batch_size: int = 32) -> None:
+        library = require("sentence_transformers", extra="hf", purpose=_PURPOSE)
+        hub = require("huggingface_hub", extra="hf", purpose=_PURPOSE)
+        errors = require("huggingface_hub.errors", extra="hf", purpose=_PURPOSE)
+        try:
+            folder = name if Path(name).is_dir() else hub.snapshot_download(name, local_files_only=True)
+        except (errors.HFValidationError, errors.LocalEntryNotFoundError) as error:
+            raise ModelNotFoundError(
+                f"the cross-encoder {name!r} is not on this machine, and nothing is downloaded unasked; "
+                f"run `hf download {name}` once, or give the folder that holds it"
+            ) from error
+        try:
+            self._model = library.CrossEncoder(
+                folder, device=str(device), local_files_only=True, activation_fn=torch.nn.Sigmoid()
+            )
+        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+            raise ModelError(f"{folder} holds no cross-encoder that sentence-transformers reads: {error}") from error
+        self._batch_size = batch_size
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How far each text answers the question, in [0, 1]. Raises `ModelError` for what is not a number."""
+        if not texts:
+            return []
+        pairs = [(question, text) for text in texts]
+        scores = torch.as_tensor(
+            self._model.predict(pairs, batch_size=self._batch_size, show_progress_bar=False), dtype=torch.float32
+        )
+        if scores.shape != (len(texts),):
+            raise ModelError(f"a reranker gives one score for a pair, this one gives {[*scores.shape[1:]]}")
+        if not bool(torch.isfinite(scores).all()):
+            raise ModelError("the reranker returned NaN or infinity; check the model's weights")
+        return [float(score) for score in scores]
