@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     config = BertConfig(vocab_size=len(WORDS), max_position_embeddings=32, num_labels=1, initializer_range=1.0, **shape)
     BertForSequenceClassification(config).save_pretrained(root)
-    BertTokenizerFast(vocab_file=str(root / "vocab.txt")).save_pretrained(root)
+    BertTokenizerFast(str(root / "vocab.txt"), model_max_length=32).save_pretrained(root)
     return root
 
 
