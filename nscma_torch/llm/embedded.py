@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from nscma_torch.llm.extractive import extract_summary
-from nscma_torch.llm.passage import best_passage
+from nscma_torch.llm.passage import best_passage, term_weights
 from nscma_torch.llm.relevance import helpful, refined, relevance
 from nscma_torch.llm.statements import statement_reader
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
@@ -113,7 +113,8 @@ class EmbeddedTasks:
             usage = Usage(seconds=time.perf_counter() - begin)
             return Answer(text, True, confidence, (), (*trace, "abstained"), usage)
         kind = _kind_asked(question)
-        passages = [best_passage(question, hit.text, hits, self._words) for hit in hits]
+        weights = term_weights(question, hits)
+        passages = [best_passage(hit.text, weights, self._words) for hit in hits]
         top = max(hit.score for hit in hits)
         scores = [
             hit.score / top + _KIND_BONUS * (kind is not None and _holds(kind, passage.text, hit.occurred_at))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nscma_torch.records import Hit
@@ -21,15 +21,14 @@ class Passage:
     end: int
 
 
-def best_passage(question: str, text: str, hits: Sequence[Hit], words: int) -> Passage:
+def best_passage(text: str, weights: Mapping[str, float], words: int) -> Passage:
     """Grow from the sentence that covers most of the question until `words` words; sentences are never cut.
 
-    A term counts more the fewer of the hits hold it.
+    `weights` are those of the question's terms; see `term_weights`.
     """
     spans = split_sentences(text)
     if not spans:
         return Passage(text, 0, len(text))
-    weights = term_weights(question, hits)
     covered = [sum(weights.get(term, 0.0) for term in set(terms(text[s.start : s.end]))) for s in spans]
     first = last = max(range(len(spans)), key=lambda i: (covered[i], -i))
     while True:

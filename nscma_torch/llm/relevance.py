@@ -23,7 +23,7 @@ def relevance(question: str, hits: Sequence[Hit]) -> list[float]:
     top = max((hit.score for hit in hits), default=0.0) or 1.0
     found = []
     for hit in hits:
-        passage = best_passage(question, hit.text, hits, _WORDS).text
+        passage = best_passage(hit.text, weights, _WORDS).text
         covered = sum(weights.get(term, 0.0) for term in set(terms(passage)))
         found.append((hit.score / top + covered / mass) / 2)
     return found
@@ -38,9 +38,10 @@ def helpful(question: str, hits: Sequence[Hit]) -> list[bool]:
 def refined(question: str, hits: Sequence[Hit]) -> str:
     """The question with the names that its best hits mention most and that it lacks; "" where there are none."""
     known = set(terms(question))
+    weights = term_weights(question, hits)
     named: Counter[str] = Counter()
     for hit in hits:
-        passage = best_passage(question, hit.text, hits, _WORDS).text
+        passage = best_passage(hit.text, weights, _WORDS).text
         named.update({name for name in _NAME.findall(passage) if not known & set(terms(name))})
     words = [name for name, _ in sorted(named.items(), key=lambda item: (-item[1], item[0]))]
     added = " ".join(" ".join(words).split()[:_ADDED])
