@@ -32,6 +32,11 @@ class Found:
     trace: tuple[str, ...] = ()
 
 
+def best_first(scores: Mapping[int, float], top_k: int) -> dict[int, float]:
+    """The `top_k` largest scores, best first; equal ones in the order in which the units were stored."""
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top_k])
+
+
 class Ground:
     """The operations that strategies are made of. Each reads the store in a transaction of its own."""
 

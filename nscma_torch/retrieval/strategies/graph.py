@@ -12,7 +12,7 @@ import torch
 from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_torch.records import Unit
 from nscma_torch.retrieval.fact_graph import FactGraph
-from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.ground import Found, Ground, best_first
 from nscma_torch.text.mentions import mentions, words_of
 from nscma_torch.text.names import name_key
 
@@ -36,7 +36,7 @@ def graph(ground: Ground, question: str, top_k: int) -> Found:
     most = max(visits.values(), default=0.0) or 1.0
     gains = {seq: _SHARE * best * visits.get(_episode(unit), 0.0) / most for seq, unit in units.items()}
     scores = {seq: ranked.scores[seq] + gains[seq] for seq in units}
-    kept = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top_k])
+    kept = best_first(scores, top_k)
     parts = {seq: ranked.parts.get(seq, {}) | {"walk_score": gains[seq]} for seq in kept}
     trace = (f"a walk over {len(facts.facts)} facts from {', '.join(asked) or 'the best hits'}",)
     return Found(kept, ranked.support, parts, trace)

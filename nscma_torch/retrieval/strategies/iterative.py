@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nscma_torch.retrieval.fusion import RRF_CONSTANT
-from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.ground import Found, Ground, best_first
 
 _ROUNDS = 3  # N, searches at most
 _READ = 5  # T, hits of a round that the next question is made of
@@ -23,5 +23,5 @@ def iterative(ground: Ground, question: str, top_k: int) -> Found:
     for ranking in rankings:
         for place, seq in enumerate(ranking.scores, start=1):
             scores[seq] = scores.get(seq, 0.0) + 1.0 / (RRF_CONSTANT + place)
-    kept = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top_k])
+    kept = best_first(scores, top_k)
     return Found(kept, rankings[0].support, trace=tuple(f"asked {one!r}" for one in asked))

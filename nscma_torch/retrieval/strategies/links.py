@@ -11,7 +11,7 @@ Where nothing has a title, as in a conversation, it is single-step search.
 
 from __future__ import annotations
 
-from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.ground import Found, Ground, best_first
 
 _POOL = 200  # units that have a score of their own
 _READ = 10  # best hits whose text is read for titles
@@ -29,7 +29,7 @@ def links(ground: Ground, question: str, top_k: int) -> Found:
     (named,) = ground.linked([question])
     for seq, weight in named.items():
         own[seq] = own.get(seq, 0.0) + _NAMED * best * weight
-    read = sorted(own, key=lambda seq: (-own[seq], seq))[:_READ]
+    read = list(best_first(own, _READ))
     gained: dict[int, float] = {}
     units = ground.units(read)
     for seq, targets in zip(read, ground.linked([unit.text for unit in units]), strict=True):
@@ -37,7 +37,7 @@ def links(ground: Ground, question: str, top_k: int) -> Found:
             if target != seq:
                 gained[target] = max(gained.get(target, 0.0), _LINKED * own[seq] * weight)
     scores = {seq: own.get(seq, 0.0) + gained.get(seq, 0.0) for seq in own.keys() | gained.keys()}
-    kept = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top_k])
+    kept = best_first(scores, top_k)
     linked = {"named": named, "link_score": gained}
     parts = {
         seq: ranked.parts.get(seq, {}) | {name: own[seq] for name, own in linked.items() if seq in own} for seq in kept

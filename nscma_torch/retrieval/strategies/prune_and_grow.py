@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.ground import Found, Ground, best_first
 
 _SEEDS = 20  # s, nodes of the candidate set D
 _ROUNDS = 5  # times that the active set P may grow
@@ -29,5 +29,5 @@ def prune_and_grow(ground: Ground, question: str, top_k: int) -> Found:
     wanted = ground.bounds.kinds
     units = dict(zip(active, ground.units(list(active)), strict=True))
     active = {seq: score for seq, score in active.items() if units[seq].kind in wanted}
-    kept = dict(sorted(active.items(), key=lambda item: (-item[1], item[0]))[:top_k])
+    kept = best_first(active, top_k)
     return Found(kept, ranked.support, trace=(f"{len(seen)} nodes looked at in {rounds} rounds, {len(units)} active",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.ground import Found, Ground, best_first
 
 _WIDTH = 10  # s, nodes that are kept on each level
 _ALL = 1 << 30
@@ -28,5 +28,5 @@ def traversal(ground: Ground, question: str, top_k: int) -> Found:
         opened = [seq for seq in best if tree.children.get(seq)][:_WIDTH]
         level = list(dict.fromkeys(child for seq in opened for child in tree.children[seq]))
         steps += 1
-    kept = dict(sorted(reached.items(), key=lambda item: (-item[1], item[0]))[:top_k])
+    kept = best_first(reached, top_k)
     return Found(kept, ranked.support, trace=(f"{steps} levels, {len(reached)} units at the bottom",))
