@@ -240,6 +240,14 @@ _JOINT = re.compile(
 )
 
 
+PREDICATE = re.compile(
+    r"(?:not\s+)?(?:allergic|vegan|vegetarian|pescatarian|gluten-free|dairy-free|married|engaged|divorced|fluent"
+    r"|born|based|diagnosed|off to|back in|retired)\b",
+    re.IGNORECASE,
+)
+_COPULA = re.compile(r"\b(?:am|is|are|was|were|been|be)\b|['’](?:m|s|re)\b", re.IGNORECASE)
+
+
 def _coordinated(part: str, verbs: frozenset[str]) -> list[str]:
     """Split at "and", or a comma, where a verb follows: "I live in Oslo and work at Bosch"."""
     out, begin = [], 0
@@ -250,7 +258,8 @@ def _coordinated(part: str, verbs: frozenset[str]) -> list[str]:
             match[2] and not _has_verb(left, verbs)
         ):
             continue
-        if following in verbs or following in _BE_OR_HAVE or (match[2] and following.endswith("ing")):
+        stated = PREDICATE.match(part, match.end()) and _COPULA.search(left)  # "I am vegan and allergic to nuts"
+        if stated or following in verbs or following in _BE_OR_HAVE or (match[2] and following.endswith("ing")):
             out.append(part[begin : match.start()])
             begin = match.end()
     return [*out, part[begin:]]

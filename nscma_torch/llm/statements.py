@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from nscma_torch.llm.chinese import plain_clauses, was_past
-from nscma_torch.llm.clauses import Clause, clauses, head_noun_phrase
+from nscma_torch.llm.clauses import PREDICATE, Clause, clauses, head_noun_phrase
 from nscma_torch.llm.forms import Form, compile_forms, read_verb, verb_stems, verbs_of
 from nscma_torch.llm.mentions import Mentions
 from nscma_torch.llm.phrases import AUXILIARIES, cut, is_person, word_set
@@ -38,11 +38,6 @@ _DATED = re.compile(
     r"|for (?:my|our|the|a|his|her) (?:honeymoon|holidays?|birthday))\b"
 )
 _FIRST_WORD = re.compile(r"(?:(?:not|no longer|never|since|then|only|long)\s+)*([A-Za-z'-]+)")
-_PREDICATE = re.compile(
-    r"(?:not\s+)?(?:allergic|vegan|vegetarian|pescatarian|gluten-free|dairy-free|married|engaged|divorced|fluent"
-    r"|born|based|diagnosed|off to|back in|retired)\b",
-    re.IGNORECASE,
-)
 _IT = re.compile(
     r"(?:it|they)(?=\s+(?:is|are|was|were|has|have|had|will|used|runs?|costs?|does|did|do|can|needs?|lies?|stands?"
     r"|belongs?|goes|went|must|takes|comes|got)\b)",
@@ -145,7 +140,7 @@ class StatementReader:
         it = _IT.match(text)
         if it and mentions.spoken_of():
             return mentions.spoken_of() + text[it.end() :]
-        if _PREDICATE.match(text):
+        if PREDICATE.match(text):
             owner = mentions.subject if mentions.subject and not first else "I"
             return f"{owner} {'am' if owner == 'I' else 'is'} {text}"
         start = _FIRST_WORD.match(text)

@@ -184,6 +184,35 @@ def test_it_is_silent_where_nothing_is_asserted(text: str) -> None:
     assert told(text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I'm vegetarian, and allergic to kiwis.", ["Ludger diet vegetarian", "Ludger allergic_to kiwis"]),
+        ("Oona is vegan and allergic to kiwis.", ["Oona diet vegan", "Oona allergic_to kiwis"]),
+        ("Oona lives in Tartu and is allergic to kiwis.", ["Oona lives_in Tartu", "Oona allergic_to kiwis"]),
+        ("Is Oona vegan or allergic to kiwis?", []),
+    ],
+)
+def test_what_is_said_of_one_subject_in_a_row(text: str, expected: list[str]) -> None:
+    assert told(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I subscribe to the New York Times.", ["Ludger subscribed_to New York Times"]),
+        ("I want a sun hat.", ["Ludger wants sun hat"]),
+        ("Oona is in the basement.", ["Oona located_in basement"]),
+        ("I have myocarditis.", ["Ludger has_condition myocarditis"]),
+        ("I want peace of mind.", []),
+        ("Oona became a dog groomer.", []),
+        ("I am using Todoist.", ["Ludger uses Todoist"]),
+    ],
+)
+def test_a_noun_is_judged_by_its_head_and_a_name_as_a_whole(text: str, expected: list[str]) -> None:
+    assert told(text) == expected
+
+
 def test_dates_say_since_when() -> None:
     (since,) = read("I have been vegan since 2019.")
     assert since.valid_from == datetime(2019, 1, 1, tzinfo=UTC)
