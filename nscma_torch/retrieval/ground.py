@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nscma_torch.errors import ConfigError
@@ -76,17 +76,17 @@ class Ground:
         """For each text, the units under the headings that it mentions, with the weight of the link in (0, 1]."""
         return self._searcher.linked(texts, self.bounds)
 
-    def units(self, seqs: Sequence[int]) -> list[Unit]:
-        """The units with these row numbers."""
+    def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
+        """The units with these row numbers, in this order, but for those that were erased since they were ranked."""
+        seqs = list(seqs)
         new = [seq for seq in seqs if seq not in self._units]
         if new:
             self._units |= self._searcher.load(new, self.bounds.scope.user_id)
-        return [self._units[seq] for seq in seqs if seq in self._units]
+        return {seq: self._units[seq] for seq in seqs if seq in self._units}
 
-    def hits(self, scores: Mapping[int, float]) -> list[Hit]:
-        """These units as hits."""
-        found = zip(self.units(list(scores)), scores.values(), strict=True)
-        return [Hit(unit, score) for unit, score in found]
+    def hits(self, scores: Mapping[int, float]) -> dict[int, Hit]:
+        """These units as hits, by their row numbers."""
+        return {seq: Hit(unit, scores[seq]) for seq, unit in self.units(scores).items()}
 
     def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:
         """How far each hit answers the question, in [0, 1]: by the configured cross-encoder, or the language tasks."""

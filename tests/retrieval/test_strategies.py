@@ -11,6 +11,7 @@ import pytest
 from nscma_torch.errors import ConfigError, InvalidInputError, NscmaError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Extraction, Hit, Message, Unit
+from nscma_torch.retrieval.search import Ranked, Searcher
 from nscma_torch.retrieval.strategies import STRATEGIES
 
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -165,3 +166,22 @@ def test_tasks_that_cannot_judge_are_named(open_memory: Callable[..., Memory], l
     assert memory.search("Rome", user_id="ada", now=NOW)
     with pytest.raises(ConfigError, match="rerank, refine and select"):
         memory.search("Rome", user_id="ada", strategy="rerank", now=NOW)
+
+
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "single-step"])
+def test_what_is_erased_while_a_strategy_runs_is_left_out(
+    strategy: str, pages: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank = Searcher.rank
+    gone = next(episode.id for episode in pages.log(user_id="ada") if episode.name == "Velvet Dawn")
+    erased: list[object] = []
+
+    def rank_and_erase(self: Searcher, *args: Any, **more: Any) -> Ranked:
+        found = rank(self, *args, **more)
+        if not erased:
+            erased.append(pages.erase(user_id="ada", memory_id=gone))
+        return found
+
+    monkeypatch.setattr(Searcher, "rank", rank_and_erase)
+    hits = pages.search("Who directed Velvet Dawn?", user_id="ada", strategy=strategy, now=NOW)
+    assert erased and all(hit.id != gone for hit in hits)

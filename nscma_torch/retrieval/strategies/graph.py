@@ -26,7 +26,7 @@ def graph(ground: Ground, question: str, top_k: int) -> Found:
     """The best units by their own score and by PageRank over facts and messages."""
     ranked = ground.rank(question, max(top_k, _POOL))
     facts = ground.facts()
-    units = dict(zip(ranked.scores, ground.units(list(ranked.scores)), strict=True))
+    units = ground.units(ranked.scores)
     if not (facts.facts and units):
         return Found(dict(list(ranked.scores.items())[:top_k]), ranked.support, trace=("no facts to walk over",))
     entities = {words_of(name): name_key(name) for name in facts.entities}

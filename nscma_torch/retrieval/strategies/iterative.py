@@ -14,7 +14,7 @@ def iterative(ground: Ground, question: str, top_k: int) -> Found:
     asked, rankings = [question], [ground.rank(question, 4 * top_k)]
     while len(asked) < _ROUNDS:
         best = dict(list(rankings[-1].scores.items())[:_READ])
-        better = ground.tasks.refine(question, ground.hits(best))
+        better = ground.tasks.refine(question, list(ground.hits(best).values()))
         if not better or better in asked:
             break
         asked.append(better)

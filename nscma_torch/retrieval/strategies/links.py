@@ -32,7 +32,7 @@ def links(ground: Ground, question: str, top_k: int) -> Found:
     read = list(best_first(own, _READ))
     gained: dict[int, float] = {}
     units = ground.units(read)
-    for seq, targets in zip(read, ground.linked([unit.text for unit in units]), strict=True):
+    for seq, targets in zip(units, ground.linked([unit.text for unit in units.values()]), strict=True):
         for target, weight in targets.items():
             if target != seq:
                 gained[target] = max(gained.get(target, 0.0), _LINKED * own[seq] * weight)

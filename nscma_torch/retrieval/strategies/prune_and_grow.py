@@ -19,15 +19,15 @@ def prune_and_grow(ground: Ground, question: str, top_k: int) -> Found:
     rounds = 0
     while candidates and rounds <= _ROUNDS:
         hits = ground.hits({seq: ranked.scores.get(seq, 0.0) for seq in candidates})
-        chosen = ground.tasks.select(question, hits)
-        new = [seq for seq, useful in zip(candidates, chosen, strict=True) if useful]
+        chosen = ground.tasks.select(question, list(hits.values()))
+        new = [seq for seq, useful in zip(hits, chosen, strict=True) if useful]
         active |= {seq: ranked.scores.get(seq, 0.0) for seq in new}
         around = [near for seq in new for near in (*tree.peers.get(seq, ()), *tree.children.get(seq, ()))]
         candidates = [seq for seq in dict.fromkeys(around) if seq not in seen and seq in ranked.scores]
         seen.update(candidates)
         rounds += 1
     wanted = ground.bounds.kinds
-    units = dict(zip(active, ground.units(list(active)), strict=True))
-    active = {seq: score for seq, score in active.items() if units[seq].kind in wanted}
+    units = ground.units(active)
+    active = {seq: active[seq] for seq, unit in units.items() if unit.kind in wanted}
     kept = best_first(active, top_k)
     return Found(kept, ranked.support, trace=(f"{len(seen)} nodes looked at in {rounds} rounds, {len(units)} active",))
