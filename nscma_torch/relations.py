@@ -131,6 +131,11 @@ class Relation(BaseModel):
     en: Wordings = Wordings()
     zh: Wordings = Wordings()
 
+    @property
+    def exclusive(self) -> bool:
+        """Whether it holds both ways, and for each side with one other at a time."""
+        return self.symmetric and self.cardinality == "one"
+
 
 class Schema(BaseModel):
     """All relations by name. A schema equals itself alone: what is compiled from it is kept with it."""

@@ -15,7 +15,7 @@ def partners(rows: Iterable[StatementRow], schema: Schema) -> set[Key]:
     return {
         Key(named, row.relation, row.topic)
         for row in rows
-        if _exclusive(row.relation, schema)
+        if row.relation in schema and schema[row.relation].exclusive
         for named in (row.object_key, row.replaces_key)
         if named
     }
@@ -43,8 +43,3 @@ def _is_said_of_all(row: StatementRow) -> bool:
     """Whether a statement says whom its subject has now, so that others are not, or that it has none."""
     ended = row.past or row.valid_to is not None
     return not row.object_key if row.negated else bool(row.object_key) and not ended
-
-
-def _exclusive(relation: str, schema: Schema) -> bool:
-    """Whether a relation holds both ways, and for each side with one other at a time."""
-    return relation in schema and schema[relation].symmetric and schema[relation].cardinality == "one"

@@ -18,8 +18,7 @@ def both_sides(statements: Iterable[Statement], schema: Schema) -> list[Statemen
     found: list[Statement] = []
     for statement in statements:
         found.append(statement)
-        relation = schema[statement.relation]
-        if not relation.symmetric or relation.cardinality != "one":
+        if not schema[statement.relation].exclusive:
             continue
         if statement.object:
             found.append(replace(statement, subject=statement.object, object=statement.subject, replaces=""))

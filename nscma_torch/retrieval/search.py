@@ -127,9 +127,10 @@ class Searcher:
             for own in held:
                 links: dict[int, float] = {}
                 for name, rows in own:
-                    allowed = [row for row in rows if mask[row]]
-                    for seq in index.seqs[allowed].tolist():
-                        links[seq] = max(links.get(seq, 0.0), weights[name] / len(allowed) ** 0.5)
+                    under = torch.tensor(rows, device=self._device)
+                    seqs = index.seqs[under[mask[under]]].tolist()
+                    for seq in seqs:
+                        links[seq] = max(links.get(seq, 0.0), weights[name] / len(seqs) ** 0.5)
                 found.append(links)
             return found
 

@@ -123,6 +123,8 @@ def withdraw(connection: Connection, seqs: Collection[int], withdrawn: bool) -> 
 
 def of_keys(connection: Connection, lane: str, keys: Collection[Key]) -> list[StatementRow]:
     """What counts in these groups, in the order of (said_at, episode, place in its text)."""
+    if not keys:
+        return []
     into = entities.canonical(connection, lane)
     merged: dict[str, list[str]] = {}
     for key, target in into.items():
