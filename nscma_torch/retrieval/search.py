@@ -26,8 +26,9 @@ from nscma_torch.retrieval.query import Query, parse
 from nscma_torch.storage import episodes, fingerprint, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.user_index import Posting, UserIndex
-from nscma_torch.storage.vectors import EpisodicWeights, FaissSearch, TensorSearch, VectorSearch
+from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch
 from nscma_torch.text.mentions import mentions
 from nscma_torch.text.terms import terms
 

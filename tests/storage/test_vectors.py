@@ -12,8 +12,9 @@ import torch
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
+from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import EpisodicWeights, FaissSearch, TensorSearch, VectorSearch, episodic_bias
+from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch, episodic_bias
 
 Open = Callable[..., Memory]
 START = datetime(2023, 1, 1, tzinfo=UTC)
