@@ -5,8 +5,9 @@
 Messages are ranked by their best chunk; k = 10. `found`: a message of the update is in the top k. `first`: it is, and
 no message of the original comes before it; a missing one is a miss. `newest first`: the same after the top k are
 sorted by date, newest first. `both`: a message of each of two contradictory statements is in the top k. Pairs whose
-two sides share a message say nothing about order or togetherness: they count in `found` alone. Choices were made on
-chats with an even index; claims quote the odd ones.
+two sides share a message say nothing about order or togetherness: they count in `found` alone. The last row is what
+`Memory.search` does unless it is told otherwise; the others are single-step search. Choices were made on chats with an
+even index; claims quote the odd ones.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -31,7 +33,12 @@ from nscma_torch.protocols import Embedder
 from nscma_torch.text.embedder import load_embedder
 
 K = 10
-LANES = {"BM25 only": ["lexical"], "vectors only": ["vector"], "hybrid": ["lexical", "vector"]}
+LANES: Mapping[str, Mapping[str, Any]] = {
+    "BM25 only": {"lanes": ["lexical"], "strategy": "single-step"},
+    "vectors only": {"lanes": ["vector"], "strategy": "single-step"},
+    "hybrid": {"lanes": ["lexical", "vector"], "strategy": "single-step"},
+    "default": {},
+}
 HALVES = ("even", "odd", "all")
 _CHUNKS = 40  # of one message may come before the next message
 
@@ -72,8 +79,8 @@ def measure(chat: Chat, embedder: Embedder) -> dict[str, list[Found]]:
             added = memory.add_many(chat.messages, user_id="reader", now=chat.asked_at)
             place = {item.id: i for i, item in enumerate(added)}
         judged = {}
-        for name, lanes in LANES.items():
-            settings = load_config({**everything, "retrieval": {"lanes": lanes}})
+        for name, retrieval in LANES.items():
+            settings = load_config({**everything, "retrieval": retrieval})
             with Memory(store, config=settings, embedder=embedder, proxy=proxy) as memory:
                 judged[name] = [judge(pair, _ranked(memory, chat, pair, place)) for pair in chat.pairs]
     return judged

@@ -59,7 +59,8 @@ def search(
             now=at(now),
             explain=explain,
         )
-        why = memory.parts.retriever.chosen(strategy, kinds or memory.config.retrieval.kinds)[1] if explain else ()
+        asked_of = kinds or memory.config.retrieval.kinds
+        why = memory.parts.retriever.chosen(query, strategy, asked_of).reasons if explain else ()
     if json:
         print_json(hits)
         return

@@ -1,8 +1,10 @@
-"""How lanes become one score. Each takes lane scores [lanes, n], 0 where a lane did not find a unit."""
+"""How lanes become one score. Each takes lane scores [lanes, n], 0 where a lane did not find a unit, and a weight for
+each lane.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -10,18 +12,19 @@ from torch import Tensor
 RRF_CONSTANT = 60.0
 
 
-def relative(lanes: Tensor) -> Tensor:
-    """Mean of the lanes, each divided by its best score: keeps how far apart the scores are. [n] in [0, 1]."""
+def relative(lanes: Tensor, weights: Sequence[float]) -> Tensor:
+    """Weighted mean of the lanes, each divided by its best score: keeps how far apart the scores are. [n] in [0, 1]."""
     best = lanes.amax(dim=1, keepdim=True)
-    return (lanes / torch.where(best > 0, best, torch.ones_like(best))).mean(dim=0)
+    shares = lanes.new_tensor(weights) / sum(weights)
+    return shares @ (lanes / torch.where(best > 0, best, torch.ones_like(best)))
 
 
-def reciprocal_rank(lanes: Tensor) -> Tensor:
-    """Reciprocal rank fusion, sum of 1 / (c + rank) with c = 60 (Cormack, Clarke and Büttcher 2009). [n]."""
+def reciprocal_rank(lanes: Tensor, weights: Sequence[float]) -> Tensor:
+    """Reciprocal rank fusion, sum of weight / (c + rank) with c = 60 (Cormack, Clarke and Büttcher 2009). [n]."""
     order = lanes.sort(dim=1, descending=True, stable=True).indices
     ranks = torch.empty_like(order)
     ranks.scatter_(1, order, torch.arange(1, lanes.shape[1] + 1, device=lanes.device).expand_as(order).contiguous())
-    return torch.where(lanes > 0, 1.0 / (RRF_CONSTANT + ranks), torch.zeros_like(lanes)).sum(dim=0)
+    return lanes.new_tensor(weights) @ torch.where(lanes > 0, 1.0 / (RRF_CONSTANT + ranks), torch.zeros_like(lanes))
 
 
-FUSIONS: dict[str, Callable[[Tensor], Tensor]] = {"relative": relative, "rrf": reciprocal_rank}
+FUSIONS: dict[str, Callable[[Tensor, Sequence[float]], Tensor]] = {"relative": relative, "rrf": reciprocal_rank}

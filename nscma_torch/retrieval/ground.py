@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from torch import Tensor
+
 from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.records import Hit, Unit, UnitKind
@@ -75,6 +77,10 @@ class Ground:
     def linked(self, texts: Sequence[str]) -> list[dict[int, float]]:
         """For each text, the units under the headings that it mentions, with the weight of the link in (0, 1]."""
         return self._searcher.linked(texts, self.bounds)
+
+    def cosines(self, seqs: Sequence[int]) -> Tensor:
+        """Cosine of each two of these units, [m] to [m, m]; 0 for one that has no vector."""
+        return self._searcher.cosines(seqs, self.bounds)
 
     def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
         """The units with these row numbers, in this order, but for those that were erased since they were ranked."""

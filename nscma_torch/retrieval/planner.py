@@ -1,8 +1,8 @@
 """What `strategy = "auto"` takes for a question.
 
-Chunks reached by links are measured best or beside the best on every set of `eval.retrieval`, so the rules are two:
-what is asked of summaries alone has no titles to follow, and all else takes links, which is a single step where there
-are no titles.
+Chunks reached by links are measured best or beside the best on every set of `eval.retrieval`, so that is the strategy,
+but for summaries and skills, which have no titles to follow. A question on how something stands now gets, besides, the
+newest statement of a matter before those that it renews.
 """
 
 from __future__ import annotations
@@ -11,17 +11,22 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from nscma_torch.records import UnitKind
+from nscma_torch.text.intents import intent
 
 
 class Plan(NamedTuple):
-    """A strategy by name, and why."""
+    """A strategy by name, whether the newest statement of a matter goes first, and why."""
 
     strategy: str
-    reason: str
+    newest_first: bool
+    reasons: tuple[str, ...]
 
 
-def plan(kinds: Collection[UnitKind]) -> Plan:
-    """The strategy for a question about units of these kinds."""
+def plan(question: str, kinds: Collection[UnitKind]) -> Plan:
+    """The plan for a question about units of these kinds."""
     if set(kinds) <= {"summary", "skill"}:
-        return Plan("single-step", "summaries and skills have no titles to follow")
-    return Plan("links", "titles that the question or its best hits name are followed")
+        return Plan("single-step", False, ("strategy single-step: summaries and skills have no titles to follow",))
+    followed = "strategy links: titles that the question or its best hits name are followed"
+    if intent(question) == "current":
+        return Plan("links", True, (followed, "asked how it stands now: the newest statement of a matter comes first"))
+    return Plan("links", False, (followed,))

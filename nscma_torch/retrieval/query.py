@@ -9,6 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 
 from nscma_torch.errors import EmptyTextError, InvalidInputError
 from nscma_torch.text.dates import find_dates
+from nscma_torch.text.intents import Intent, intent
 from nscma_torch.text.terms import query_terms, terms
 
 _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|d|ll)|me|my|mine|myself|we|us|our|ours)\b|[我咱]", re.IGNORECASE)
@@ -19,7 +20,8 @@ class Query:
     """A question taken apart.
 
     `terms` are without the names of `speakers` and without `periods`, which are matched against who spoke and when;
-    `roles` is ("user",) for a question in the first person. `meaning` is the text to embed, without the speakers'
+    `roles` is ("user",) for a question in the first person, unless it asks for an overview, which is of all that was
+    said. `meaning` is the text to embed, without the speakers'
     names: what they say themselves seldom holds them.
     """
 
@@ -29,6 +31,7 @@ class Query:
     roles: tuple[str, ...]
     periods: tuple[tuple[datetime, datetime], ...]  # first instant, and the first one after
     meaning: str
+    intent: Intent | None
 
 
 def parse(text: str, *, names: Sequence[str], now: datetime) -> Query:
@@ -53,14 +56,16 @@ def parse(text: str, *, names: Sequence[str], now: datetime) -> Query:
         for mention in mentions
     )
     dropped = {term for token in spoken for term in tokens[token]}
+    wanted = intent(text)
     rest = _without_spans(text, [(mention.start, mention.end) for mention in mentions])
     return Query(
         text,
         terms=tuple(term for term in query_terms(rest) if term not in dropped),
         speakers=speakers,
-        roles=("user",) if _FIRST_PERSON.search(text) else (),
+        roles=("user",) if _FIRST_PERSON.search(text) and wanted != "overview" else (),
         periods=periods,
         meaning=_without_words(text, spoken),
+        intent=wanted,
     )
 
 

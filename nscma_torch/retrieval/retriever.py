@@ -10,9 +10,10 @@ from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Hit, UnitKind
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.budget import within
+from nscma_torch.retrieval.current import HEAD, newest_of_a_matter_first
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.ground import Found, Ground
-from nscma_torch.retrieval.planner import plan
+from nscma_torch.retrieval.planner import Plan, plan
 from nscma_torch.retrieval.search import Retrieved, Searcher
 from nscma_torch.retrieval.strategies import STRATEGIES
 from nscma_torch.storage import units
@@ -67,7 +68,7 @@ class Retriever:
             InvalidInputError: a strategy that there is not.
             ConfigError: language tasks that cannot do what the strategy asks of them.
         """
-        name, trace = self.chosen(strategy, bounds.kinds)
+        name, newest_first, trace = self.chosen(question, strategy, bounds.kinds)
         if name in _PLAIN:
             found = self._searcher.search(question, bounds, top_k=top_k, threshold=threshold, explain=explain)
             hits, support = found.hits, found.support
@@ -76,7 +77,9 @@ class Retriever:
             ground = Ground(
                 self._searcher, self._database, self._graphs, self._tasks, bounds, reranker=reranker, explain=explain
             )
-            result = STRATEGIES[name](ground, question, top_k)
+            result = STRATEGIES[name](ground, question, max(top_k, HEAD) if newest_first else top_k)
+            if newest_first:
+                result = _renewed(ground, result, top_k)
             hits, support = self._hits(result, bounds, threshold, explain), result.support
             trace += result.trace
         if budget is not None:
@@ -101,18 +104,23 @@ class Retriever:
         found = self._searcher.load(list(scores), user_id)
         return [Hit(found[seq], score) for seq, score in scores.items() if seq in found][: len(hits)]
 
-    def chosen(self, strategy: str | None, kinds: Collection[UnitKind]) -> tuple[str, tuple[str, ...]]:
-        """The name of the strategy that a question about these kinds gets, and why."""
+    def chosen(self, question: str, strategy: str | None, kinds: Collection[UnitKind]) -> Plan:
+        """The strategy that this question about these kinds gets, and why."""
         name = strategy or self._strategy
         if name == "auto":
-            chosen = plan(kinds)
-            return chosen.strategy, (f"strategy {chosen.strategy}: {chosen.reason}",)
+            return plan(question, kinds)
         if name not in STRATEGIES:
             raise InvalidInputError(f"there is no strategy {name!r}; strategies are auto, {', '.join(STRATEGIES)}")
-        return name, (f"strategy {name}",)
+        return Plan(name, False, (f"strategy {name}",))
 
     def _hits(self, found: Found, bounds: Bounds, threshold: float, explain: bool) -> list[Hit]:
         wanted: Sequence[int] = [seq for seq, score in found.scores.items() if score >= threshold]
         known = self._searcher.load(wanted, bounds.scope.user_id)
         parts = found.parts if explain else {}
         return [Hit(known[seq], found.scores[seq], parts.get(seq, {})) for seq in wanted if seq in known]
+
+
+def _renewed(ground: Ground, found: Found, top_k: int) -> Found:
+    head = list(found.scores)[:HEAD]
+    scores = newest_of_a_matter_first(found.scores, ground.units(head), ground.cosines)
+    return replace(found, scores=dict(list(scores.items())[:top_k]))

@@ -8,22 +8,28 @@ from nscma_torch.retrieval.fusion import FUSIONS, reciprocal_rank, relative
 from nscma_torch.retrieval.search import best
 
 LANES = torch.tensor([[3.0, 0.0, 1.5, 0.0], [0.2, 0.8, 0.0, 0.0]])
+EVEN = (1.0, 1.0)
 
 
 def test_relative() -> None:
-    assert torch.allclose(relative(LANES), torch.tensor([(1 + 0.25) / 2, 0.5, 0.25, 0.0]))
-    assert relative(torch.zeros(2, 3)).tolist() == [0, 0, 0]
+    assert torch.allclose(relative(LANES, EVEN), torch.tensor([(1 + 0.25) / 2, 0.5, 0.25, 0.0]))
+    assert relative(torch.zeros(2, 3), EVEN).tolist() == [0, 0, 0]
 
 
 def test_reciprocal_rank() -> None:
     expected = torch.tensor([1 / 61 + 1 / 62, 1 / 61, 1 / 62, 0.0])
-    assert torch.allclose(reciprocal_rank(LANES), expected)
-    assert reciprocal_rank(torch.zeros(2, 3)).tolist() == [0, 0, 0]
+    assert torch.allclose(reciprocal_rank(LANES, EVEN), expected)
+    assert reciprocal_rank(torch.zeros(2, 3), EVEN).tolist() == [0, 0, 0]
+
+
+def test_a_lane_counts_by_its_weight() -> None:
+    assert torch.allclose(relative(LANES, (0.5, 1.5)), torch.tensor([(1 + 3 * 0.25) / 4, 0.75, 0.125, 0.0]))
+    assert torch.allclose(reciprocal_rank(LANES, (0.0, 2.0)), torch.tensor([2 / 62, 2 / 61, 0.0, 0.0]))
 
 
 def test_what_no_lane_found_scores_nothing() -> None:
     for fusion in FUSIONS.values():
-        scores = fusion(LANES)
+        scores = fusion(LANES, EVEN)
         assert scores[3] == 0 and bool((scores[:3] > 0).all())
 
 

@@ -37,6 +37,13 @@ def test_letters_inside_words_are_no_first_person(text: str) -> None:
     assert parse(text, names=NAMES, now=NOW).roles == ()
 
 
+@pytest.mark.parametrize(
+    "text", ["Can you summarize what I told you?", "An overview of my plans, please", "总结我的计划"]
+)
+def test_an_overview_is_of_what_all_said(text: str) -> None:
+    assert parse(text, names=NAMES, now=NOW).roles == ()
+
+
 def test_days_are_periods() -> None:
     query = parse("what happened on 3 March 2024 in Porto?", names=NAMES, now=NOW)
     assert query.periods == ((datetime(2024, 3, 3, tzinfo=UTC), datetime(2024, 3, 4, tzinfo=UTC)),)

@@ -1,0 +1,51 @@
+"""What was said last of a matter goes before what it renews.
+
+For a question on how something stands now ("What is my budget?"), of two of the best hits in which one person speaks of
+the same matter, the newer one is put directly before the older. Nothing is dropped, and the set of hits stays: an
+older one that turns out to be about something else is one place further down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from torch import Tensor
+
+from nscma_torch.records import Unit
+
+HEAD = 10  # best hits that are looked at
+# chosen on even conversations, between the share of updates that come first in BEAM and recall@5 in LoCoMo
+_SAME_MATTER = 0.55  # least cosine of the two; of .4-.65
+_AS_GOOD = 0.7  # least score of the newer, as a share of that of the older; of .5-.9
+
+
+def newest_of_a_matter_first(
+    scores: Mapping[int, float], units: Mapping[int, Unit], cosines: Callable[[Sequence[int]], Tensor]
+) -> dict[int, float]:
+    """These scores (by row number, best first) in the new order; a unit that is moved up takes the score of the one
+    that it now precedes.
+
+    Args:
+        units: those of the first `HEAD`, at least.
+        cosines: of units by row number, [m] to [m, m].
+    """
+    order = [seq for seq in list(scores)[:HEAD] if seq in units and units[seq].role == "user"]
+    if len(order) < 2:
+        return dict(scores)
+    alike = dict(zip(order, cosines(order).tolist(), strict=True))
+    column = {seq: i for i, seq in enumerate(order)}
+    ranked, value = list(scores), dict(scores)
+    for newer in sorted(order, key=lambda seq: (units[seq].occurred_at, seq), reverse=True):
+        place = ranked.index(newer)
+        for older in ranked[:place]:
+            if (
+                older in alike
+                and (units[older].occurred_at, older) < (units[newer].occurred_at, newer)
+                and units[older].name == units[newer].name
+                and scores[newer] >= _AS_GOOD * scores[older]
+                and alike[newer][column[older]] >= _SAME_MATTER
+            ):
+                ranked.insert(ranked.index(older), ranked.pop(place))
+                value[newer] = value[older]
+                break
+    return {seq: value[seq] for seq in ranked}

@@ -1,0 +1,42 @@
+"""What a question is after, by its form alone: how something stands now, an overview of what was said, or advice."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Intent = Literal["current", "overview", "advice"]
+
+_OVERVIEW = re.compile(r"\b(?:summar(?:y|i[sz]e|i[sz]ing)|overview|recap|sum up)\b|总结|概括|概述|回顾", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"\b(?:suggest|recommend|help me|(?:can|could|would|will) you (?:please )?(?:help|show|explain|teach))\b"
+    r"|\bhow (?:can|could|do|should) (?:i|we)\b|\b(?:what(?! time| day| date)|where|which|who)\b[^?.!]{0,60} should (?:i|we)\b"
+    r"|推荐|建议|帮我|教我|应该怎么|怎么办",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(
+    r"\bhow (?:many|much|long|often|old|far|big|large|tall|high|fast)\b"
+    r"|\b(?:when|where|who)(?:['’]s| is| are| do| does| will)\b"
+    r"|\bwhat(?:['’]s| is| are)\b"
+    r"|\b(?:what|which)(?: [\w'’-]+){1,4}? (?:is|are|do|does|has|have|should|will)\b"
+    r"|多少|几|什么时候|何时|哪里|哪儿|谁|是什么|叫什么",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:did|was|were|had|used to|originally|previously|formerly)\b|(?:didn|wasn|weren|hadn)['’]t\b"
+    r"|以前|之前|曾经|当时|原来|过",
+    re.IGNORECASE,
+)
+
+
+def intent(question: str) -> Intent | None:
+    """`overview` for a question that asks to sum up, `advice` for one that asks what to do or how to do it, `current`
+    for one in the present that one value answers (how many, when is, what is, where does, …), None for all others.
+    """
+    if _OVERVIEW.search(question):
+        return "overview"
+    if _PAST.search(question):
+        return None
+    if _ADVICE.search(question):
+        return "advice"
+    return "current" if _VALUE.search(question) else None

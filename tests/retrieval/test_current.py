@@ -1,0 +1,92 @@
+"""Of two statements of one matter the newer goes first, where a question asks how things stand now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message, Scope, Unit
+from nscma_torch.retrieval.current import HEAD, newest_of_a_matter_first
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+ALIKE = torch.eye(2)[[0, 0, 0, 1, 1, 1]]  # units 0-2 speak of one matter, 3-5 of another
+
+
+def unit(seq: int, **fields: Any) -> Unit:
+    known = {"role": "user", "name": "Ana", "occurred_at": START + timedelta(days=seq)} | fields
+    return Unit(id=str(seq), scope=Scope("ada"), kind="chunk", text="", episode_ids=(), **known)
+
+
+def cosines(seqs: Sequence[int]) -> Tensor:
+    return ALIKE[list(seqs)] @ ALIKE[list(seqs)].T
+
+
+def reordered(scores: dict[int, float], **fields: Any) -> dict[int, float]:
+    units = {seq: unit(seq, **fields) for seq in scores}
+    found = newest_of_a_matter_first(scores, units, cosines)
+    assert sorted(found) == sorted(scores), "nothing is dropped and nothing added"
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    return found
+
+
+def test_the_newer_goes_directly_before_the_older_and_takes_its_score() -> None:
+    assert reordered({3: 1.0, 0: 0.9, 4: 0.8, 1: 0.7}) == {4: 1.0, 3: 1.0, 1: 0.9, 0: 0.9}
+
+
+def test_of_three_the_newest_is_first() -> None:
+    assert list(reordered({0: 1.0, 1: 0.95, 2: 0.9})) == [2, 1, 0]
+
+
+def test_a_newest_one_that_leads_already_stays() -> None:
+    assert list(reordered({2: 1.0, 0: 0.9, 3: 0.8})) == [2, 0, 3]
+
+
+def test_much_worse_hits_do_not_rise() -> None:
+    assert list(reordered({0: 1.0, 1: 0.5})) == [0, 1]
+
+
+@pytest.mark.parametrize("fields", [{"role": "assistant"}, {"role": "document"}])
+def test_what_no_person_said_is_left_where_it_is(fields: dict[str, Any]) -> None:
+    assert list(reordered({0: 1.0, 1: 0.9}, **fields)) == [0, 1]
+
+
+def test_two_people_do_not_renew_each_other() -> None:
+    units = {0: unit(0, name="Ana"), 1: unit(1, name="Ben")}
+    assert list(newest_of_a_matter_first({0: 1.0, 1: 0.9}, units, cosines)) == [0, 1]
+
+
+def test_only_the_head_is_looked_at() -> None:
+    scores = {seq: 1.0 - seq / 100 for seq in range(HEAD + 2)}
+    units = {seq: unit(seq) for seq in scores}
+    found = list(newest_of_a_matter_first(scores, units, lambda seqs: torch.ones(len(seqs), len(seqs))))
+    assert found == [*range(HEAD - 1, -1, -1), HEAD, HEAD + 1]
+
+
+def test_auto_puts_the_update_first_and_a_strategy_by_name_does_not(
+    open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    memory = open_memory("budget.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    said = [
+        "My monthly budget for books is 35 euros.",
+        "The weather was awful all week.",
+        "My monthly budget for books rose to 50 euros, by the way.",
+    ]
+    for day, text in enumerate(said):
+        moment = START + timedelta(days=day)
+        memory.add(Message("user", text, moment, session=str(day)), user_id="ada", now=moment)
+    asked, later = "What is my monthly budget for books?", START + timedelta(days=9)
+    plain = memory.search(asked, user_id="ada", strategy="links", now=later)
+    assert [hit.text for hit in plain][:2] == [said[0], said[2]]
+    for top_k in (1, 2, 10):
+        auto = memory.search(asked, user_id="ada", top_k=top_k, now=later)
+        assert [hit.text for hit in auto][:2] == [said[2], said[0]][:top_k]
+    past = memory.search("What was my monthly budget for books?", user_id="ada", now=later)
+    assert past[0].text == said[0]
+    before = memory.search(asked, user_id="ada", now=START + timedelta(days=1))
+    assert before[0].text == said[0]

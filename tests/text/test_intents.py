@@ -1,0 +1,56 @@
+"""What a question is after is told by its form."""
+
+from __future__ import annotations
+
+import pytest
+
+from nscma_torch.text.intents import intent
+
+CURRENT = (
+    "How many sources are in my library?",
+    "What is Ana's phone number?",
+    "What's the deadline of the first sprint?",
+    "When does the course start?",
+    "Where do you live?",
+    "Which train line does she take?",
+    "我的预算是多少？",
+)
+OVERVIEW = ("Can you summarize what we discussed?", "Give me an overview of my plans.", "总结一下我们的讨论")
+ADVICE = (
+    "Can you suggest a restaurant for tonight?",
+    "How should I plan my week?",
+    "What kind of bike should I buy?",
+    "Could you help me with my essay?",
+    "你能推荐一家餐馆吗？",
+)
+NEITHER = (
+    "How many sources did I have in May?",
+    "What was my budget before that?",
+    "Where were you living?",
+    "What hadn't been paid when we met?",
+    "以前我的预算是多少？",
+    "Which film did you recommend to me?",
+    "Why is the sky blue?",
+    "Tell me about Ana.",
+    "",
+)
+
+
+@pytest.mark.parametrize("question", CURRENT)
+def test_one_value_is_asked_for_as_it_stands_now(question: str) -> None:
+    assert intent(question) == "current"
+
+
+@pytest.mark.parametrize("question", OVERVIEW)
+def test_an_overview_is_asked_for(question: str) -> None:
+    assert intent(question) == "overview"
+
+
+@pytest.mark.parametrize("question", ADVICE)
+def test_advice_is_asked_for(question: str) -> None:
+    assert intent(question) == "advice"
+
+
+@pytest.mark.parametrize("question", NEITHER)
+def test_all_else_has_no_intent(question: str) -> None:
+    assert intent(question) is None
