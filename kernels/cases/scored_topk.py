@@ -22,7 +22,7 @@ def scored_topk_cases(device: torch.device) -> Iterator[Case]:
     d, k = 384, 10
     for n in (10_000, 100_000, 1_000_000):
         vectors = torch.nn.functional.normalize(torch.randn(n, d, device=device), dim=1)
-        columns = torch.stack([torch.exp(-3 * torch.rand(n)), torch.rand(n)], dim=1).to(device)
+        columns = torch.stack([torch.exp(-3 * torch.rand(n)), torch.rand(n)]).to(device).T
         rows, weights = _filter(n, device), torch.tensor([0.2, 0.1], device=device)
         half = vectors.bfloat16()
         print(f"{'':21} N={n}: {vectors[0].nbytes} bytes a vector in float32, {half[0].nbytes} in bfloat16")

@@ -42,7 +42,8 @@ def scored_topk(
 
     Scores are computed in float64 and rounded to float32 (kept, for float64 vectors). So a score depends on its query
     and row alone, and the result is that of a stable sort of all scores, however rows are tiled, stored twice or added
-    later, on any number of threads. Columns keep their own precision where vectors are stored in bfloat16.
+    later, on any number of threads. Columns keep their own precision where vectors are stored in bfloat16; those that
+    are contiguous in N (`torch.stack([...]).T`) are multiplied fastest.
 
     `longest` is a bound on the Euclidean length of every row that the caller knows (1.001, say, for normalised
     vectors); without it lengths are measured, which at Q = 1 takes as long as the search itself. Rows must be finite,

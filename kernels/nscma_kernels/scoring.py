@@ -16,6 +16,7 @@ from torch import Tensor
 from nscma_kernels.row_filter import Filter
 
 LARGE = 2.0**60  # float32 and bfloat16 score what stays below
+CACHE = 2**17  # numbers of float64 that stay in a CPU's cache
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,10 @@ class Operands:
 
     def exact(self, i: Tensor, j: Tensor) -> Tensor:
         """Scores [P] of query i with row j."""
-        size = _cached(self.vectors)
-        parts = zip(torch.split(i, size), torch.split(j, size), strict=True)
+        size = cached_rows(self.vectors)
+        parts = zip(torch.split(i, size), torch.split(j, size), strict=True) if len(i) > size else [(i, j)]
         found = [_dots(self.vectors, j, self.queries, i) for i, j in parts]
-        score = found[0] if len(found) == 1 else torch.cat([i.new_empty(0, dtype=torch.float64), *found])
+        score = found[0] if len(found) == 1 else torch.cat(found)
         if self.columns.shape[1]:
             score += _dots(self.columns, j, self.weights, i)
         return score.to(self.dtype)
@@ -144,7 +145,7 @@ def choose(operands: Operands, pairs: Pairs, m: int, scores: Tensor, index: Tens
 def longest_of(vectors: Tensor, longest: float | None) -> float:
     """A bound on the length of every row."""
     if longest is None:
-        tiles = torch.split(vectors, _cached(vectors))
+        tiles = torch.split(vectors, cached_rows(vectors))
         dtype = torch.promote_types(vectors.dtype, torch.float32)
         longest = max(float(torch.linalg.vector_norm(tile.to(dtype), dim=1).max()) for tile in tiles)
         if not math.isfinite(longest):  # perhaps only the squares are too large
@@ -158,13 +159,13 @@ def largest_of(columns: Tensor) -> float:
     """The largest absolute value."""
     if columns.numel() == 0:
         return 0.0
-    low, high = columns.aminmax()
+    low, high = (columns if columns.is_contiguous() else columns.T).aminmax()
     largest = max(-float(low), float(high))
     if not math.isfinite(largest):
         raise ValueError("columns must be finite: some rows hold NaN or infinity")
     return largest
 
 
-def _cached(x: Tensor) -> int:
+def cached_rows(x: Tensor) -> int:
     """Rows to take at a time that stay in a CPU's cache in float64, or fill a GPU."""
-    return max(1, (2**17 if x.device.type == "cpu" else 2**26) // max(1, x.shape[1]))
+    return max(1, (CACHE if x.device.type == "cpu" else 2**26) // max(1, x.shape[1]))

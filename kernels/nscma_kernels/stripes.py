@@ -13,19 +13,18 @@ import torch
 from torch import Tensor
 
 from nscma_kernels.precision import native_dtype
-from nscma_kernels.scoring import LARGE, Operands, Pairs, choose, largest_of, longest_of
+from nscma_kernels.scoring import LARGE, Operands, Pairs, cached_rows, choose, largest_of, longest_of
 
 STRIPE = 2**22  # near scores held at a time
 FEWEST, MOST = 2**12, 2**18  # rows of a stripe
 MANY = 48  # queries from which a stripe is copied into the fastest dtype, columns and filter beside the vectors
-TILE = 8192  # rows that are converted at a time
 GROUP = 128  # rows of a group at most
-SPARSE = 4  # a stripe of which less than 1 / SPARSE passes is gathered first
+SPARSE = 2  # of a stripe of which less than 1 / SPARSE passes, only those rows are multiplied
 PAIRS = 2**22  # pairs held at a time
 
 
 class Stripe(NamedTuple):
-    """Rows in ascending order: those of `begin:end`, or some of them, gathered."""
+    """Rows in ascending order: those of `begin:end`, or some of them."""
 
     begin: int
     end: int
@@ -35,6 +34,11 @@ class Stripe(NamedTuple):
     def of(self, tensor: Tensor) -> Tensor:
         """The stripe's part of a tensor [N, ...]."""
         return tensor[self.begin : self.end] if self.rows is None else tensor[self.rows]
+
+    @property
+    def height(self) -> int:
+        """T."""
+        return self.end - self.begin if self.rows is None else len(self.rows)
 
 
 class Workspace:
@@ -54,32 +58,33 @@ class Workspace:
 
 def search_stripes(operands: Operands, m: int, scores: Tensor, index: Tensor) -> None:
     """Fill scores and index [Q, m], of at most `BLOCK` queries, stripe by stripe."""
-    q, device = len(scores), scores.device
-    least = torch.full((q, m), -torch.inf, dtype=torch.float64, device=device)  # bounds on the m best from below
+    least = operands.queries.new_full((len(scores), m), -torch.inf, dtype=torch.float64)  # bounds on the m best
     found: list[Pairs] = []
-    space, ladder = Workspace(device), _ladder(operands)
+    space, ladder = Workspace(scores.device), _ladder(operands)
     for stripe in _stripes(operands):
         if sum(len(pairs.row) for pairs in found) > PAIRS:
             pairs = _joined(found, least)
             order = choose(operands, pairs, m, scores, index)
             found = [Pairs(*(part[order] for part in pairs))]
-        which = torch.arange(q, device=device)
-        for level, dtype in enumerate(ladder):
-            part = operands if level == 0 else operands.some(which)
-            pairs, which = _look(part, stripe, which, least, dtype, None if dtype == ladder[-1] else 4 * m + 64, space)
+        which, part = None, operands
+        for dtype in ladder:
+            pairs, crowded = _look(
+                part, stripe, which, least, dtype, None if dtype == ladder[-1] else 4 * m + 64, space
+            )
             found.append(pairs)
-            if len(which) == 0:
+            if crowded is None:
                 break
+            which, part = crowded, operands.some(crowded)
     if found:
         choose(operands, _joined(found, least), m, scores, index)
 
 
 def _ladder(operands: Operands) -> list[torch.dtype]:
     """The dtypes in which a stripe is multiplied: the next one for queries with too many rows within the error."""
-    native = native_dtype("cpu") if operands.vectors.device.type == "cpu" else torch.float32
     if operands.dtype == torch.float64:
         return [torch.float64]
     if operands.vectors.dtype == torch.bfloat16 or len(operands.queries) >= MANY:
+        native = native_dtype("cpu") if operands.vectors.device.type == "cpu" else torch.float32
         return list(dict.fromkeys([native, torch.float32]))
     return [torch.float32]
 
@@ -92,7 +97,7 @@ def _stripes(operands: Operands) -> Iterator[Stripe]:
         end = min(n, begin + step)
         rows, passing = None, operands.rows.passing(begin, end)
         if passing is not None:
-            count = int(passing.sum())
+            count = int(passing.count_nonzero())
             if count == 0:
                 continue
             if count * SPARSE < end - begin:
@@ -105,21 +110,22 @@ def _stripes(operands: Operands) -> Iterator[Stripe]:
 def _look(
     operands: Operands,
     stripe: Stripe,
-    which: Tensor,  # [Q] int64, numbers of the operands' queries
+    which: Tensor | None,  # [Q] int64, numbers of the operands' queries, None for all
     least: Tensor,  # [BLOCK, m], brought up to date
     dtype: torch.dtype,
     limit: int | None,
     space: Workspace,
-) -> tuple[Pairs, Tensor]:
+) -> tuple[Pairs, Tensor | None]:
     """Pairs of the stripe that may be among the m best, and the queries for which they would be more than the limit."""
-    vectors, columns = stripe.of(operands.vectors), stripe.of(operands.columns)
-    longest, largest = longest_of(vectors, operands.longest), largest_of(columns)
+    columns = stripe.of(operands.columns)
+    measured = operands.vectors if operands.longest is not None else stripe.of(operands.vectors)
+    longest, largest = longest_of(measured, operands.longest), largest_of(columns)
     if operands.largest(longest, largest) > LARGE:
         dtype = torch.float64
-    q, m, count = len(which), least.shape[1], len(vectors)
+    q, m, count = len(operands.queries), least.shape[1], stripe.height
     fold = 2 ** int(math.log2(max(1, min(GROUP, count // (6 * m)))))
     groups = -(-count // fold)
-    near = _product(operands, vectors, columns, stripe.passing, dtype, groups * fold, space)
+    near = _product(operands, stripe, columns, dtype, groups * fold, space)
     error = operands.error(longest, largest, dtype)
     slack = 2.0**-50 if operands.dtype == torch.float64 else 2.0**-21  # near scores and scores are rounded
     if dtype == torch.bfloat16:
@@ -127,8 +133,8 @@ def _look(
         error += operands.weight * largest * 2.0**-8
     best = near.view(min(fold, 16), -1, q).amax(0).view(-1, groups, q).amax(0)  # in two steps, for the cache
     sure = best.T.topk(min(m, groups)).values.double()
-    sure = sure.sub(sure.abs(), alpha=slack) - error
-    bound = torch.cat([least[which], sure], dim=1).topk(m).values
+    sure = sure.sub(sure.abs(), alpha=slack).sub_(error)
+    bound = torch.cat([least if which is None else least[which], sure], dim=1).topk(m).values
     cut = (bound[:, -1] - error).clamp_(min=-(LARGE**2) if dtype != torch.float64 else torch.finfo(dtype).min / 2)
     cut = cut.sub_(cut.abs(), alpha=2 * slack).to(near.dtype)
     hit, crowded = best >= cut, None
@@ -139,66 +145,78 @@ def _look(
     cells = near.view(fold, groups, q)[:, group, query]
     hit = cells >= cut[query]
     if crowded is not None and limit is not None:
-        crowded |= torch.zeros_like(which).index_add_(0, query, hit.sum(0)) > limit
+        crowded |= hit.new_zeros(q, dtype=torch.int64).index_add_(0, query, hit.sum(0)) > limit
         hit &= ~crowded[query]
     place, pair = hit.nonzero(as_tuple=True)
-    row, query, value = place * groups + group[pair], query[pair], cells[place, pair].double()
+    row, query, most = place * groups + group[pair], query[pair], cells[place, pair].double()
     row = row + stripe.begin if stripe.rows is None else stripe.rows[row]
-    most = value.add(value.abs(), alpha=slack) + error
-    if crowded is None:
-        least[which] = bound
-        return Pairs(which[query], row, most), which[:0]
+    most = most.add(most.abs(), alpha=slack).add_(error)
+    if crowded is None or not bool(crowded.any()):
+        least[slice(None) if which is None else which] = bound
+        return Pairs(query if which is None else which[query], row, most), None
+    which = torch.arange(q, device=row.device) if which is None else which
     least[which[~crowded]] = bound[~crowded]
     return Pairs(which[query], row, most), which[crowded]
 
 
 def _product(
     operands: Operands,
-    vectors: Tensor,  # [T, D]
+    stripe: Stripe,
     columns: Tensor,  # [T, C]
-    passing: Tensor | None,  # [T] bool
     dtype: torch.dtype,
     height: int,  # rows of the result, at least T
     space: Workspace,
 ) -> Tensor:
     """Near scores [height, Q] of operands in `dtype`; -inf where a row does not pass, or is none."""
-    t, q = len(vectors), len(operands.queries)
+    (q, d), t = operands.queries.shape, stripe.height
     held = torch.float64 if dtype == torch.float64 else torch.float32
     columns, weights = columns.to(held), operands.weights.to(held)
+    # 0 for rows that pass, else -inf: several times faster than to choose between two values
+    barrier = None if stripe.passing is None else torch.rsub(stripe.passing.reciprocal(), 1)
     if dtype == torch.bfloat16 and q >= MANY:  # all in one product, columns and weights in two parts each
         first, second = columns.to(dtype), weights.to(dtype)
-        right = [vectors, first, first, columns - first]
+        right = [first, first, columns - first]
         left = [operands.queries, second, weights - second, second]
-        if passing is not None:
-            right.append(columns.new_zeros(t, 1).masked_fill_(~passing[:, None], -torch.inf))
+        if barrier is not None:
+            right.append(barrier[:, None])
             left.append(weights.new_ones(1, 1))
-        width = -(-sum(part.shape[1] for part in right) // 32) * 32
+        width = -(-(d + sum(part.shape[1] for part in right)) // 32) * 32
+        beside = space.take("right", t, width, dtype)
+        for part, vectors in _tiles(operands.vectors, stripe, operands.vectors.dtype, space):
+            beside[part, :d] = vectors
+        _side_by_side(right, beside[:, d:])
         near = space.take("near", height, q, dtype)
-        near[t:] = -torch.inf
-        torch.mm(
-            _side_by_side(right, space.take("right", t, width, dtype)),
-            _side_by_side(left, space.take("left", q, width, dtype)).T,
-            out=near[:t],
-        )
-        return near
-    near = space.take("near", height, q, held)
+        torch.mm(beside, _side_by_side(left, space.take("left", q, width, dtype)).T, out=near[:t])
+    else:
+        near = space.take("near", height, q, held)
+        beside = columns @ weights.T if columns.shape[1] else columns.new_zeros(1, 1).expand(t, 1)
+        if barrier is not None:
+            beside = beside + barrier[:, None]
+        turned = operands.queries.to(dtype).T
+        for part, vectors in _tiles(operands.vectors, stripe, dtype, space):
+            if dtype == torch.bfloat16:
+                product = (vectors @ turned.expand(-1, max(2, q)))[:, :q]  # one column alone is slower
+                torch.add(beside[part], product, out=near[part])
+            elif q == 1:
+                torch.addmv(beside[part, 0], vectors, turned[:, 0], out=near[part, 0])
+            else:
+                torch.addmm(beside[part], vectors, turned, out=near[part])
     near[t:] = -torch.inf
-    beside = columns @ weights.T if columns.shape[1] else columns.new_zeros(t, 1)
-    if passing is not None:
-        beside = torch.where(passing[:, None], beside, -torch.inf)
-    turned = operands.queries.to(dtype).T
-    if dtype == torch.bfloat16:
-        product = (vectors @ turned.expand(-1, max(2, q)))[:, :q]  # one column alone is slower
-        torch.add(beside, product, out=near[:t])
-        return near
-    tile = t if vectors.dtype == dtype else TILE
-    for begin in range(0, t, tile):
-        rows, out = slice(begin, min(t, begin + tile)), near[begin : min(t, begin + tile)]
-        if q == 1:
-            torch.addmv(beside[rows, 0], vectors[rows].to(dtype), turned[:, 0], out=out[:, 0])
-        else:
-            torch.addmm(beside[rows], vectors[rows].to(dtype), turned, out=out)
     return near
+
+
+def _tiles(vectors: Tensor, stripe: Stripe, dtype: torch.dtype, space: Workspace) -> Iterator[tuple[slice, Tensor]]:
+    """The stripe's vectors in `dtype`: at once, or in parts that stay in the cache where they must be made."""
+    t, d = stripe.height, vectors.shape[1]
+    size = t if stripe.rows is None and vectors.dtype == dtype else cached_rows(vectors)
+    for begin in range(0, t, size):
+        part = slice(begin, min(t, begin + size))
+        if stripe.rows is None:
+            tile = vectors[stripe.begin + part.start : stripe.begin + part.stop]
+        else:
+            tile = space.take("gathered", part.stop - begin, d, vectors.dtype)
+            torch.index_select(vectors, 0, stripe.rows[part], out=tile)
+        yield part, tile.to(dtype)
 
 
 def _side_by_side(parts: list[Tensor], out: Tensor) -> Tensor:

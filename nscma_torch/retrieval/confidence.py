@@ -36,13 +36,12 @@ def support(
     covered = torch.zeros(len(index), device=index.device)
     mass = 0.0
     units = int(mask.sum())
-    for term in set(query.terms):
+    for term in dict.fromkeys(query.terms):
         posting = postings.get(term)
-        held = posting.rows[mask[posting.rows]] if posting is not None else None
-        weight = idf(units, 0 if held is None else len(held))
+        weight = idf(units, 0 if posting is None else int(mask.index_select(0, posting.rows).sum()))
         mass += weight
-        if held is not None:
-            covered[held] += weight
+        if posting is not None:  # rows out of bounds too: none of them is looked at
+            covered.index_add_(0, posting.rows, torch.ones_like(posting.tf), alpha=weight)
     known = _largest(covered, inside)
     share, elsewhere = (known / mass, _largest(covered, mask & ~inside) / mass) if mass else (0.0, 0.0)
     cosines = index.vectors @ meaning.to(index.vectors.dtype)
@@ -51,4 +50,5 @@ def support(
 
 
 def _largest(values: Tensor, mask: Tensor) -> float:
-    return float(values[mask].max()) if bool(mask.any()) else 0.0
+    largest = float(torch.where(mask, values, -torch.inf).amax()) if len(values) else 0.0
+    return largest if largest > -torch.inf else 0.0

@@ -45,23 +45,26 @@ def bm25(
     units = int(mask.sum())
     if not units:
         return scores
-    spread = _Neighbours(index, index.shares(settings.reach), settings.hops)
-    length = spread(torch.where(mask, index.lengths, torch.zeros_like(index.lengths)))
-    norm = settings.k1 * (1 - settings.b + settings.b * length / length[mask].mean())
-    frequency = torch.zeros_like(scores)
+    spread = _Neighbours(index, settings)
+    length = spread(index.lengths * mask)
+    norm = settings.k1 * (1 - settings.b + settings.b * length / ((length[:-1] * mask).sum() / units))
+    scores, frequency = torch.zeros_like(length), torch.zeros_like(length)
     for term, count in Counter(query_terms).items():
         posting = postings.get(term)
         if posting is None:
             continue
-        held = mask[posting.rows]
-        rows, tf = posting.rows[held], posting.tf[held]
+        rows, tf = posting.rows, posting.tf
+        held = mask.index_select(0, rows)
+        if not bool(held.all()):
+            rows, tf = rows[held], tf[held]
         if not len(rows):
             continue
         touched = spread.add(frequency, rows, tf)
-        found = frequency[touched]
-        scores[touched] += count * idf(units, len(rows)) * found * (settings.k1 + 1) / (found + norm[touched])
-        frequency[touched] = 0.0
-    return scores * mask
+        found = frequency.index_select(0, touched)
+        gain = count * idf(units, len(rows)) * found * (settings.k1 + 1) / (found + norm.index_select(0, touched))
+        scores.index_copy_(0, touched, scores.index_select(0, touched) + gain)  # a row that comes twice gains once
+        frequency.index_fill_(0, touched, 0.0)
+    return scores[:-1] * mask
 
 
 def idf(units: int, holders: int) -> float:
@@ -70,39 +73,33 @@ def idf(units: int, holders: int) -> float:
 
 
 class _Neighbours:
-    """x_i + c_i * sum_h w_h * (c_{i-h} x_{i-h} + c_{i+h} x_{i+h}), following the links of the index."""
+    """x_i + c_i * sum_h w_h * (c_{i-h} x_{i-h} + c_{i+h} x_{i+h}), following the links of the index.
 
-    def __init__(self, index: UserIndex, share: Tensor, hops: Sequence[float]) -> None:
-        self._share = share
-        self._hops = hops
-        self._links = (index.previous, index.following)
-        # row n is a zero that every missing neighbour points to
-        n = len(index)
-        pad = torch.full((1,), n, dtype=torch.int64, device=index.device)
-        self._padded = [torch.cat([link.where(link >= 0, n), pad]) for link in self._links]
+    Tensors are [n + 1]: the last row is a zero, to which every missing neighbour leads.
+    """
+
+    def __init__(self, index: UserIndex, settings: BM25Settings) -> None:
+        self._share = torch.cat([index.shares(settings.reach), index.lengths.new_zeros(1)])
+        self._turns = index.turns(len(settings.hops))
+        self._weights = 2 * settings.hops
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Of every row. [n]"""
-        padded = torch.cat([x * self._share, x.new_zeros(1)])
-        total = torch.zeros_like(padded)
-        for link in self._padded:
-            lent = padded
-            for weight in self._hops:
-                lent = lent[link]
-                total += weight * lent
-        return x + self._share * total[:-1]
+        """Of every row, for x [n]. [n + 1]"""
+        x = torch.cat([x, x.new_zeros(1)])
+        lent, total = x * self._share, torch.zeros_like(x)
+        for weight, turn in zip(self._weights, self._turns, strict=True):
+            total.add_(lent.index_select(0, turn), alpha=weight)
+        return x.addcmul_(self._share, total)
 
     def add(self, into: Tensor, rows: Tensor, values: Tensor) -> Tensor:
-        """The same of an x that is `values` [m] at `rows` [m] and else 0, added to `into` [n]; the rows it reaches."""
-        into[rows] += values
-        reached = [rows]
-        for link in self._links:
-            targets, lent = rows, values * self._share[rows]
-            for weight in self._hops:
-                targets = link[targets]
-                kept = targets >= 0
-                targets, lent = targets[kept], lent[kept]
-                into[targets] += weight * self._share[targets] * lent  # a link leads to each row once
-                reached.append(targets)
-        touched: Tensor = torch.unique(torch.cat(reached))
-        return touched
+        """The same of an x that is `values` [m] at `rows` [m] and else 0, added to `into` [n + 1].
+
+        Returns the rows that it reaches, some of them more than once.
+        """
+        into.index_add_(0, rows, values)
+        reached, lent = [rows], values * self._share.index_select(0, rows)
+        for weight, turn in zip(self._weights, self._turns, strict=True):
+            targets = turn.index_select(0, rows)
+            into.index_add_(0, targets, self._share.index_select(0, targets) * lent, alpha=weight)
+            reached.append(targets)  # a turn leads to each row once
+        return torch.cat(reached)

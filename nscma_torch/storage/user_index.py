@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, String, and_, cast, func, select
 
 from nscma_torch.storage.schema import postings, units, vectors
 from nscma_torch.storage.streams import version
@@ -50,7 +50,7 @@ class UserIndex:
         occurred_at, expires_at: [n] int64 microseconds.
         importance, lengths: [n] float32; lengths in lexical terms.
         previous, following: [n] int64, the row before and after in the same stream and session, -1 for none.
-        codes: [n, 5] int32, coded kind, agent, run, name and role; see `where` and `said_by`.
+        codes: [5, n] int32, coded kind, agent, run, name and role; see `where` and `said_by`.
         headings: rows under each heading of a document, by `words_of` it.
     """
 
@@ -74,11 +74,12 @@ class UserIndex:
         self.lengths = torch.empty(0, device=d)
         self.previous = torch.empty(0, dtype=torch.int64, device=d)
         self.following = torch.empty(0, dtype=torch.int64, device=d)
-        self.codes = torch.empty(0, len(_COLUMNS), dtype=torch.int32, device=d)
+        self.codes = torch.empty(len(_COLUMNS), 0, dtype=torch.int32, device=d)
         self._codebook: list[dict[str | None, int]] = [{} for _ in _COLUMNS]
         self._last: dict[tuple[str, str | None, str], int] = {}
         self.headings: dict[tuple[str, ...], list[int]] = {}
         self._postings: dict[str, Posting | None] = {}
+        self._turns: list[torch.Tensor] = []
 
     def __len__(self) -> int:
         return len(self.seqs)
@@ -143,11 +144,8 @@ class UserIndex:
                 for heading in dict.fromkeys(words_of(part) for part in _headings(row["name"])):
                     self.headings.setdefault(heading, []).append(base + i)
         codes = [
-            [
-                book.setdefault(_speaker(row) if column == "name" else row[column], len(book))
-                for book, column in zip(self._codebook, _COLUMNS, strict=True)
-            ]
-            for row in rows
+            [book.setdefault(_speaker(row) if column == "name" else row[column], len(book)) for row in rows]
+            for book, column in zip(self._codebook, _COLUMNS, strict=True)
         ]
         self._grow(base + n)
         self._vectors[base : base + n] = torch.from_numpy(block).to(self.device, self._dtype)
@@ -193,7 +191,19 @@ class UserIndex:
                 setattr(self, name, room)
 
     def _joined(self, old: torch.Tensor, new: Any) -> torch.Tensor:
-        return torch.cat([old, torch.as_tensor(new, dtype=old.dtype, device=self.device)])
+        return torch.cat([old, torch.as_tensor(new, dtype=old.dtype, device=self.device)], dim=-1)
+
+    def turns(self, hops: int) -> list[torch.Tensor]:
+        """Rows 1, 2, … `hops` turns before, then after, each row; n for none, and for row n itself. Each [n + 1]."""
+        if len(self._turns) != 2 * hops or (hops and len(self._turns[0]) != len(self) + 1):
+            self._turns = []
+            for link in (self.previous, self.following):
+                step = torch.cat([link.where(link >= 0, len(self)), link.new_full((1,), len(self))])
+                at = step
+                for _ in range(hops):
+                    self._turns.append(at)
+                    at = step[at]
+        return self._turns
 
     def where(
         self,
@@ -208,15 +218,19 @@ class UserIndex:
         `until`, by default `at`.
         """
         mask = (self.occurred_at <= (at if until is None else until)) & (self.expires_at > at)
-        mask &= torch.isin(self.codes[:, 0], self._coded(0, kinds))
+        if not self._codebook[0].keys() <= set(kinds):
+            mask &= self._one_of(0, kinds)
         for column, wanted in ((1, agent_id), (2, run_id)):
             if wanted is not None:
-                mask &= torch.isin(self.codes[:, column], self._coded(column, [wanted]))
+                mask &= self._one_of(column, [wanted])
         return mask
 
-    def _coded(self, column: int, values: Sequence[str]) -> torch.Tensor:
-        book = self._codebook[column]
-        return torch.tensor([book.get(value, -1) for value in values], dtype=torch.int32, device=self.device)
+    def _one_of(self, column: int, values: Sequence[str]) -> torch.Tensor:
+        """Mask [n] of the units that hold one of these values in the column of `codes`."""
+        codes, mask = self.codes[column], torch.zeros_like(self.embedded)
+        for value in self._codebook[column].keys() & set(values):
+            mask |= codes == self._codebook[column][value]
+        return mask
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -225,8 +239,7 @@ class UserIndex:
 
     def said_by(self, names: Sequence[str], roles: Sequence[str] = ()) -> torch.Tensor:
         """Mask [n] of what people of these names, or in these roles, said."""
-        by_name = torch.isin(self.codes[:, 3], self._coded(3, names))
-        return by_name | torch.isin(self.codes[:, 4], self._coded(4, roles))
+        return self._one_of(3, names) | self._one_of(4, roles)
 
     def rows_of(self, seqs: Sequence[int]) -> torch.Tensor:
         """Rows [m] of those of these units that the index holds."""
@@ -249,22 +262,22 @@ class UserIndex:
         return {term: posting for term, posting in found.items() if posting is not None}
 
     def _read(self, connection: Connection, terms: Sequence[str]) -> dict[str, Posting]:
-        query = (
-            select(postings.c.term, postings.c.unit_seq, postings.c.tf)
-            .where(postings.c.user_id == self.user_id, postings.c.term.in_(list(terms)))
-            .order_by(postings.c.term, postings.c.unit_seq)
+        # a list in a text for each term: a row for each posting takes four times as long
+        seqs, counts = (
+            func.aggregate_strings(cast(part, String), ",") for part in (postings.c.unit_seq, postings.c.tf)
         )
-        lists: dict[str, tuple[list[int], list[int]]] = {}
-        for term, seq, tf in connection.execute(query):
-            seqs, counts = lists.setdefault(term, ([], []))
-            seqs.append(seq)
-            counts.append(tf)
+        query = (
+            select(postings.c.term, seqs, counts)
+            .where(postings.c.user_id == self.user_id, postings.c.term.in_(list(terms)))
+            .group_by(postings.c.term)
+        )
         found = {}
-        for term, (seqs, counts) in lists.items():
-            wanted = torch.tensor(seqs, device=self.device)
+        for term, *lists in connection.execute(query):
+            numbers = torch.from_numpy(np.stack([np.fromstring(text, np.int64, sep=",") for text in lists]))
+            wanted, tf = numbers[:, numbers[0].argsort()].to(self.device)
             rows = torch.searchsorted(self.seqs, wanted).clamp_(max=len(self) - 1)
             held = self.seqs[rows] == wanted  # units no longer active keep their postings until they are erased
-            found[term] = Posting(rows[held], torch.tensor(counts, dtype=torch.float32, device=self.device)[held])
+            found[term] = Posting(rows[held], tf[held].float())
         return found
 
 

@@ -38,28 +38,53 @@ class VectorSearch(Protocol):
 
 
 class TensorSearch:
-    """Exact search over the index's own tensors."""
+    """Exact search over the index's own tensors.
+
+    As exp(-lambda*(now - t)) = exp(-lambda*(now - t0)) * exp(lambda*(t - t0)), the decay is a weight that depends on
+    `now` and a column that does not. t0 becomes `now` where lambda*|now - t0| exceeds 1, so that both keep float32's
+    precision; units later than 2/lambda after t0 have the column of that moment: `mask` leaves out what is not yet.
+    """
 
     def __init__(self, index: UserIndex, weights: EpisodicWeights) -> None:
         self._index = index
         self._weights = weights
+        self._t0 = 0
+        self._version = (-1, -1)
+        self._columns = torch.empty(0, 2, device=index.device)
 
     def search(self, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        index = self._index
+        index, w = self._index, self._weights
+        columns = weights = None
+        if w.beta or w.gamma:
+            columns = self._caught_up(now)
+            recency = w.beta * math.exp(-w.decay * (now - self._t0) / MICROSECONDS_A_DAY)
+            weights = query.new_tensor([recency, w.gamma])
         scores, rows = scored_topk(
-            self._weights.alpha * query[None],
+            w.alpha * query[None],
             index.contextual,
             k,
-            columns=episodic_bias(index, self._weights, now)[:, None],
-            weights=query.new_ones(1),
+            columns=columns,
+            weights=weights,
             rows=Filter(mask=mask & index.embedded),
             longest=1.01,  # contextual vectors have unit length, before they are rounded
         )
         found = scores[0] > -torch.inf
         return scores[0][found], rows[0][found]
 
+    def _caught_up(self, now: int) -> Tensor:
+        """exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
+        index, decay = self._index, self._weights.decay / MICROSECONDS_A_DAY
+        moved = decay * abs(now - self._t0) > 1
+        if moved or self._version != index.version:
+            self._t0, self._version = now if moved else self._t0, index.version
+            recency = torch.exp((decay * (index.occurred_at - self._t0).double()).clamp_(max=2.0))
+            self._columns = torch.stack([recency.float(), index.importance]).T
+        return self._columns
+
 
 def episodic_bias(index: UserIndex, weights: EpisodicWeights, now: int) -> Tensor:
     """beta*exp(-lambda*(now - t)) + gamma*importance of each unit, [n] float32; `now` in microseconds."""
+    if not weights.beta:
+        return weights.gamma * index.importance
     age = (now - index.occurred_at).double() / MICROSECONDS_A_DAY
     return (weights.beta * torch.exp(-weights.decay * age)).float() + weights.gamma * index.importance

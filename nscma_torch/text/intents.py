@@ -10,7 +10,8 @@ Intent = Literal["current", "overview", "advice"]
 _OVERVIEW = re.compile(r"\b(?:summar(?:y|i[sz]e|i[sz]ing)|overview|recap|sum up)\b|总结|概括|概述|回顾", re.IGNORECASE)
 _ADVICE = re.compile(
     r"\b(?:suggest|recommend|help me|(?:can|could|would|will) you (?:please )?(?:help|show|explain|teach))\b"
-    r"|\bhow (?:can|could|do|should) (?:i|we)\b|\b(?:what(?! time| day| date)|where|which|who)\b[^?.!]{0,60} should (?:i|we)\b"
+    r"|\bhow (?:can|could|do|should) (?:i|we)\b"
+    r"|\b(?:what(?! time| day| date)|where|which|who)\b[^?.!]{0,60} should (?:i|we)\b"
     r"|推荐|建议|帮我|教我|应该怎么|怎么办",
     re.IGNORECASE,
 )

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from nscma_kernels import Filter, scored_topk
 
 STRIPES = importlib.import_module("nscma_kernels.stripes")
+SCORING = importlib.import_module("nscma_kernels.scoring")
 SCORED = importlib.import_module("nscma_kernels.scored_topk")
 CASES = range(60)
 
@@ -71,7 +72,8 @@ def case(seed: int) -> tuple[Tensor, Tensor, int, dict[str, Any]]:
         vectors = vectors[torch.randint(0, max(1, n // (1 + seed % 4)), (n,), generator=generator)]
     options: dict[str, Any] = {}
     if seed % 4:
-        options["columns"] = draw(n, 1 + seed % 3) * 0.1
+        columns = draw(n, 1 + seed % 3) * 0.1
+        options["columns"] = columns if seed % 8 < 4 else columns.T.contiguous().T
         options["weights"] = draw(*((q,) if seed % 5 else ()), 1 + seed % 3)
     if seed % 7:
         share = (0.0, 0.02, 0.5, 0.95, 1.0)[number(0, 5)]
@@ -106,7 +108,7 @@ def test_equals_a_sort(seed: int) -> None:
 def test_equals_a_sort_in_small_pieces(seed: int, native: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(STRIPES, "FEWEST", 100)
     monkeypatch.setattr(STRIPES, "STRIPE", 1000)
-    monkeypatch.setattr(STRIPES, "TILE", 33)
+    monkeypatch.setattr(SCORING, "CACHE", 600)
     monkeypatch.setattr(STRIPES, "PAIRS", 500)
     monkeypatch.setattr(STRIPES, "native_dtype", lambda _: native)
     monkeypatch.setattr(SCORED, "BLOCK", 70)

@@ -98,6 +98,18 @@ def test_neighbours_are_of_the_same_stream_session_and_kind(memory: Memory) -> N
     assert index.following.tolist() == [1, 4, -1, -1, -1]
 
 
+def test_turns_follow_the_links(memory: Memory) -> None:
+    for session, text in (("s1", "a"), ("s1", "b"), ("s2", "c"), ("s1", "d"), ("s1", "e")):
+        memory.add(Message("user", f"text {text}", session=session), user_id="ada")
+    index = read(memory)
+    before, after = [[5, 0, 5, 1, 3, 5], [5, 5, 5, 0, 1, 5]], [[1, 3, 5, 4, 5, 5], [3, 4, 5, 5, 5, 5]]
+    assert [turn.tolist() for turn in index.turns(2)] == before + after
+    assert [turn.tolist() for turn in index.turns(1)] == [before[0], after[0]]
+    assert index.turns(0) == []
+    memory.add(Message("user", "text f", session="s2"), user_id="ada")
+    assert [turn.tolist() for turn in read(memory, index).turns(1)] == [[6, 0, 6, 1, 3, 2, 6], [1, 3, 5, 4, 6, 6, 6]]
+
+
 def test_a_contextual_vector_takes_in_its_neighbours(memory: Memory) -> None:
     list(
         memory.add_many([Message("user", t, session="s") for t in ("the kettle", "is", "blue", "today")], user_id="ada")

@@ -1,0 +1,85 @@
+"""The columns of `TensorSearch` give the literal episodic score to float32's precision, whenever and however often."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import torch
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch
+
+START = datetime(2023, 1, 1, tzinfo=UTC)
+DAY = 86_400_000_000
+WEIGHTS = [
+    EpisodicWeights(),
+    EpisodicWeights(1.0, 0.0, 0.5),
+    EpisodicWeights(0.8, 0.7, 0.0, math.log(2) / 30),
+    EpisodicWeights(0.5, 1.5, 0.25, math.log(2) / 2),
+    EpisodicWeights(1.0, 1.0, 1.0, 3.0),
+]
+
+
+def micros(days: float) -> int:
+    return int((START + timedelta(days=days)).timestamp() * 10**6)
+
+
+def add(memory: Memory, number: int, first: int) -> None:
+    messages = [
+        Message("user", f"kettle note {i} of {i % 5} lanterns", START + timedelta(days=i), session=f"s{i}")
+        for i in range(first, first + number)
+    ]
+    list(memory.add_many(messages, user_id="ada", now=START + timedelta(days=9000)))
+
+
+def caught_up(memory: Memory, index: UserIndex) -> UserIndex:
+    with memory.parts.database.read() as connection:
+        index.catch_up(connection)
+    return index
+
+
+def literal(index: UserIndex, query: torch.Tensor, w: EpisodicWeights, now: int, mask: torch.Tensor) -> torch.Tensor:
+    """The formula in float64, -inf where the mask leaves a unit out. [n]"""
+    age = (now - index.occurred_at).double() / DAY
+    scores = w.alpha * (index.contextual.double() @ query.double()) + w.gamma * index.importance.double()
+    scores += w.beta * torch.exp(-w.decay * age.clamp(min=0)) if w.beta else 0.0
+    return scores.masked_fill(~mask, -torch.inf)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_the_score_is_literal_at_any_time(weights: EpisodicWeights, memory: Memory, embedder: Any) -> None:
+    """Asked long before the newest unit, long after, back and forth, and between writes, over many half-lives."""
+    index = UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu"))
+    search = TensorSearch(index, weights)
+    query = embedder.embed_query("kettle lanterns")
+    for first in (0, 20, 1500):
+        add(memory, 20, first)
+        caught_up(memory, index)
+        for days in (first + 19, first + 19.3, 5, 5.5, 4000, first + 19, 12):
+            now = micros(days)
+            mask = index.occurred_at <= now
+            scores, rows = search.search(query, now=now, mask=mask, k=8)
+            expected = literal(index, query, weights, now, mask)
+            best = expected.topk(8).values
+            assert len(rows) == min(8, int(mask.sum()))
+            torch.testing.assert_close(scores.double(), expected[rows], atol=4e-7, rtol=4e-7)
+            torch.testing.assert_close(scores.double(), best[: len(rows)], atol=4e-7, rtol=4e-7)
+
+
+def test_the_same_question_has_the_same_answer_whatever_was_asked_before(memory: Memory, embedder: Any) -> None:
+    """Within float32: the columns may stand at another t0."""
+    add(memory, 30, 0)
+    index = caught_up(memory, UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu")))
+    weights, query = EpisodicWeights(1.0, 0.3, 0.1, math.log(2) / 10), embedder.embed_query("note")
+    fresh, used = TensorSearch(index, weights), TensorSearch(index, weights)
+    for days in (29, 100, 41):
+        used.search(query, now=micros(days), mask=torch.ones(30, dtype=torch.bool), k=3)
+    asked: dict[str, Any] = {"now": micros(30), "mask": torch.ones(30, dtype=torch.bool), "k": 9}
+    one, other = fresh.search(query, **asked), used.search(query, **asked)
+    assert one[1].tolist() == other[1].tolist()
+    torch.testing.assert_close(one[0], other[0], atol=3e-7, rtol=3e-7)
