@@ -145,6 +145,8 @@ class Parts:
             episodic=EpisodicWeights(score.alpha, score.beta, score.gamma, math.log(2) / score.half_life),
             backend=index.backend,
             faiss_factory=index.faiss_factory,
+            faiss_nprobe=index.faiss_nprobe,
+            faiss_ef_search=index.faiss_ef_search,
             dtype=getattr(torch, index.dtype),
         )
         return Searcher(self.database, self.embedder, settings, self.device)

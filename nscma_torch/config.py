@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nscma_torch.errors import ConfigError
 
+FAISS_FACTORY = r"^(Flat|IVF([1-9][0-9]*)(,Flat)?|HNSW([2-9]|[1-9][0-9]+)(,Flat)?)$"
+
 
 class Section(BaseModel):
     """Base of all sections: frozen, closed against unknown keys, and without NaN or infinity."""
@@ -102,7 +104,13 @@ class Index(Section):
     dtype: Literal["float32", "bfloat16"] = Field(
         "float32", description="Of the vectors in memory; bfloat16 takes half, and cosines are off by up to 0.004."
     )
-    faiss_factory: str = Field("Flat", description="faiss index factory string; the metric is the inner product.")
+    faiss_factory: str = Field(
+        "Flat",
+        pattern=FAISS_FACTORY,
+        description="'Flat', 'IVF' and its number of lists ('IVF256'), or 'HNSW' and that of links ('HNSW32').",
+    )
+    faiss_nprobe: int = Field(16, gt=0, description="Lists that an IVF search visits.")
+    faiss_ef_search: int = Field(128, gt=0, description="Candidates that an HNSW search keeps while it walks.")
 
 
 class Score(Section):

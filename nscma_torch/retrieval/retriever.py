@@ -80,7 +80,7 @@ class Retriever:
             result = STRATEGIES[name](ground, question, max(top_k, HEAD) if newest_first else top_k)
             if newest_first:
                 result = _renewed(ground, result, top_k)
-            hits, support = self._hits(result, bounds, threshold, explain), result.support
+            hits, support = _hits(ground, result, threshold, explain), result.support
             trace += result.trace
         if budget is not None:
             hits = within(hits, budget, self._searcher.count_tokens)
@@ -113,11 +113,11 @@ class Retriever:
             raise InvalidInputError(f"there is no strategy {name!r}; strategies are auto, {', '.join(STRATEGIES)}")
         return Plan(name, False, (f"strategy {name}",))
 
-    def _hits(self, found: Found, bounds: Bounds, threshold: float, explain: bool) -> list[Hit]:
-        wanted: Sequence[int] = [seq for seq, score in found.scores.items() if score >= threshold]
-        known = self._searcher.load(wanted, bounds.scope.user_id)
-        parts = found.parts if explain else {}
-        return [Hit(known[seq], found.scores[seq], parts.get(seq, {})) for seq in wanted if seq in known]
+
+def _hits(ground: Ground, found: Found, threshold: float, explain: bool) -> list[Hit]:
+    scores = {seq: score for seq, score in found.scores.items() if score >= threshold}
+    parts = found.parts if explain else {}
+    return [Hit(unit, scores[seq], parts.get(seq, {})) for seq, unit in ground.units(scores).items()]
 
 
 def _renewed(ground: Ground, found: Found, top_k: int) -> Found:

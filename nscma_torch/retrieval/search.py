@@ -50,6 +50,8 @@ class SearchSettings:
     episodic: EpisodicWeights = field(default_factory=EpisodicWeights)
     backend: Literal["torch", "faiss"] = "torch"
     faiss_factory: str = "Flat"
+    faiss_nprobe: int = 16
+    faiss_ef_search: int = 128
     dtype: torch.dtype = torch.float32
 
 
@@ -216,16 +218,17 @@ class Searcher:
     def _index(self, connection: Connection, user_id: str) -> tuple[UserIndex, VectorSearch]:
         if user_id not in self._indexes:
             index = UserIndex(user_id, self._embedder.dimension, self._device, self._settings.dtype)
-            settings = self._settings
-            self._indexes[user_id] = (
-                index,
-                FaissSearch(index, settings.episodic, settings.faiss_factory)
-                if settings.backend == "faiss"
-                else TensorSearch(index, settings.episodic),
-            )
+            self._indexes[user_id] = index, self._vectors(index)
         index, vectors = self._indexes[user_id]
         index.catch_up(connection)
         return index, vectors
+
+    def _vectors(self, index: UserIndex) -> VectorSearch:
+        own = self._settings
+        if own.backend == "torch":
+            return TensorSearch(index, own.episodic)
+        nprobe, ef_search = own.faiss_nprobe, own.faiss_ef_search
+        return FaissSearch(index, own.episodic, own.faiss_factory, nprobe=nprobe, ef_search=ef_search)
 
     def _lexical(self, index: UserIndex, postings: Mapping[str, Posting], query: Query, mask: Tensor) -> Tensor:
         """BM25 of the words, plus the inverse document frequency of each period named, for what was said in it. [n]"""

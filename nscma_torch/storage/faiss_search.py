@@ -1,81 +1,217 @@
-"""The episodic score over one user's vectors, by a faiss index."""
+"""The episodic score over one user's vectors: a faiss index proposes units, and tensors score them.
+
+Legend: n units, d embedding dimension, m rows; slot = the number under which the faiss index holds a vector.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nscma_torch import extras
-from nscma_torch.errors import ConfigError
+from nscma_torch.storage.faiss_store import FaissStore
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import MICROSECONDS_A_DAY, EpisodicWeights, episodic_bias
+from nscma_torch.storage.vectors import MICROSECONDS_A_DAY, EpisodicWeights, TensorSearch
+
+_REACH = 2  # turns within which a new unit changes the contextual vectors of earlier ones
+_SPARE = 32  # proposals beyond k, so that near ties seldom leave a doubt
+_LEAST_SHARE = 0.1  # of the vectors; where a filter lets fewer pass, an approximate index takes as long as tensors
+_MOST_STALE = 0.5  # of what an index holds
+_BLOCK = 16384  # vectors that are added at once
+_FARTHEST = 30.0  # lambda times days: exp of twice as much fits float32
 
 
 class FaissSearch:
-    """Candidates from a faiss index of d + 2 dimensions, scored exactly. As exp(-lambda*(now - t)) =
+    """What a faiss index of d + 2 dimensions proposes, scored by `TensorSearch`. As exp(-lambda*(now - t)) =
     exp(-lambda*(now - t0)) * exp(lambda*(t - t0)),
 
-        score = <[alpha*q, beta*exp(-lambda*(now - t0)), gamma], [x, exp(lambda*(t - t0)), importance]>
+        score = <[a*q, b*exp(-lambda*(now - t0)), c], [a*x, b*exp(lambda*(t - t0)), c*importance]>
 
-    with stored vectors that do not depend on `now`. t0 is the newest time at the last rebase; the index is rebuilt when
-    lambda*(t - t0) exceeds 1, because large extra columns ruin an approximate index. It holds the plain vectors:
-    contextual ones change when a neighbour follows.
+    with a, b, c the roots of alpha, beta, gamma, so that stored vectors do not depend on `now`, and are as near to each
+    other as to a query of their time. Weights must not be negative. It takes 4*(d + 2) bytes a unit beside the index.
+
+    The faiss index follows writes when the next search comes: what is new or changed is added under a new slot (a new
+    unit changes the contextual vectors of the two before it), and what is changed or gone is removed. It is built
+    again only then, and only where
+
+    - more than half of its vectors are stale, with a type that cannot remove: till then it keeps what was erased;
+    - beta > 0, and lambda*|t - t0| exceeds 1, or 30 with Flat, t and t0 being the newest times now and when it was
+      built: large extra columns ruin an approximate index;
+    - following a write was interrupted.
+
+    `Flat` finds what `TensorSearch` finds: what faiss leaves out is proven to score less than the k-th, by a bound on
+    the error of its float32, or tensors search instead. They also search where an approximate index would find little
+    or take as long: before there are 39 vectors a list to train it on; where fewer than a tenth of its vectors pass the
+    mask; where it meets fewer than k that pass; and, with beta > 0, for a `now` more than 1/lambda before t0 (30/lambda
+    with Flat).
+
+    Raises ConfigError where faiss is not installed, or `factory` is none of those of `FaissStore`.
     """
 
-    def __init__(self, index: UserIndex, weights: EpisodicWeights, factory: str) -> None:
-        self._faiss: Any = extras.require("faiss", extra="faiss", purpose="index.backend = 'faiss'")
+    def __init__(
+        self, index: UserIndex, weights: EpisodicWeights, factory: str, *, nprobe: int = 16, ef_search: int = 128
+    ) -> None:
+        self._faiss = extras.require("faiss", extra="faiss", purpose="index.backend = 'faiss'")
         self._index = index
         self._weights = weights
+        self._options = {"nprobe": nprobe, "ef_search": ef_search}
         self._factory = factory
-        self._version = (-1, -1)
-        self._size = 0
-        self._t0 = 0
-        self._store: Any = None
+        self._exactly = TensorSearch(index, weights)
+        self._roots = math.sqrt(weights.alpha), math.sqrt(weights.beta), math.sqrt(weights.gamma)
+        odd = torch.randint(-(2**62), 2**62, (index.vectors.shape[1] + 2,), generator=torch.Generator().manual_seed(0))
+        self._factors = 2 * odd + 1  # of the time, the vector and the importance; 0 where nothing of them is stored
+        self._factors[0] *= weights.beta > 0
+        self._factors[-1] *= weights.gamma > 0
+        self._version: tuple[int, int] | None = (-1, -1)  # None after a write that was not followed to its end
+        self._start()
 
     def search(self, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
         self._catch_up()
-        index, w = self._index, self._weights
-        allowed = torch.nonzero(mask & index.embedded)[:, 0].cpu().numpy()
-        recency = w.beta * math.exp(-w.decay * (now - self._t0) / MICROSECONDS_A_DAY)
-        augmented = torch.cat([w.alpha * query.cpu(), torch.tensor([recency, w.gamma])])[None].float().numpy()
-        parameters = self._parameters(self._faiss.IDSelectorBatch(allowed))
-        _, labels = self._store.search(augmented, max(1, min(k, len(allowed))), params=parameters)
-        rows = torch.from_numpy(labels[0][labels[0] >= 0]).to(query.device).sort().values  # equal scores: smaller row
-        scores = w.alpha * index.contextual[rows].float() @ query + episodic_bias(index, w, now)[rows]
-        scores, order = scores.sort(descending=True, stable=True)
-        return scores, rows[order]
+        passing = mask & self._index.embedded
+        proposed = self._proposed(query, now, passing, k)
+        if proposed is not None:
+            rows, bound = proposed
+            chosen = torch.zeros_like(mask)
+            chosen[rows] = True
+            scores, best = self._exactly.search(query, now=now, mask=chosen, k=k)
+            if float(scores[-1]) > bound:
+                return scores, best
+        return self._exactly.search(query, now=now, mask=passing, k=k)
 
-    def _parameters(self, selector: Any) -> Any:
-        kinds = {"IndexHNSW": "SearchParametersHNSW", "IndexIVF": "SearchParametersIVF"}
-        name = next((kinds[base] for base in kinds if type(self._store).__name__.startswith(base)), "SearchParameters")
-        return getattr(self._faiss, name)(sel=selector)
+    def _proposed(self, query: Tensor, now: int, passing: Tensor, k: int) -> tuple[Tensor, float] | None:
+        """Rows [m], k at least if so many pass, and a score that a flat index leaves nothing above; None where faiss
+        cannot tell.
+        """
+        w, store = self._weights, self._store
+        ahead = w.decay * (self._t0 - now) / MICROSECONDS_A_DAY if w.beta else 0.0
+        count = int(passing.sum())
+        if not count or not len(store) or ahead > self._farthest:
+            return None
+        share = count / len(store)
+        if not store.exact and share < _LEAST_SHARE:
+            return None
+        a, b, c = self._roots
+        extra = query.new_tensor([b * math.exp(ahead), c])
+        allowed = np.append(passing.cpu().numpy(), False)[self._rows]  # the last, -1, is what stale slots hold
+        wanted = min(k + _SPARE if store.exact else k, count)
+        slots, least = store.search(torch.cat([a * query, extra]).float().cpu().numpy(), wanted, allowed, share)
+        if len(slots) < min(k, count):
+            return None
+        rows = torch.from_numpy(self._rows[slots]).to(passing.device)
+        if not store.exact or len(slots) == count:
+            return rows, -math.inf
+        # float32 errs by less than a part of the sum of the absolute terms, which is at most |score| + size
+        size = 2.02 * w.alpha * float(query.norm())
+        part = (len(query) + 64) * 2.0**-23
+        return rows, least + part * (abs(least) + size) + 2.0**-60 * w.beta  # of columns next to zero
 
     def _catch_up(self) -> None:
+        """Bring the faiss index to the state of the index."""
         index, w = self._index, self._weights
-        if self._version == index.version and self._store is not None:
+        if self._version == index.version:
             return
+        version, self._version = self._version, None
         newest = int(index.occurred_at.max()) if len(index) else 0
-        stale = self._store is None or self._version[1] != index.version[1] or len(index) < self._size
-        if stale or w.decay * (newest - self._t0) / MICROSECONDS_A_DAY > 1:
-            self._t0, self._size = newest, 0
-            self._store = self._empty(index.vectors.shape[1] + 2)
-        rows = slice(self._size, len(index))
-        age = (index.occurred_at[rows] - self._t0).double() / MICROSECONDS_A_DAY
-        extra = torch.stack([torch.exp(w.decay * age).float(), index.importance[rows]], dim=1)
-        block = torch.cat([index.vectors[rows].float(), extra], dim=1).cpu().numpy()
-        if len(block):
-            if not self._store.is_trained:
-                self._store.train(block)
-            self._store.add(block)
-        self._size, self._version = len(index), index.version
+        moved = abs(w.decay * (newest - self._t0) / MICROSECONDS_A_DAY) if w.beta and len(self._store) else 0.0
+        if version is None or moved > self._farthest:
+            self._start()
+        grown = version is not None and version[1] == index.version[1] and version[0] < index.version[0]
+        self._follow(newest, everything=not grown)
+        if self._store.stale > _MOST_STALE * len(self._store):
+            self._start()
+            self._follow(newest, everything=True)
+        self._version = index.version
 
-    def _empty(self, dimension: int) -> Any:
-        try:
-            return self._faiss.index_factory(dimension, self._factory, self._faiss.METRIC_INNER_PRODUCT)
-        except RuntimeError as error:
-            raise ConfigError(
-                f"index.faiss_factory = {self._factory!r} is not an index that faiss can make; try 'Flat' or 'HNSW32'"
-            ) from error
+    def _start(self) -> None:
+        """Begin with an empty faiss index."""
+        index = self._index
+        dimension = index.vectors.shape[1] + 2
+        self._store = FaissStore(self._faiss, self._factory, dimension, index.device, **self._options)
+        self._farthest = _FARTHEST if self._store.exact else 1.0
+        self._t0 = 0
+        self._seqs = torch.empty(0, dtype=torch.int64)  # [n] as last followed; so are the next two
+        self._marks = torch.empty(0, dtype=torch.int64)  # [n] hashes of what a vector is made of
+        self._slots = torch.empty(0, dtype=torch.int64)  # [n], -1 for what is not embedded
+        self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [slots], -1 for what is removed
+
+    def _follow(self, newest: int, *, everything: bool) -> None:
+        """Remove and add what changed since the last time: in new rows and those beside them, or anywhere."""
+        index, store = self._index, self._store
+        if not len(store):
+            self._t0 = newest
+        if not store.trained:
+            held = torch.nonzero(index.embedded)[:, 0]
+            if len(held) < store.to_train:
+                return
+            store.train(self._augmented(held[torch.from_numpy(store.sample(len(held))).to(index.device)]))
+        seqs = index.seqs.cpu().clone()
+        old = _places(seqs, self._seqs) if everything else torch.arange(len(seqs))
+        old[old >= len(self._seqs)] = -1
+        slots, marks = _taken(self._slots, old), _taken(self._marks, old)
+        rows = torch.arange(len(seqs)) if everything else self._touched(old)
+        found = self._hashed(rows)
+        changed = rows[(found != marks[rows]) | (old[rows] < 0)]
+        marks[rows], slots[changed] = found, -1
+        kept = torch.zeros(len(self._rows) + 1, dtype=torch.bool)
+        kept[slots] = True  # the last stands for -1
+        gone = self._slots[(self._slots >= 0) & ~kept[self._slots]]
+        if len(gone):
+            store.remove(gone.numpy())
+        fresh = changed[index.embedded.cpu()[changed]]
+        # at random: in the order of time, a graph with recency loses recall (.93 for 1.00 of 100,000 vectors)
+        fresh = fresh[torch.randperm(len(fresh), generator=torch.Generator().manual_seed(0))]
+        slots[fresh] = len(self._rows) + torch.arange(len(fresh))
+        for block in torch.split(fresh, _BLOCK) if len(fresh) else ():
+            store.add(slots[block].numpy(), self._augmented(block.to(index.device)))
+        self._rows = np.full(len(self._rows) + len(fresh), -1, dtype=np.int64)
+        stored = torch.nonzero(slots >= 0)[:, 0]
+        self._rows[slots[stored].numpy()] = stored.numpy()
+        self._seqs, self._marks, self._slots = seqs, marks, slots
+
+    def _touched(self, old: Tensor) -> Tensor:
+        """New rows, which had no place before, and the earlier rows whose contextual vectors they change."""
+        before = torch.nonzero(old < 0)[:, 0].to(self._index.device)
+        touched = [before]
+        for _ in range(_REACH):
+            before = self._index.previous[before]
+            before = before[before >= 0]
+            touched.append(before)
+        rows: Tensor = torch.unique(torch.cat(touched)).cpu()
+        return rows
+
+    def _augmented(self, rows: Tensor) -> NDArray[np.float32]:
+        """What is stored of rows [m]: [m, d + 2]."""
+        index, (a, b, c) = self._index, self._roots
+        days = (index.occurred_at[rows] - self._t0).double() / MICROSECONDS_A_DAY
+        recency = b * torch.exp(self._weights.decay * days) if b else torch.zeros_like(days)
+        extra = torch.stack([recency.float(), c * index.importance[rows]], dim=1)
+        stored: NDArray[np.float32] = torch.cat([a * index.contextual[rows].float(), extra], dim=1).cpu().numpy()
+        return stored
+
+    def _hashed(self, rows: Tensor) -> Tensor:
+        """Hashes [m] of the bits of what `_augmented` reads of rows [m]: one of 2^64, linear in them."""
+        index = self._index
+        factors = self._factors.to(index.device)
+        hashes = [torch.empty(0, dtype=torch.int64)]
+        for part in torch.split(rows.to(index.device), _BLOCK // 4) if len(rows) else ():
+            read = torch.cat([index.contextual[part].float(), index.importance[part, None]], dim=1)
+            words = read.view(torch.int32).long().mul_(factors[1:]).sum(dim=1)
+            hashes.append((words + index.occurred_at[part] * factors[0]).cpu())
+        return torch.cat(hashes)
+
+
+def _places(wanted: Tensor, seqs: Tensor) -> Tensor:
+    """Where each of wanted [n] stands in seqs [m], which ascend; -1 for those that do not. [n]"""
+    if not len(seqs):
+        return torch.full_like(wanted, -1)
+    places = torch.searchsorted(seqs, wanted).clamp_(max=len(seqs) - 1)
+    return torch.where(seqs[places] == wanted, places, -1)
+
+
+def _taken(values: Tensor, places: Tensor) -> Tensor:
+    """The values [m] at places [n], -1 where there is none. [n]"""
+    return torch.cat([values, values.new_tensor([-1])])[places]

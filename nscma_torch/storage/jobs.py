@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, func, select
+from sqlalchemy.dialects import sqlite
 
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.schema import episodes, jobs, leases, recalls
@@ -170,20 +171,16 @@ def release_lease(connection: Connection, name: str, owner: str) -> None:
 
 def note_recalls(connection: Connection, user_id: str, counts: Mapping[str, int]) -> None:
     """Queue recalls, by episode id, for the next counting; ids that are gone are passed over."""
-    for episode_id, n in counts.items():
-        query = (
-            select(episodes.c.seq, recalls.c.count.label("known"))
-            .outerjoin(recalls, recalls.c.episode_seq == episodes.c.seq)
-            .where(episodes.c.user_id == user_id, episodes.c.id == episode_id)
-        )
-        row = connection.execute(query).first()
-        if row is None:
-            continue
-        if row.known is None:
-            connection.execute(recalls.insert().values(episode_seq=row.seq, user_id=user_id, count=n))
-        else:
-            update = recalls.update().where(recalls.c.episode_seq == row.seq)
-            connection.execute(update.values(count=row.known + n))
+    insert = sqlite.insert(recalls)
+    more = {"count": recalls.c.count + insert.excluded.count}
+    for some in pages(sorted(counts)):
+        query = select(episodes.c.seq, episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
+        rows = [
+            {"episode_seq": seq, "user_id": user_id, "count": counts[id]}
+            for seq, id in connection.execute(query.order_by(episodes.c.seq))
+        ]
+        if rows:
+            connection.execute(insert.on_conflict_do_update(index_elements=[recalls.c.episode_seq], set_=more), rows)
 
 
 def count_recalls(connection: Connection, kind: str) -> int:

@@ -41,8 +41,9 @@ class TensorSearch:
     """Exact search over the index's own tensors.
 
     As exp(-lambda*(now - t)) = exp(-lambda*(now - t0)) * exp(lambda*(t - t0)), the decay is a weight that depends on
-    `now` and a column that does not. t0 becomes `now` where lambda*|now - t0| exceeds 1, so that both keep float32's
-    precision; units later than 2/lambda after t0 have the column of that moment: `mask` leaves out what is not yet.
+    `now` and a column that does not. t0 is `now` down to a whole multiple of 1/lambda, so that both keep float32's
+    precision and no score depends on what was asked before; units later than 2/lambda after t0 have the column of that
+    moment: `mask` leaves out what is not yet.
     """
 
     def __init__(self, index: UserIndex, weights: EpisodicWeights) -> None:
@@ -74,9 +75,9 @@ class TensorSearch:
     def _caught_up(self, now: int) -> Tensor:
         """exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
         index, decay = self._index, self._weights.decay / MICROSECONDS_A_DAY
-        moved = decay * abs(now - self._t0) > 1
-        if moved or self._version != index.version:
-            self._t0, self._version = now if moved else self._t0, index.version
+        t0 = now - now % max(1, int(1 / decay)) if decay else now
+        if (t0, index.version) != (self._t0, self._version):
+            self._t0, self._version = t0, index.version
             recency = torch.exp((decay * (index.occurred_at - self._t0).double()).clamp_(max=2.0))
             self._columns = torch.stack([recency.float(), index.importance]).T
         return self._columns

@@ -78,35 +78,6 @@ def test_the_score_is_the_papers(name: str, backend: str, memory: Memory, light_
         torch.testing.assert_close(scores, torch.tensor([score for score, _ in expected]), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", WEIGHTS)
-def test_faiss_follows_writes_and_rebases(name: str, memory: Memory, light_proxy: Any, embedder: Any) -> None:
-    """New rows years later than the rebase, edits, deletions; asked at several times."""
-    weights = WEIGHTS[name]
-    memory.parts._proxy = light_proxy
-    index = caught_up(memory)
-    tensors, faiss = TensorSearch(index, weights), FaissSearch(index, weights, "Flat")
-    query = embedder.embed_query("Kyoto lantern")
-    far = START + timedelta(days=3000)
-    for step, first in enumerate((0, 10, 15, 900, 905, 2500)):
-        list(memory.add_many(lonely(6, first), user_id="ada", now=far))
-        if step == 3:
-            ids = [episode.id for episode in memory.log(user_id="ada")]
-            memory.delete(ids[4], user_id="ada")
-            memory.update(ids[5], "Kyoto lantern, edited.", user_id="ada")
-        caught_up(memory, index)
-        for now in (START + timedelta(days=first + 6), START + timedelta(days=first + 60), far):
-            at = micros(now)
-            mask = (index.occurred_at <= at) & (torch.arange(len(index)) % 3 != 1)
-            one = tensors.search(query, now=at, mask=mask, k=5)
-            other = faiss.search(query, now=at, mask=mask, k=5)
-            assert one[1].tolist() == other[1].tolist(), (step, now)
-            torch.testing.assert_close(one[0], other[0], atol=1e-5, rtol=1e-5)
-            assert bool(mask[one[1]].all())
-    if name in ("recency", "all"):
-        age = (index.occurred_at.max() - faiss._t0) / DAY * weights.decay
-        assert float(age) <= 1, "an index with an old t0 loses its recall"
-
-
 @pytest.mark.parametrize("backend", ["torch", "faiss"])
 def test_nothing_to_find(backend: str, memory: Memory, embedder: Any) -> None:
     memory.add("The only one.", user_id="ada", timestamp=START)
