@@ -24,8 +24,8 @@ EPSILON = 1e-5  # of the norm
 class Gradients(NamedTuple):
     """Of T tokens: the gradient with respect to W_i is the sum of inputs[i]^T delta[i]."""
 
-    inputs: list[Tensor]  # for each weight [B, T, in]
-    delta: list[Tensor]  # for each weight [B, T, out]
+    inputs: list[Tensor]  # L of [B, T, in]
+    delta: list[Tensor]  # L of [B, T, out]
     loss: Tensor  # [B, T], without theta
 
 
@@ -45,22 +45,44 @@ def squared_error(k: Tensor, v: Tensor, weights: Sequence[Tensor], norm: bool) -
 
 def gradients(k: Tensor, v: Tensor, theta: Tensor, weights: Sequence[Tensor], norm: bool) -> Gradients:
     """Of theta_t ||M(k_t) - v_t||^2 for k [B, T, D], v [B, T, E], theta [B, T]; differentiable."""
-    inputs, hidden = [k], []
-    for weight in weights[:-1]:
-        hidden.append(inputs[-1] @ weight)
-        inputs.append(functional.gelu(hidden[-1]))
-    out = inputs[-1] @ weights[-1]
-    if norm:
-        out = out - out.mean(-1, keepdim=True)
-        scale = (out.square().mean(-1, keepdim=True) + EPSILON).rsqrt()
-        out = out * scale
-        error = k + out - v
-    else:
-        error = out - v
-    at_out = 2 * theta[..., None] * error
-    if norm:
-        at_out = scale * (at_out - at_out.mean(-1, keepdim=True) - out * (at_out * out).mean(-1, keepdim=True))
-    delta = [at_out]
-    for weight, before in zip(reversed(weights[1:]), reversed(hidden), strict=True):
-        delta.append(torch.ops.aten.gelu_backward(delta[-1] @ weight.mT, before))
-    return Gradients(inputs, delta[::-1], error.square().sum(-1))
+    passed = _Pass(k, weights, norm)
+    error = passed.out - v
+    return Gradients(passed.inputs, passed.delta(2 * theta[..., None] * error), error.square().sum(-1))
+
+
+def recall_gradients(
+    x: Tensor, weights: Sequence[Tensor], norm: bool, at: Tensor
+) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    """Of M(x) from the gradient `at` [B, T, E] of its result: that of x, then inputs and delta as in `Gradients`."""
+    passed = _Pass(x, weights, norm)
+    delta = passed.delta(at)
+    into = delta[0] @ weights[0].mT
+    return into + at if norm else into, passed.inputs, delta
+
+
+class _Pass:
+    """One pass of x [B, T, D] through the memory, and back."""
+
+    def __init__(self, x: Tensor, weights: Sequence[Tensor], norm: bool) -> None:
+        self.inputs: list[Tensor] = [x]
+        self._hidden: list[Tensor] = []
+        self._weights, self._scale = weights, None
+        for weight in weights[:-1]:
+            self._hidden.append(self.inputs[-1] @ weight)
+            self.inputs.append(functional.gelu(self._hidden[-1]))
+        self.out = self.inputs[-1] @ weights[-1]
+        if norm:
+            centred = self.out - self.out.mean(-1, keepdim=True)
+            self._scale = (centred.square().mean(-1, keepdim=True) + EPSILON).rsqrt()
+            self._normed = centred * self._scale
+            self.out = x + self._normed
+
+    def delta(self, at: Tensor) -> list[Tensor]:
+        """For each weight the gradient of what it gave, from the gradient `at` [B, T, E] of `out`."""
+        if self._scale is not None:
+            along = (at * self._normed).mean(-1, keepdim=True)
+            at = self._scale * (at - at.mean(-1, keepdim=True) - self._normed * along)
+        delta = [at]
+        for weight, hidden in zip(reversed(self._weights[1:]), reversed(self._hidden), strict=True):
+            delta.append(torch.ops.aten.gelu_backward(delta[-1] @ weight.mT, hidden))
+        return delta[::-1]

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nscma_kernels.memory_layers import Gradients, gradients, recall
+from nscma_kernels.memory_layers import Gradients, gradients, recall, recall_gradients
 
-TOKENS = 1024  # whose gradients are computed at a time
+TOKENS = 256  # whose gradients are computed at a time; CPU libraries multiply more rows at a third of the speed
 
 
 class Plan(NamedTuple):
@@ -130,6 +130,11 @@ def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [tensor.clone(memory_format=torch.contiguous_format) for tensor in tensors]
 
 
+def _inner(one: Tensor, other: Tensor) -> Tensor:
+    """Inner products of B matrices, without a copy of their size."""
+    return (one.view(len(one), 1, -1) @ other.reshape(len(one), -1, 1))[:, 0, 0]
+
+
 def _read(plan: Plan, chunk: int, q: Tensor, weights: Sequence[Tensor], out: Tensor) -> None:
     part = plan.reads(chunk, q.shape[1])
     if part.start < part.stop:
@@ -167,6 +172,7 @@ class _Reverse:
         self.into_q, self.into_k, self.into_v = map(torch.zeros_like, (q, tokens.k, tokens.v))
         self.into_theta, self.into_eta, self.into_keep = map(torch.zeros_like, (tokens.theta, tokens.eta, tokens.keep))
         self.into = into  # of W, S and perhaps base
+        self.held: list[tuple[list[Tensor], ...]] = []
 
     def results(self) -> list[Tensor | None]:
         """In the order of the inputs."""
@@ -228,12 +234,21 @@ class _Reverse:
             pieces.append((begin, end, leaves, found))
             held = Gradients([x.detach() for x in found.inputs], [d.detach() for d in found.delta], found.loss)
             for chunk in range(begin, end):
-                after = _copies(weights[-1]), _copies(momentum[-1])
+                after = self._space(chunk - first, weights[-1], momentum[-1])
                 _advance(self.plan, chunk, begin, held, self.tokens, *after)
                 weights.append(after[0])
                 momentum.append(after[1])
         for begin, end, leaves, found in reversed(pieces):
             self._piece(begin, end, leaves, found, weights, momentum)
+
+    def _space(self, place: int, *states: Sequence[Tensor]) -> tuple[list[Tensor], ...]:
+        """Copies of the states, in memory that is used again for each block: fresh pages cost as much as the step."""
+        if place == len(self.held):
+            self.held.append(tuple([torch.empty(w.shape, dtype=w.dtype, device=w.device) for w in s] for s in states))
+        for copies, state in zip(self.held[place], states, strict=True):
+            for copy, tensor in zip(copies, state, strict=True):
+                copy.copy_(tensor)
+        return self.held[place]
 
     def _piece(
         self,
@@ -258,8 +273,8 @@ class _Reverse:
                 x, delta = found.inputs[layer].detach()[:, part], found.delta[layer].detach()[:, part]
                 into_inputs[layer][:, part].baddbmm_(delta, moment.mT, alpha=-1)
                 into_delta[layer][:, part].baddbmm_(x, moment, alpha=-1)
-                self.into_eta[:, chunk] += (moment * momentum[-1][layer]).sum((1, 2))
-                self.into_keep[:, chunk] += (weight * weights[-1][layer]).sum((1, 2))
+                self.into_eta[:, chunk] += _inner(moment, momentum[-1][layer])
+                self.into_keep[:, chunk] += _inner(weight, weights[-1][layer])
                 moment.mul_(eta)
                 weight.mul_(keep)
         part = slice(begin * self.plan.chunk, end * self.plan.chunk)
@@ -283,10 +298,8 @@ class _Reverse:
         part = self.plan.reads(chunk, self.q.shape[1])
         if self.out is None or part.start == part.stop:
             return
-        with torch.enable_grad():
-            leaves = [tensor.detach().requires_grad_() for tensor in (self.q[:, part], *weights)]
-            out = recall(leaves[0], leaves[1:], self.plan.norm)
-        q, *into = torch.autograd.grad(out, leaves, self.out[:, part])
-        self.into_q[:, part] = q
-        for total, grad in zip(self.into_weights, into, strict=True):
-            total.add_(grad)
+        self.into_q[:, part], inputs, delta = recall_gradients(
+            self.q[:, part], weights, self.plan.norm, self.out[:, part]
+        )
+        for total, x, at in zip(self.into_weights, inputs, delta, strict=True):
+            total.baddbmm_(x.mT, at)

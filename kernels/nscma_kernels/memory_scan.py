@@ -54,7 +54,7 @@ def memory_scan(
     gives in one, up to rounding; `flush_memory` writes them at once.
 
     Everything is computed in the dtype of the state. Differentiable, once, with respect to all tensors, the state's
-    too. Memory beside inputs and outputs: one copy of W, S and the base, and the layers of some 1,024 tokens, however
+    too. Memory beside inputs and outputs: one copy of W, S and the base, and the layers of some 256 tokens, however
     long the sequence; in the backward pass about 2 sqrt(T / chunk) copies of W and S.
 
     Args:
