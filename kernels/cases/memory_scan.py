@@ -102,4 +102,5 @@ def _compare(
         one, other = _ours(peer, chunk, segment)(x)[0], peer(x)[0]
     error = float((one - other).abs().max() / other.abs().max())
     ours, theirs = (peak_bytes(run, device) / 2**20 for run in (runs["ours"], runs["titans-pytorch"]))
-    print(f"{'':21} held at most: ours {ours:.0f} MiB, titans-pytorch {theirs:.0f}; outputs {error:.0e} of the largest apart")
+    held = f"held at most: ours {ours:.0f} MiB, titans-pytorch {theirs:.0f}"
+    print(f"{'':21} {held}; outputs {error:.0e} of the largest apart")
