@@ -21,6 +21,7 @@ from cases.case import Case
 from cases.ego_split import ego_split_cases
 from cases.knn_graph import knn_graph_cases
 from cases.label_propagation import label_propagation_cases
+from cases.memory_scan import memory_scan_cases
 from cases.personalized_pagerank import personalized_pagerank_cases
 from cases.scored_topk import scored_topk_cases
 
@@ -28,6 +29,7 @@ CASES: dict[str, Callable[[torch.device], Iterator[Case]]] = {
     "ego_split": ego_split_cases,
     "knn_graph": knn_graph_cases,
     "label_propagation": label_propagation_cases,
+    "memory_scan": memory_scan_cases,
     "personalized_pagerank": personalized_pagerank_cases,
     "scored_topk": scored_topk_cases,
 }

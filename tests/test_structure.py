@@ -21,7 +21,7 @@ FLOORS = (  # top to bottom
     ("retrieval", "curator"),
     ("hierarchy", "encode"),
     ("storage", "buffer", "llm"),
-    ("text",),
+    ("text", "neural"),
     ("config", "extras", "protocols", "relations"),
     ("records",),
     ("errors",),

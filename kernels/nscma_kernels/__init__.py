@@ -3,6 +3,8 @@
 from nscma_kernels.ego_split import EgoSplit, ego_split, update_split
 from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
+from nscma_kernels.memory_scan import flush_memory, memory_scan
+from nscma_kernels.memory_state import MemoryState
 from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_kernels.precision import native_dtype
 from nscma_kernels.row_filter import Filter
@@ -11,9 +13,12 @@ from nscma_kernels.scored_topk import scored_topk
 __all__ = [
     "EgoSplit",
     "Filter",
+    "MemoryState",
     "ego_split",
+    "flush_memory",
     "knn_graph",
     "label_propagation",
+    "memory_scan",
     "native_dtype",
     "personalized_pagerank",
     "scored_topk",

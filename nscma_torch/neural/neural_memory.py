@@ -1,0 +1,211 @@
+"""The neural long-term memory of Titans as a module (Behrouz et al. 2025, "Titans: Learning to Memorize at Test Time").
+
+Shape legend: B streams, T tokens, D = `dim`, H = `heads`, W = D / H width of a head.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Self
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nscma_kernels import flush_memory, memory_scan
+from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
+from nscma_torch.neural.state import NeuralMemoryState
+
+
+class NeuralMemory(nn.Module):
+    """A perceptron for each head and stream whose weights are written while the stream is read.
+
+    Each head has queries, keys and values of x normed to mean square 1, q = scale_q rms(x Q), k = scale_k rms(x K),
+    v = x V, and in the notation of the paper (equations 9 to 15)
+
+        theta_t = max_step sigmoid(x T) / W    eta_t = sigmoid(x E)    alpha_t = sigmoid(x A)
+        S_t = eta_t S_{t-1} - theta_t grad ||M(k_t) - v_t||^2          M_t = (1 - alpha_t) M_{t-1} + S_t
+        y_t = [ sigmoid(x G) M_t(q_t) ] O
+
+    where [ ] puts heads side by side, and Q, K, V, T, E, A, G, O and the first M are parameters. The projections are
+    ordinary layers; the memory itself lives in the state, in float32 (float64 if the module is), whatever the dtype or
+    autocast around it. Without a state a fresh one is made; nothing is kept in the module between calls.
+
+    Args:
+        dim: D, width of inputs and outputs.
+        heads: H, memories that share the width; it divides `dim`.
+        expansion: hidden width of a memory / W.
+        depth: layers of a memory; 1 is a linear memory, M(k) = k M.
+        segment: tokens whose gradients are taken at the weights of their start, in one batch; 1 is the recurrence
+            above token by token, None takes all gradients at the first weights.
+        chunk: tokens written as one step, with theta each and the means of x E and x A; by default the segment, which
+            is a multiple of it. A token reads what full chunks have written.
+        norm: recall k + norm(M(k)) instead of M(k), in the loss too. Without it the steps of a chunk, added up, can
+            drive the weights of a stream that repeats itself to infinity.
+        max_step: the largest theta W.
+
+    Raises:
+        InvalidInputError: a size is not positive, or one does not divide the other.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        heads: int = 1,
+        expansion: float = 4,
+        depth: int = 2,
+        segment: int | None = 64,
+        chunk: int | None = None,
+        norm: bool = True,
+        max_step: float = 1.0,
+    ) -> None:
+        super().__init__()
+        self._arguments = {
+            **{"dim": dim, "heads": heads, "expansion": expansion, "depth": depth},
+            **{"segment": segment, "chunk": chunk, "norm": norm, "max_step": max_step},
+        }
+        for name, value in self._arguments.items():
+            if value is not None and not isinstance(value, bool) and value <= 0:
+                raise InvalidInputError(f"{name} must be positive, got {value}")
+        if dim % heads:
+            raise InvalidInputError(f"dim must be a multiple of heads, got {dim} and {heads}")
+        if segment is None and chunk is None:
+            raise InvalidInputError("segment=None, gradients at the first weights for ever, needs a chunk")
+        if segment is not None and segment % (chunk or segment):
+            raise InvalidInputError(f"segment must be a multiple of chunk, got {segment} and {chunk}")
+        self.dim, self.heads, self.width = dim, heads, dim // heads
+        self.segment, self.chunk, self.norm, self.max_step = segment, chunk, norm, max_step
+        hidden = max(1, round(expansion * self.width))
+        widths = [self.width, *[hidden] * (depth - 1), self.width]
+        self.to_queries = nn.Linear(dim, dim, bias=False)
+        self.to_keys = nn.Linear(dim, dim, bias=False)
+        self.to_values = nn.Linear(dim, dim, bias=False)
+        self.query_scale = nn.Parameter(torch.ones(heads, self.width))
+        self.key_scale = nn.Parameter(torch.ones(heads, self.width))
+        self.to_step = nn.Linear(dim, heads)
+        self.to_momentum = nn.Linear(dim, heads)
+        self.to_decay = nn.Linear(dim, heads)
+        self.to_gate = nn.Linear(dim, heads)
+        self.combine = nn.Linear(dim, dim, bias=False)
+        self.memory = nn.ParameterList(torch.empty(heads, into, out) for into, out in pairwise(widths))
+        for weight in self.memory:
+            bound = math.sqrt(6 / sum(weight.shape[1:]))  # Glorot's, of a head
+            nn.init.uniform_(weight, -bound, bound)
+        nn.init.constant_(self.to_step.bias, -2.0)
+        nn.init.constant_(self.to_decay.bias, -6.0)
+
+    def init_state(self, batch: int) -> NeuralMemoryState:
+        """The state of streams that have read nothing; gradients flow from it into the module's first weights.
+
+        Raises InvalidInputError where the batch is not positive.
+        """
+        if batch < 1:
+            raise InvalidInputError(f"batch must be positive, got {batch}")
+        kind = torch.float64 if self.memory[0].dtype == torch.float64 else torch.float32
+        weights = tuple(weight.to(kind).repeat(batch, 1, 1) for weight in self.memory)
+        return NeuralMemoryState.fresh(weights, norm=self.norm)
+
+    def forward(
+        self,
+        x: Tensor,  # [B, T, D]
+        state: NeuralMemoryState | None = None,
+        *,
+        store_mask: Tensor | None = None,  # [B, T] bool
+        return_surprise: bool = False,
+    ) -> tuple[Tensor, NeuralMemoryState] | tuple[Tensor, NeuralMemoryState, Tensor]:
+        """Read and write the tokens of x, in order.
+
+        Two calls with the state between them give what one call with both gives. Where `store_mask` is false a token is
+        only read: it changes nothing, whatever it holds.
+
+        Returns:
+            y [B, T, D] in the dtype of the projections; the state after x; and if asked for the surprise [B, T]
+            float32, the mean over heads and width of (M(k) - v)^2 at the weights of the segment's start.
+
+        Raises:
+            InvalidInputError: shapes, dtypes or devices do not fit, or the state is of another module.
+        """
+        self._check(x, state, store_mask)
+        batch, length = x.shape[:2]
+        if state is None:
+            state = self.init_state(batch)
+        x = functional.rms_norm(x, (self.dim,))
+        q = self._split(self.to_queries(x), self.query_scale)
+        k = self._split(self.to_keys(x), self.key_scale)
+        v = self._split(self.to_values(x), None)
+        kind = state.weights[0].dtype
+        gates = (gate(x).to(kind).mT for gate in (self.to_step, self.to_momentum, self.to_decay))
+        step, eta, alpha = (gate.reshape(batch * self.heads, length) for gate in gates)
+        theta = step.sigmoid() * (self.max_step / self.width)
+        stored = None if store_mask is None else store_mask.repeat_interleave(self.heads, 0)
+        out, state, loss = memory_scan(
+            q, k, v, theta, eta, alpha, state, segment=self.segment, chunk=self.chunk, store_mask=stored
+        )
+        gate = self.to_gate(x).sigmoid()
+        out = out.view(batch, self.heads, length, self.width).transpose(1, 2) * gate[..., None]
+        y = self.combine(out.flatten(2).to(gate.dtype))
+        if return_surprise:
+            return y, state, loss.view(batch, self.heads, length).mean(1).float() / self.width
+        return y, state
+
+    def flush(self, state: NeuralMemoryState) -> NeuralMemoryState:
+        """Write the tokens that wait for their chunk to fill, at the end of a conversation, say."""
+        return flush_memory(state, segment=self.segment, chunk=self.chunk)
+
+    def save(self, path: str | Path) -> None:
+        """Write arguments and parameters as one safetensors file."""
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}
+        save_file(tensors, path, metadata={"arguments": json.dumps(self._arguments)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a module that `save` wrote, onto the CPU.
+
+        Raises:
+            ModelNotFoundError: there is no such file.
+            ModelError: the file holds something else.
+        """
+        if not Path(path).is_file():
+            raise ModelNotFoundError(f"no neural memory at {path}: write one with NeuralMemory.save")
+        try:
+            with safe_open(path, framework="pt") as file:
+                module = cls(**json.loads(file.metadata()["arguments"]))
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+            module.to(tensors["combine.weight"].dtype).load_state_dict(tensors)
+        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise ModelError(f"{path} does not hold a NeuralMemory: {error}") from error
+        return module
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self._arguments.items())
+
+    def _split(self, x: Tensor, scale: Tensor | None) -> Tensor:
+        """[B, T, D] -> [B * H, T, W], normed to mean square 1 and scaled."""
+        x = x.view(*x.shape[:2], self.heads, self.width)
+        if scale is not None:
+            x = functional.rms_norm(x, (self.width,)) * scale
+        return x.transpose(1, 2).flatten(0, 1)
+
+    def _check(self, x: Tensor, state: NeuralMemoryState | None, store_mask: Tensor | None) -> None:
+        if x.ndim != 3 or x.shape[2] != self.dim or not x.is_floating_point():
+            raise InvalidInputError(f"x must be [B, T, {self.dim}] of a float dtype, got {[*x.shape]} {x.dtype}")
+        if store_mask is not None and (store_mask.shape != x.shape[:2] or store_mask.dtype != torch.bool):
+            raise InvalidInputError(
+                f"store_mask must be {[*x.shape[:2]]} bool, got {[*store_mask.shape]} {store_mask.dtype}"
+            )
+        if state is None:
+            return
+        shapes = [(len(x) * self.heads, *weight.shape[1:]) for weight in self.memory]
+        if [weight.shape for weight in state.weights] != shapes or state.norm != self.norm:
+            raise InvalidInputError(
+                f"the state is not of this module and {len(x)} streams: its weights are"
+                f" {[[*weight.shape] for weight in state.weights]}; start with init_state({len(x)})"
+            )
+        if state.weights[0].device != x.device:
+            raise InvalidInputError(f"x is on {x.device} and the state on {state.weights[0].device}: move one with .to")

@@ -1,0 +1,65 @@
+"""The state of a `NeuralMemory`, in memory and on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from nscma_kernels.memory_state import MemoryState, Pending
+from nscma_torch.errors import ModelError, ModelNotFoundError
+
+
+@dataclass(frozen=True)
+class NeuralMemoryState(MemoryState):
+    """What a `NeuralMemory` has learnt from B streams; its tensors have B * heads rows, heads varying fastest.
+
+    A value: every call gives a new one and leaves the old as it was, so keeping an old state is a way back to it.
+    `detach()` cuts the graph, `to(device)` moves it.
+    """
+
+    def save(self, path: str | Path) -> None:
+        """Write one safetensors file, pending tokens included."""
+        tensors: dict[str, Tensor] = {}
+        for name, layers in (("weights", self.weights), ("momentum", self.momentum), ("base", self.base)):
+            if name != "base" or self.base is not self.weights:
+                tensors |= {f"{name}.{i}": layer for i, layer in enumerate(layers)}
+        waiting = self.pending._asdict().items()
+        tensors |= {f"pending.{name}": tensor for name, tensor in waiting if tensor is not None}
+        tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+        save_file(tensors, path, metadata={"position": str(self.position), "norm": str(int(self.norm))})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file that `save` wrote, onto the CPU, bit for bit.
+
+        Raises:
+            ModelNotFoundError: there is no such file.
+            ModelError: the file holds something else.
+        """
+        if not Path(path).is_file():
+            raise ModelNotFoundError(f"no state at {path}: write one with NeuralMemoryState.save")
+        try:
+            with safe_open(path, framework="pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+                metadata = file.metadata() or {}
+            weights = _layers(tensors, "weights")
+            waiting = {name: tensors[f"pending.{name}"] for name in ("k", "v", "theta", "eta", "alpha")}
+            return cls(
+                weights=weights,
+                momentum=_layers(tensors, "momentum"),
+                base=_layers(tensors, "base") or weights,
+                pending=Pending(**waiting, stored=tensors.get("pending.stored")),
+                position=int(metadata["position"]),
+                norm=metadata["norm"] == "1",
+            )
+        except (SafetensorError, KeyError, ValueError) as error:
+            raise ModelError(f"{path} does not hold the state of a NeuralMemory: {error}") from error
+
+
+def _layers(tensors: dict[str, Tensor], name: str) -> tuple[Tensor, ...]:
+    return tuple(tensors[f"{name}.{i}"] for i in range(len(tensors)) if f"{name}.{i}" in tensors)
