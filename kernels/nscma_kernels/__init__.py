@@ -5,17 +5,22 @@ from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
 from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_kernels.precision import native_dtype
+from nscma_kernels.rolling_stats import RollingStats, rolling_stats
 from nscma_kernels.row_filter import Filter
 from nscma_kernels.scored_topk import scored_topk
+from nscma_kernels.token_nll import token_nll
 
 __all__ = [
     "EgoSplit",
     "Filter",
+    "RollingStats",
     "ego_split",
     "knn_graph",
     "label_propagation",
     "native_dtype",
     "personalized_pagerank",
+    "rolling_stats",
     "scored_topk",
+    "token_nll",
     "update_split",
 ]
