@@ -76,10 +76,10 @@ def token_nll(
     Differentiable once in hidden, weight and bias, through both results, in plain torch on any device: beside the
     three matrix products of a tile the rest is small.
 
-    Error: sums are float32 (float64 for float64), a target's logit is a float32 sum of products. In plain torch the
-    other products of bfloat16 or float16 operands are rounded to that dtype, relatively by 2^-9 or 2^-12 at most, so
-    nll is off by no more than that times the largest of them, and by much less where many words share the
-    probability. Triton rounds none. Same input, same bits on the same device and number of threads.
+    Error: sums are float32 (float64 for float64), a target's logit is a float32 sum of products. On a CPU the other
+    products of bfloat16 or float16 operands are rounded to that dtype, relatively by 2^-9 or 2^-12 at most, so nll is
+    off by no more than that times the largest of them, and by much less where many words share the probability; on a
+    GPU none is rounded. Same input, same bits on the same device and number of threads.
 
     As log_softmax has it: a bias of -inf without a cap is a probability of zero, nll = inf where it is the target's;
     NaN or infinity in a hidden state, or no finite logit, makes that token NaN and no other.
@@ -156,6 +156,8 @@ class Tiles:
         z = held[:k]
         if self.hidden.dtype == self.dtype:
             torch.mm(self.weight[v], self.hidden[t].T, out=z)
+        elif self.hidden.is_cuda:  # which alone rounds no product
+            torch.mm(self.weight[v], self.hidden[t].T, out_dtype=self.dtype, out=z)
         else:
             z.copy_(torch.mm(self.weight[v], self.hidden[t].T, out=self._near[: k * n].view(k, n)))
         if self.bias is not None:

@@ -5,7 +5,7 @@ softmax does; the program whose split holds a token's target captures its logit 
 kernel merges the splits in their order. Nothing is added atomically and no program waits for another, so results are
 the same bits in each run.
 
-Logits are multiplied by log2(e), so that exp2 serves for exp.
+exp(x) is exp2(x log2(e)); the product is taken of differences of logits, since that of a logit would round away bits.
 
 Legend: T tokens, V words, d dimension, S splits; a tile is block_t tokens by block_v words.
 """
@@ -24,9 +24,8 @@ from torch import Tensor
 from nscma_kernels.token_nll import Sums
 
 LOG2E = tl.constexpr(1.4426950408889634)
-LN2 = tl.constexpr(0.6931471805599453)
-LOWEST = tl.constexpr(-3.0e38)  # below each logit, and finite: its difference to itself is zero
-FAR = tl.constexpr(-200.0)  # exp2 of it is zero
+LOWEST = tl.constexpr(-1.0e38)  # no logit is less, and its difference to itself is zero
+FAR = tl.constexpr(-150.0)  # exp of it is zero
 
 
 @triton.jit
@@ -35,9 +34,9 @@ def partial_kernel(
     weight_ptr,  # [V, d]
     bias_ptr,  # [V] float32
     target_ptr,  # [T] int64
-    top_ptr,  # [S, T] float32, out: the largest logit of the split but the target's, times log2(e)
-    total_ptr,  # [S, T] float32, out: sum of exp2(z - top)
-    moment_ptr,  # [S, T] float32, out: sum of exp2(z - top) (z - top)
+    top_ptr,  # [S, T] float32, out: the largest logit of the split but the target's
+    total_ptr,  # [S, T] float32, out: sum of exp(z - top)
+    moment_ptr,  # [S, T] float32, out: sum of exp(z - top) (z - top)
     logit_ptr,  # [T] float32, out: the target's logit
     tokens,  # T
     words,  # V
@@ -84,17 +83,17 @@ def partial_kernel(
             hit = target[:, None] == j[None, :]
             logit += tl.sum(tl.where(hit, z, 0.0), axis=1)
             z = tl.where(hit, -float("inf"), z)
-        z = tl.where((j < end)[None, :], z * LOG2E, -float("inf"))
+        z = tl.where((j < end)[None, :], z, -float("inf"))
         new = tl.maximum(top, tl.max(z, axis=1))
         z -= new[:, None]
         fall = top - new
-        scale = tl.exp2(fall)
+        scale = tl.exp2(fall * LOG2E)
         if moments:
             z = tl.where(z < FAR, FAR, z)
-            p = tl.exp2(z)
+            p = tl.exp2(z * LOG2E)
             moment = scale * (moment + tl.where(fall < FAR, FAR, fall) * total) + tl.sum(p * z, axis=1)
         else:
-            p = tl.exp2(z)
+            p = tl.exp2(z * LOG2E)
         total = scale * total + tl.sum(p, axis=1)
         top = new
     at = split.to(tl.int64) * tokens + i
@@ -110,7 +109,7 @@ def merge_kernel(
     top_ptr,  # [S, T] float32
     total_ptr,  # [S, T] float32
     moment_ptr,  # [S, T] float32
-    sums_ptr,  # [3, T] float32, out: top, total and moment in nats
+    sums_ptr,  # [3, T] float32, out: top, total and moment
     tokens,  # T
     splits,  # S
     moments: tl.constexpr,
@@ -128,7 +127,7 @@ def merge_kernel(
         next_total = tl.load(total_ptr + at, mask=known, other=0.0)
         new = tl.maximum(top, next_top)
         fall, next_fall = top - new, next_top - new
-        scale, next_scale = tl.exp2(fall), tl.exp2(next_fall)
+        scale, next_scale = tl.exp2(fall * LOG2E), tl.exp2(next_fall * LOG2E)
         if moments:
             next_moment = tl.load(moment_ptr + at, mask=known, other=0.0)
             moment = scale * (moment + tl.where(fall < FAR, FAR, fall) * total)
@@ -136,9 +135,9 @@ def merge_kernel(
         total = scale * total + next_scale * next_total
         top = new
         at += tokens
-    tl.store(sums_ptr + i, top * LN2, mask=known)
+    tl.store(sums_ptr + i, top, mask=known)
     tl.store(sums_ptr + tokens + i, total, mask=known)
-    tl.store(sums_ptr + 2 * tokens + i, moment * LN2, mask=known)
+    tl.store(sums_ptr + 2 * tokens + i, moment, mask=known)
 
 
 def sums(
