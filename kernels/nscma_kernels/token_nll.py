@@ -243,7 +243,9 @@ class _TokenNLL(torch.autograd.Function):
             if ctx.softcap is not None:
                 at_target *= 1 - (tiles.target_logits() / ctx.softcap) ** 2
             d_hidden = torch.zeros_like(hidden, dtype=tiles.dtype)
-            d_weight = torch.zeros_like(weight) if for_weight else None
+            d_weight = torch.empty_like(weight) if for_weight else None
+            if d_weight is not None and len(hidden) == 0:
+                d_weight.zero_()
             d_bias = hidden.new_zeros(len(weight), dtype=tiles.dtype)
             whole = None  # gradient of a tile's words, where several blocks of tokens add to it
             for v, t in tiles:
@@ -264,11 +266,10 @@ class _TokenNLL(torch.autograd.Function):
                 held.scatter_(0, place, at_target[None, t])
                 if for_bias:
                     d_bias[v] += z.sum(1)
-                if d_weight is not None:
+                if d_weight is not None and tiles.tokens >= len(hidden):
+                    torch.mm(tiles.rounded(held)[:-1], hidden[t], out=d_weight[v])
+                elif d_weight is not None:
                     part = torch.mm(tiles.rounded(held)[:-1], hidden[t])
-                    if tiles.tokens >= len(hidden):
-                        d_weight[v] = part
-                        continue
                     whole = part.to(tiles.dtype) if t.start == 0 or whole is None else whole.add_(part)
                     if t.stop == len(hidden):
                         d_weight[v] = whole.to(weight.dtype)
