@@ -23,7 +23,9 @@ from cases.knn_graph import knn_graph_cases
 from cases.label_propagation import label_propagation_cases
 from cases.memory_scan import memory_scan_cases
 from cases.personalized_pagerank import personalized_pagerank_cases
+from cases.rolling_stats import rolling_stats_cases
 from cases.scored_topk import scored_topk_cases
+from cases.token_nll import token_nll_cases
 
 CASES: dict[str, Callable[[torch.device], Iterator[Case]]] = {
     "ego_split": ego_split_cases,
@@ -31,7 +33,9 @@ CASES: dict[str, Callable[[torch.device], Iterator[Case]]] = {
     "label_propagation": label_propagation_cases,
     "memory_scan": memory_scan_cases,
     "personalized_pagerank": personalized_pagerank_cases,
+    "rolling_stats": rolling_stats_cases,
     "scored_topk": scored_topk_cases,
+    "token_nll": token_nll_cases,
 }
 
 
@@ -64,7 +68,7 @@ def main() -> None:
     device = torch.device(arguments.device)
     torch.manual_seed(0)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
-    print(f"torch {torch.__version__}, {name}, float32")
+    print(f"torch {torch.__version__}, {name}, float32 where a line does not say otherwise")
     unknown = set(arguments.operations) - set(CASES)
     if unknown:
         parser.error(f"unknown operation {min(unknown)!r}; there are {', '.join(CASES)}")

@@ -7,13 +7,16 @@ from nscma_kernels.memory_scan import flush_memory, memory_scan
 from nscma_kernels.memory_state import MemoryState
 from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_kernels.precision import native_dtype
+from nscma_kernels.rolling_stats import RollingStats, rolling_stats
 from nscma_kernels.row_filter import Filter
 from nscma_kernels.scored_topk import scored_topk
+from nscma_kernels.token_nll import token_nll
 
 __all__ = [
     "EgoSplit",
     "Filter",
     "MemoryState",
+    "RollingStats",
     "ego_split",
     "flush_memory",
     "knn_graph",
@@ -21,6 +24,8 @@ __all__ = [
     "memory_scan",
     "native_dtype",
     "personalized_pagerank",
+    "rolling_stats",
     "scored_topk",
+    "token_nll",
     "update_split",
 ]

@@ -1,0 +1,320 @@
+"""Negative log-likelihood of each token, and entropy, from hidden states and the vocabulary, without its logits.
+
+With z_v = cap(h . w_v + b_v), cap(z) = c tanh(z / c) where there is a cap, and y the target:
+
+    nll = log sum_v exp(z_v) - z_y        entropy = - sum_v p_v log p_v,  p = softmax(z)
+
+How: a tile of logits at a time, a running maximum and sum beside it (online softmax: Milakov & Gimelshein 2018,
+arXiv:1805.02867, algorithm 3), as in cut cross-entropy (Wijmans et al. 2024, arXiv:2411.09009). The target is left out
+of the sum and its logit computed alone, so nll = log(1 + exp(log sum_{v != y} exp(z_v) - z_y)) is never negative, keeps
+its precision near zero, and is no difference of two rounded numbers.
+
+Legend: T tokens, V words of the vocabulary, d dimension; a tile is K words by N tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, overload
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from nscma_kernels.implementation import Impl, on_triton
+
+FLOATS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+FAR = -800.0  # exp of it is zero in float64
+
+
+@overload
+def token_nll(
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    *,
+    bias: Tensor | None = None,
+    softcap: float | None = None,
+    ignore_index: int = -100,
+    return_entropy: Literal[False] = False,
+    impl: Impl = "auto",
+) -> Tensor: ...
+
+
+@overload
+def token_nll(
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    *,
+    bias: Tensor | None = None,
+    softcap: float | None = None,
+    ignore_index: int = -100,
+    return_entropy: Literal[True],
+    impl: Impl = "auto",
+) -> tuple[Tensor, Tensor]: ...
+
+
+def token_nll(
+    hidden: Tensor,  # [..., d]
+    weight: Tensor,  # [V, d]
+    targets: Tensor,  # [...] integers, of 0 .. V - 1 or ignore_index
+    *,
+    bias: Tensor | None = None,  # [V]
+    softcap: float | None = None,
+    ignore_index: int = -100,
+    return_entropy: bool = False,
+    impl: Impl = "auto",
+) -> Tensor | tuple[Tensor, Tensor]:
+    """-log p(target) of each token in nats, and the entropy of its distribution in nats if asked for.
+
+    Hidden states and weights are of one dtype: float32, bfloat16, float16 or float64. Results are [...], float32
+    (float64 for float64); ignored tokens cost nothing and are 0 in both. Targets belong to the hidden state in the same
+    place: shift them for next-token prediction. The bias is added before the cap.
+
+    Memory beside inputs and results is a tile, and in the backward pass, which computes each tile again, gradients.
+    Differentiable once in hidden, weight and bias, through both results, in plain torch on any device: beside the
+    three matrix products of a tile the rest is small.
+
+    Error: sums are float32 (float64 for float64), a target's logit is a float32 sum of products. On a CPU the other
+    products of bfloat16 or float16 operands are rounded to that dtype, relatively by 2^-9 or 2^-12 at most, so nll is
+    off by no more than that times the largest of them, and by much less where many words share the probability; on a
+    GPU none is rounded. Same input, same bits on the same device and number of threads.
+
+    As log_softmax has it: a bias of -inf without a cap is a probability of zero, nll = inf where it is the target's;
+    NaN or infinity in a hidden state, or no finite logit, makes that token NaN and no other.
+
+    Raises ValueError where shapes, dtypes, devices, targets, softcap or `impl` do not fit.
+    """
+    _check(hidden, weight, targets, bias, softcap, ignore_index)
+    triton = on_triton(impl, hidden) and hidden.dtype != torch.float64
+    flat, wanted = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1).long()
+    kept = wanted != ignore_index
+    chosen = None if bool(kept.all()) else kept.nonzero()[:, 0]
+    if chosen is not None:
+        flat, wanted = flat[chosen], wanted[chosen]
+    with torch.autocast(hidden.device.type, enabled=False):
+        results = _TokenNLL.apply(  # type: ignore[no-untyped-call]
+            flat, weight, wanted, bias, softcap, return_entropy, triton
+        )
+    if chosen is not None:
+        results = tuple(part.new_zeros(len(kept)).index_put((chosen,), part) for part in results)
+    nll, *entropy = (part.view(targets.shape) for part in results)
+    return (nll, entropy[0]) if return_entropy else nll
+
+
+class Sums(NamedTuple):
+    """Of all words but the target, relative to the largest of their logits; each [T]."""
+
+    top: Tensor  # the largest logit
+    total: Tensor  # sum of exp(z - top)
+    moment: Tensor  # sum of exp(z - top) (z - top)
+
+    def finish(self, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """nll, log-sum-exp of all words, and entropy, given the target's logits [T]."""
+        rest = self.top + self.total.log()
+        against = rest - target
+        nll = against.clamp(min=0) + torch.log1p(torch.exp(-against.abs()))
+        p, others = torch.sigmoid(-against), torch.sigmoid(against)
+        # of target or not, and where not, of which: H = H(p) + (1 - p) H_rest
+        among = torch.where(others > 0, others * (self.total.log() - self.moment / self.total), 0.0)
+        entropy = torch.special.entr(p) + torch.special.entr(others) + among
+        return nll, torch.logaddexp(rest, target), entropy
+
+
+class Tiles:
+    """Logits a tile at a time, words first (the faster product on a CPU), in memory that each tile uses again."""
+
+    def __init__(
+        self, hidden: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None, softcap: float | None
+    ) -> None:
+        self.hidden, self.weight, self.targets, self.softcap = hidden, weight, targets, softcap
+        self.dtype = torch.float64 if hidden.dtype == torch.float64 else torch.float32
+        self.bias = None if bias is None else bias.to(self.dtype)
+        size, tokens = (2**20, 512) if hidden.device.type == "cpu" else (2**24, 4096)
+        self.tokens = min(tokens, max(1, len(hidden)))
+        self.words = min(len(weight), size // self.tokens)
+        cells = (self.words + 1) * self.tokens
+        self._near = hidden.new_empty(cells if hidden.dtype != self.dtype else 0)
+        self._held = hidden.new_empty(cells, dtype=self.dtype)
+
+    def __iter__(self) -> Iterator[tuple[slice, slice]]:
+        """Words and tokens of each tile: all tokens of the first words, of the next, …"""
+        for begin in range(0, len(self.weight), self.words):
+            for t in self.blocks():
+                yield slice(begin, min(len(self.weight), begin + self.words)), t
+
+    def blocks(self) -> Iterator[slice]:
+        """The tokens of each tile."""
+        for first in range(0, len(self.hidden), self.tokens):
+            yield slice(first, min(len(self.hidden), first + self.tokens))
+
+    def logits(self, v: slice, t: slice) -> tuple[Tensor, Tensor]:
+        """Logits [K + 1, N], -inf for targets, the last row of no meaning; row [1, N] of each target, K if outside."""
+        k, n = v.stop - v.start, t.stop - t.start
+        held = self._held[: (k + 1) * n].view(k + 1, n)
+        z = held[:k]
+        if self.hidden.dtype == self.dtype:
+            torch.mm(self.weight[v], self.hidden[t].T, out=z)
+        elif self.hidden.is_cuda:  # which alone rounds no product
+            torch.mm(self.weight[v], self.hidden[t].T, out_dtype=self.dtype, out=z)
+        else:
+            z.copy_(torch.mm(self.weight[v], self.hidden[t].T, out=self._near[: k * n].view(k, n)))
+        if self.bias is not None:
+            z += self.bias[v, None]
+        if self.softcap is not None:
+            z.div_(self.softcap).tanh_().mul_(self.softcap)
+        place = self.targets[None, t] - v.start
+        place = torch.where((place < 0) | (place >= k), k, place)
+        return held.scatter_(0, place, -torch.inf), place
+
+    def rounded(self, held: Tensor) -> Tensor:
+        """The tile in the dtype of the operands."""
+        if self.hidden.dtype == self.dtype:
+            return held
+        return self._near[: held.numel()].view(held.shape).copy_(held)
+
+    def target_logits(self) -> Tensor:
+        """[T]"""
+        target = self.hidden.new_empty(len(self.hidden), dtype=self.dtype)
+        for t in self.blocks():
+            words = self.weight[self.targets[t]].to(self.dtype)
+            target[t] = words.mul_(self.hidden[t]).sum(1)
+        if self.bias is not None:
+            target += self.bias[self.targets]
+        return target if self.softcap is None else target.div_(self.softcap).tanh_().mul_(self.softcap)
+
+    def sums(self, moments: bool) -> Sums:
+        """Over all tiles, in their order; without moments, those are zero."""
+        top = self.hidden.new_full((len(self.hidden),), torch.finfo(self.dtype).min, dtype=self.dtype)
+        total, moment = torch.zeros_like(top), torch.zeros_like(top)
+        for v, t in self:
+            z = self.logits(v, t)[0][:-1]
+            new = torch.maximum(top[t], z.amax(0))
+            z -= new
+            fall = top[t] - new
+            scale = fall.exp()
+            if moments:
+                z.clamp_(min=FAR)
+                p = z.exp()
+                moment[t] = scale * (moment[t] + fall.clamp(min=FAR) * total[t]) + z.mul_(p).sum(0)
+            else:
+                p = z.exp_()
+            total[t] = scale * total[t] + p.sum(0)
+            top[t] = new
+        return Sums(top, total, moment)
+
+
+class _TokenNLL(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,  # [T, d]
+        weight: Tensor,
+        targets: Tensor,  # [T] int64
+        bias: Tensor | None,
+        softcap: float | None,
+        return_entropy: bool,
+        triton: bool,
+    ) -> tuple[Tensor, ...]:
+        if triton:
+            from nscma_kernels.triton.token_nll import sums
+
+            rest, target = sums(hidden, weight, targets, bias, softcap, return_entropy)
+        else:
+            tiles = Tiles(hidden, weight, targets, bias, softcap)
+            rest, target = tiles.sums(return_entropy), tiles.target_logits()
+        nll, total, entropy = rest.finish(target)
+        ctx.save_for_backward(hidden, weight, targets, bias, nll, total, entropy)
+        ctx.softcap = softcap
+        return (nll, entropy) if return_entropy else (nll,)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, by_nll: Tensor, by_entropy: Tensor | None = None) -> tuple[Tensor | None, ...]:
+        """With g and e the gradients of nll and entropy H: dz_v = p_v (g - e (log p_v + H)) - g [v = y], times cap'."""
+        hidden, weight, targets, bias, nll, total, entropy = ctx.saved_tensors
+        for_hidden, for_weight, _, for_bias = ctx.needs_input_grad[:4]
+        with torch.autocast(hidden.device.type, enabled=False):
+            tiles = Tiles(hidden, weight, targets, bias, ctx.softcap)
+            at_target = by_nll * torch.expm1(-nll)
+            if by_entropy is not None:
+                at_target -= by_entropy * torch.exp(-nll) * (entropy - nll.clamp(max=-FAR))
+            if ctx.softcap is not None:
+                at_target *= 1 - (tiles.target_logits() / ctx.softcap) ** 2
+            d_hidden = torch.zeros_like(hidden, dtype=tiles.dtype)
+            d_weight = torch.empty_like(weight) if for_weight else None
+            if d_weight is not None and len(hidden) == 0:
+                d_weight.zero_()
+            d_bias = hidden.new_zeros(len(weight), dtype=tiles.dtype)
+            whole = None  # gradient of a tile's words, where several blocks of tokens add to it
+            for v, t in tiles:
+                held, place = tiles.logits(v, t)
+                z = held[:-1]
+                slope = None if ctx.softcap is None else 1 - (z / ctx.softcap) ** 2
+                z -= total[t]
+                if by_entropy is None:
+                    z.exp_().mul_(by_nll[t])
+                else:
+                    p = z.clamp_(min=FAR).exp()
+                    z.add_(entropy[t]).mul_(-by_entropy[t]).add_(by_nll[t]).mul_(p)
+                if slope is not None:
+                    z *= slope
+                held.scatter_(0, place, 0.0)
+                if for_hidden:
+                    d_hidden[t] += torch.mm(tiles.rounded(held)[:-1].T, weight[v])
+                held.scatter_(0, place, at_target[None, t])
+                if for_bias:
+                    d_bias[v] += z.sum(1)
+                if d_weight is not None and tiles.tokens >= len(hidden):
+                    torch.mm(tiles.rounded(held)[:-1], hidden[t], out=d_weight[v])
+                elif d_weight is not None:
+                    part = torch.mm(tiles.rounded(held)[:-1], hidden[t])
+                    whole = part.to(tiles.dtype) if t.start == 0 or whole is None else whole.add_(part)
+                    if t.stop == len(hidden):
+                        d_weight[v] = whole.to(weight.dtype)
+            for t in tiles.blocks() if for_hidden else ():
+                d_hidden[t] += at_target[t, None] * weight[targets[t]]
+        return (
+            d_hidden.to(hidden.dtype) if for_hidden else None,
+            d_weight,
+            None,
+            d_bias.to(bias.dtype) if for_bias else None,
+            *(None,) * 3,
+        )
+
+
+def _check(
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    bias: Tensor | None,
+    softcap: float | None,
+    ignore_index: int,
+) -> None:
+    if hidden.ndim < 1 or weight.ndim != 2 or hidden.shape[-1] != weight.shape[1] or hidden.shape[:-1] != targets.shape:
+        raise ValueError(
+            "hidden [..., d], weight [V, d] and targets [...] expected, "
+            f"got {[*hidden.shape]}, {[*weight.shape]} and {[*targets.shape]}"
+        )
+    if 0 in weight.shape:
+        raise ValueError(f"weight must hold at least one word and one dimension, got {[*weight.shape]}")
+    if hidden.dtype not in FLOATS or hidden.dtype != weight.dtype:
+        raise ValueError(
+            "hidden and weight must both be float32, bfloat16, float16 or float64, "
+            f"got {hidden.dtype} and {weight.dtype}: convert one to the other's"
+        )
+    if targets.is_floating_point() or targets.is_complex() or targets.dtype == torch.bool:
+        raise ValueError(f"targets must be integers, got {targets.dtype}")
+    if bias is not None and (bias.shape != weight.shape[:1] or not bias.is_floating_point()):
+        raise ValueError(f"bias must be [{len(weight)}] of floats, got {[*bias.shape]} {bias.dtype}")
+    devices = {tensor.device for tensor in (hidden, weight, targets, bias) if tensor is not None}
+    if len(devices) > 1:
+        raise ValueError(f"all tensors must be on one device, got {', '.join(sorted(map(str, devices)))}")
+    if softcap is not None and not 0 < softcap < torch.inf:
+        raise ValueError(f"softcap must be a number above 0, or None, got {softcap}")
+    wrong = ((targets < 0) | (targets >= len(weight))) & (targets != ignore_index)
+    if bool(wrong.any()):
+        raise ValueError(
+            f"targets must be of 0 .. {len(weight) - 1}, or ignore_index = {ignore_index}, got {int(targets[wrong][0])}"
+        )
