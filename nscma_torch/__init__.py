@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.errors import NscmaError
     from nscma_torch.memory import Memory
+    from nscma_torch.neural import NeuralMemory, NeuralMemoryState
     from nscma_torch.records import (
         Added,
         Answer,
@@ -52,6 +53,7 @@ _HOME = {
     "NscmaError": "nscma_torch.errors",
     "Redecision": "nscma_torch.encode.replay",
     "Memory": "nscma_torch.memory",
+    **dict.fromkeys(("NeuralMemory", "NeuralMemoryState"), "nscma_torch.neural"),
     **dict.fromkeys(
         (
             *("Added", "Answer", "CuratorDecision", "Decision", "Episode", "EraseReceipt", "Evidence", "Extraction"),
@@ -85,6 +87,8 @@ __all__ = [
     "Hit",
     "Memory",
     "Message",
+    "NeuralMemory",
+    "NeuralMemoryState",
     "Node",
     "NscmaError",
     "ProfileLine",

@@ -5,8 +5,6 @@ Triton reads TRITON_INTERPRET when a kernel is decorated, so each part runs this
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,25 +14,19 @@ import torch
 from torch import Tensor
 
 from nscma_kernels.knn_graph import knn_graph
+from tests.kernels.triton_parts import run
 
 pytest.importorskip("triton")
 
 SHAPES = [(1, 3, 1), (2, 1, 4), (41, 7, 3), (129, 65, 2), (401, 17, 9), (257, 130, 40)]
 
 
-def run(part: str) -> str:
-    environment = {**os.environ, "TRITON_INTERPRET": "1" if part == "interpret" else "0", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, __file__, part], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_equals_torch_in_the_interpreter() -> None:
-    assert run("interpret").split() == ["equal", str(4 * len(SHAPES) + 3)]
+    assert run(__file__, "interpret").split() == ["equal", str(4 * len(SHAPES) + 3)]
 
 
 def test_compiles_for_three_generations() -> None:
-    assert run("compile").split() == ["80", "89", "90"]
+    assert run(__file__, "compile").split() == ["80", "89", "90"]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -5,8 +5,6 @@ Triton reads TRITON_INTERPRET when a kernel is decorated, so each part runs this
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,25 +12,19 @@ import pytest
 import torch
 
 from nscma_kernels import MemoryState, flush_memory, memory_scan
+from tests.kernels.triton_parts import run
 
 pytest.importorskip("triton")
 
 SHAPES = [(1, 3, 5, 2), (2, 70, 7, 16), (3, 41, 130, 40), (2, 64, 65, 1)]  # B, D, hidden, chunk
 
 
-def run(part: str) -> str:
-    environment = {**os.environ, "TRITON_INTERPRET": "1" if part == "interpret" else "0", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, __file__, part], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_no_more_error_than_torch_in_the_interpreter() -> None:
-    assert run("interpret").split() == ["equal", str(2 * len(SHAPES))]
+    assert run(__file__, "interpret").split() == ["equal", str(2 * len(SHAPES))]
 
 
 def test_compiles_for_three_generations() -> None:
-    assert run("compile").split() == ["80", "89", "90"]
+    assert run(__file__, "compile").split() == ["80", "89", "90"]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -6,8 +6,6 @@ Triton reads TRITON_INTERPRET when a kernel is decorated, so each part runs this
 from __future__ import annotations
 
 import math
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 import torch
 
 from nscma_kernels import token_nll
+from tests.kernels.triton_parts import run
 
 pytest.importorskip("triton")
 
@@ -23,19 +22,12 @@ SHAPES = [(1, 1, 1), (7, 13, 5), (41, 401, 71), (130, 1271, 33), (3, 2003, 64)] 
 OPTIONS: list[dict[str, Any]] = [{}, {"softcap": 5.0}, {"bias": True}, {"bias": True, "softcap": 30.0}]
 
 
-def run(part: str) -> str:
-    environment = {**os.environ, "TRITON_INTERPRET": "1" if part == "interpret" else "0", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, __file__, part], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_errs_no_more_than_torch_in_the_interpreter() -> None:
-    assert run("interpret").split() == ["good", str(3 * len(SHAPES) * len(OPTIONS) + 3)]
+    assert run(__file__, "interpret").split() == ["good", str(3 * len(SHAPES) * len(OPTIONS) + 3)]
 
 
 def test_compiles_for_three_generations() -> None:
-    assert run("compile").split() == ["80", "89", "90"]
+    assert run(__file__, "compile").split() == ["80", "89", "90"]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
