@@ -73,10 +73,14 @@ class LanguageEngine(Protocol):
         """Most tokens of prompt and reply together."""
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt as the model reads it, template included."""
+        """Tokens of each prompt as the model reads it, template included; never fewer. Raises EngineError."""
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """One result for each request, in order. What failed is an error in its place; the others are kept."""
+        """One result for each request, in order. What failed is an error in its place; the others are kept.
+
+        Engines try again by themselves what may pass, and EngineUnavailableError says that it did not. ReplyError says
+        that the model answered and that its reply cannot be used.
+        """
 
     def close(self) -> None:
-        """Let go of the model and its memory, or of the connections."""
+        """Let go of the model and its memory, or of the connections; what is in flight ends with an error."""
