@@ -46,7 +46,7 @@ class HttpClient:
             base_url=url,
             headers={"Content-Type": "application/json", **headers},
             timeout=httpx2.Timeout(patience.read, connect=patience.connect, pool=None),
-            limits=httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=concurrency),
             trust_env=not _is_this_machine(parsed.host),
         )
         self._slots = asyncio.Semaphore(concurrency)
