@@ -7,7 +7,6 @@ import ipaddress
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -51,7 +50,6 @@ class HttpClient:
         )
         self._slots = asyncio.Semaphore(concurrency)
         self._submitting = threading.Lock()
-        self._batches: set[Future[None]] = set()
         self._closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"nscma http {parsed.host}", daemon=True)
@@ -69,15 +67,12 @@ class HttpClient:
             if self._closed:
                 return results
             batch = asyncio.run_coroutine_threadsafe(self._send(path, bodies, results), self._loop)
-            self._batches.add(batch)
         try:
             wait_for([batch])
             if not batch.cancelled():
                 batch.result()
         finally:
             batch.cancel()
-            with self._submitting:
-                self._batches.discard(batch)
         return list(results)
 
     def close(self) -> None:
@@ -86,9 +81,6 @@ class HttpClient:
             if self._closed:
                 return
             self._closed = True
-            batches = list(self._batches)
-        for batch in batches:
-            batch.cancel()
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
