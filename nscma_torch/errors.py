@@ -16,6 +16,10 @@ NscmaError
 ├── ModelError                       weights that cannot be used
 │   ├── ModelNotFoundError           not on this machine
 │   └── ChecksumError                not the bytes that were expected
+├── EngineError                      a language engine gave nothing that can be used
+│   ├── EngineUnavailableError       not reached, overloaded, too slow, or closed; later it may work
+│   ├── EngineRefusedError           the request or the key was refused; as it is it never works
+│   └── ReplyError                   a reply came that cannot be used
 ├── StoreError                       the database file
 │   ├── StoreFormatError             corrupt, or not an nscma store
 │   ├── StoreVersionError            written by a newer version
@@ -99,6 +103,22 @@ class ModelNotFoundError(ModelError):
 
 class ChecksumError(ModelError):
     """The weights are not the bytes that were expected."""
+
+
+class EngineError(NscmaError):
+    """A language engine gave nothing that can be used."""
+
+
+class EngineUnavailableError(EngineError):
+    """The engine was not reached, is overloaded, took too long, or is closed; later the same request may work."""
+
+
+class EngineRefusedError(EngineError):
+    """The engine refused the request or the key; the same request will be refused again."""
+
+
+class ReplyError(EngineError):
+    """A reply came, and it is not what was asked for; another attempt may give a better one."""
 
 
 class StoreError(NscmaError):

@@ -1,0 +1,86 @@
+"""What a language engine is asked, and what comes back. Every engine keeps this contract, and no caller knows which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from nscma_torch.errors import EngineError
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of the prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One prompt.
+
+    Attributes:
+        schema: JSON schema that the reply follows token by token; None for free text.
+        max_tokens: most tokens of the reply.
+        temperature: 0 is greedy; with `seed` a reply is the same again on the same engine.
+        logprobs: whether the reply comes with the log-probability of each of its tokens.
+    """
+
+    turns: tuple[Turn, ...]
+    schema: Mapping[str, Any] | None = None
+    max_tokens: int = 512
+    temperature: float = 0.0
+    seed: int = 0
+    logprobs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a reply: its text and its natural-log probability."""
+
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the model wrote.
+
+    Attributes:
+        tokens: of the text in order, where the request asked for log-probabilities; their texts joined are `text`.
+        finished: False where the limit of tokens cut it off.
+    """
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    finished: bool
+    tokens: tuple[Token, ...] = field(default=())
+
+
+@runtime_checkable
+class LanguageEngine(Protocol):
+    """A language model. `generate` may be called from several threads."""
+
+    @property
+    def name(self) -> str:
+        """Engine and model, for traces and fingerprints."""
+
+    @property
+    def context(self) -> int:
+        """Most tokens of prompt and reply together."""
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """Tokens of each prompt as the model reads it, template included; never fewer. Raises EngineError."""
+
+    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
+        """One result for each request, in order. What failed is an error in its place; the others are kept.
+
+        Engines try again by themselves what may pass, and EngineUnavailableError says that it did not. ReplyError says
+        that the model answered and that its reply cannot be used.
+        """
+
+    def close(self) -> None:
+        """Let go of the model and its memory, or of the connections; what is in flight ends with an error."""

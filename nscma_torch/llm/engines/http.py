@@ -1,0 +1,164 @@
+"""A language engine behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama and others.
+
+What they have in common is `POST /v1/chat/completions` with `response_format` of type `json_schema`, `max_tokens`,
+`seed` and `logprobs`, and `GET /v1/models`. How tokens are counted and who tells the context is each server's own. Two
+things no request can set:
+
+- vLLM lets a model put any white space between the parts of JSON unless it is started with
+  `--structured-outputs-config.disable_any_whitespace true`; without it a small model may print blanks until its limit.
+- Ollama drops the front of a prompt that does not fit its `num_ctx` and says nothing: `context` must be that number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from nscma_torch.errors import ConfigError, EngineError, ReplyError
+from nscma_torch.extras import require
+from nscma_torch.llm.engines.contract import Reply, Request, Turn
+from nscma_torch.llm.engines.patience import Patience
+from nscma_torch.llm.engines.wire import Counted, Filled, Models, Props, ShapeT, Tokenized, read_reply, shaped
+
+_TURN_OVERHEAD = 16  # tokens that a chat template puts around a turn, at most
+_PROMPT_OVERHEAD = 128  # tokens that it puts around a prompt, at most; some write a system turn of their own
+
+
+class HttpEngine:
+    """`LanguageEngine` over HTTP.
+
+    Args:
+        url: of the server, with or without `/v1`.
+        server: which one it is. "vllm" and "llama.cpp" count tokens exactly and tell their context. "other" (Ollama, a
+            cloud service) does neither: there a prompt counts as its bytes of UTF-8, plus 16 for each turn, plus 128,
+            which no byte-level tokenizer exceeds, and `context` must be given.
+        model: its name there; None where the server has only one.
+        api_key: sent as a bearer token.
+        context: most tokens of prompt and reply together; None for what the server says.
+        concurrency: most requests in flight.
+
+    Raises ConfigError for a bad argument, MissingDependencyError without httpx2, and EngineError where the model or the
+    context has to be asked for and the server does not tell.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        server: Literal["vllm", "llama.cpp", "other"] = "other",
+        model: str | None = None,
+        api_key: str | None = None,
+        context: int | None = None,
+        concurrency: int = 16,
+        patience: Patience | None = None,
+    ) -> None:
+        require("httpx2", extra="http", purpose="the http engine")
+        from nscma_torch.llm.engines.http_client import HttpClient
+
+        if server == "other" and context is None:
+            raise ConfigError("a server of kind 'other' does not tell its context: give it as `context`, in tokens")
+        if context is not None and context < 1:
+            raise ConfigError(f"context must be at least 1 token, not {context}")
+        if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
+            raise ConfigError("the API key has characters that no HTTP header carries")
+        headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        root = url.rstrip("/").removesuffix("/v1")
+        self._client = HttpClient(root, headers=headers, concurrency=concurrency, patience=patience or Patience())
+        self._server = server
+        try:
+            self._model, told = (model, None) if model and context else self._find_model(model)
+            self._context = context or told or self._find_context()
+        except BaseException:
+            self._client.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """Engine and model."""
+        return f"http/{self._model}"
+
+    @property
+    def context(self) -> int:
+        """Most tokens of prompt and reply together."""
+        return self._context
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """Tokens of each prompt, template included; an upper bound for a server of kind "other".
+
+        Raises the first EngineError.
+        """
+        if self._server == "other":
+            return [_most_tokens(turns) for turns in prompts]
+        messages = [{"model": self._model, "messages": _messages(turns)} for turns in prompts]
+        if self._server == "vllm":
+            return [counted.count for counted in self._ask("/tokenize", messages, Counted)]
+        texts = self._ask("/apply-template", messages, Filled)
+        bodies = [{"content": text.prompt, "add_special": True, "parse_special": True} for text in texts]
+        return [len(tokenized.tokens) for tokenized in self._ask("/tokenize", bodies, Tokenized)]
+
+    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
+        """One result for each request, in order; what interrupts it (Ctrl-C, `close`) cancels those in flight."""
+        bodies = self._client.send("/v1/chat/completions", [self._body(request) for request in requests])
+        return [_result(request, body) for request, body in zip(requests, bodies, strict=True)]
+
+    def close(self) -> None:
+        """Cancel what is in flight and close the connections; again is harmless."""
+        self._client.close()
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": _messages(request.turns),
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
+        }
+        if request.schema is not None:
+            form = {"name": "reply", "strict": True, "schema": dict(request.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        if request.logprobs:
+            body |= {"logprobs": True, "top_logprobs": 1}  # with 0 llama.cpp sends none
+        return body
+
+    def _find_model(self, wanted: str | None) -> tuple[str, int | None]:
+        """The model's name, and its context where the list of models says it."""
+        (models,) = self._ask("/v1/models", [None], Models)
+        contexts = {model.id: model.max_model_len for model in models.data}
+        if wanted is None and len(contexts) == 1:
+            return next(iter(contexts.items()))
+        if wanted is None or wanted not in contexts:
+            problem = "serves several models" if wanted is None else f"serves no model {wanted!r}"
+            raise ConfigError(f"the server {problem}; name one of these as `model`: {', '.join(contexts) or '(none)'}")
+        return wanted, contexts[wanted]
+
+    def _find_context(self) -> int:
+        if self._server == "llama.cpp":
+            return self._ask("/props", [None], Props)[0].default_generation_settings.n_ctx
+        raise ConfigError("the server does not tell its context: give it as `context`, in tokens")
+
+    def _ask(self, path: str, bodies: Sequence[dict[str, Any] | None], shape: type[ShapeT]) -> list[ShapeT]:
+        """Every response as that shape; raises the first error."""
+        answers = []
+        for body in self._client.send(path, bodies):
+            if isinstance(body, EngineError):
+                raise body
+            answers.append(shaped(body, shape))
+        return answers
+
+
+def _messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
+    return [{"role": turn.role, "content": turn.content} for turn in turns]
+
+
+def _result(request: Request, body: bytes | EngineError) -> Reply | EngineError:
+    if isinstance(body, EngineError):
+        return body
+    try:
+        return read_reply(body, logprobs=request.logprobs)
+    except ReplyError as error:
+        return error
+
+
+def _most_tokens(turns: Sequence[Turn]) -> int:
+    """A byte-level tokenizer makes no token out of less than a byte."""
+    return _PROMPT_OVERHEAD + sum(_TURN_OVERHEAD + len(turn.content.encode(errors="replace")) for turn in turns)

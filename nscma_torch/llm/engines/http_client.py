@@ -1,0 +1,172 @@
+"""Many HTTP requests at once, from any thread: bounded concurrency, timeouts, retries, an end that does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import wait as wait_for
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx2
+
+from nscma_torch.errors import ConfigError, EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.llm.engines.patience import Patience
+from nscma_torch.llm.engines.wire import shown
+
+Body = Mapping[str, Any] | None
+_MOST_BYTES = 64 * 2**20  # of one response
+
+
+class HttpClient:
+    """Sends requests from any thread; they run on an event loop in a thread of its own.
+
+    Args:
+        url: base URL, http or https. Proxies of the environment are used, except for this machine's own addresses.
+        concurrency: most requests in flight, whoever sends them.
+    """
+
+    def __init__(self, url: str, *, headers: Mapping[str, str], concurrency: int, patience: Patience) -> None:
+        if concurrency < 1:
+            raise ConfigError(f"concurrency must be at least 1, not {concurrency}")
+        try:
+            parsed = httpx2.URL(url)
+        except httpx2.InvalidURL as error:
+            raise ConfigError(f"{url!r} is no URL: {error}") from error
+        if parsed.scheme not in {"http", "https"} or not parsed.host:
+            raise ConfigError(f"{url!r} is no URL of a server; write it as http://127.0.0.1:8000")
+        self._url = url
+        self._patience = patience
+        self._client = httpx2.AsyncClient(
+            base_url=url,
+            headers={"Content-Type": "application/json", **headers},
+            timeout=httpx2.Timeout(patience.read, connect=patience.connect, pool=None),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=concurrency),
+            trust_env=not _is_this_machine(parsed.host),
+        )
+        self._slots = asyncio.Semaphore(concurrency)
+        self._submitting = threading.Lock()
+        self._closed = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=f"nscma http {parsed.host}", daemon=True)
+        self._thread.start()
+
+    def send(self, path: str, bodies: Sequence[Body]) -> list[bytes | EngineError]:
+        """Post each body as JSON, or GET where it is None; the body of each response or why there is none, in order.
+
+        What interrupts the wait (Ctrl-C) cancels what is in flight. Where `close` does, or came before, those without a
+        response are EngineUnavailableError.
+        """
+        closed = EngineUnavailableError(f"the connection to {self._url} was closed")
+        results: list[bytes | EngineError] = [closed] * len(bodies)
+        with self._submitting:
+            if self._closed:
+                return results
+            batch = asyncio.run_coroutine_threadsafe(self._send(path, bodies, results), self._loop)
+        try:
+            wait_for([batch])
+            if not batch.cancelled():
+                batch.result()
+        finally:
+            batch.cancel()
+        return list(results)
+
+    def close(self) -> None:
+        """Cancel what is in flight and end the thread; again is harmless."""
+        with self._submitting:
+            if self._closed:
+                return
+            self._closed = True
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _end(self) -> None:
+        """Cancel every request, wait until each has let go of its connection, and close the rest."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._client.aclose()
+
+    async def _send(self, path: str, bodies: Sequence[Body], results: list[bytes | EngineError]) -> None:
+        async def one(index: int, body: Body) -> None:
+            async with self._slots:
+                try:
+                    results[index] = await self._patiently(path, body)
+                except EngineError as error:
+                    results[index] = error
+
+        async with asyncio.TaskGroup() as group:
+            for index, body in enumerate(bodies):
+                group.create_task(one(index, body))
+
+    async def _patiently(self, path: str, body: Body) -> bytes:
+        """Try until there is a response, it is refused, or patience ends."""
+        patience = self._patience
+        give_up = self._loop.time() + patience.total
+        for attempt in range(1, patience.attempts + 1):
+            try:
+                async with asyncio.timeout_at(give_up):
+                    return await self._once(path, body)
+            except _PassingError as error:
+                reason, least = str(error), error.least
+            except TimeoutError:
+                reason, least = f"no whole response within {patience.total:g} s", 0.0
+            wait = max(patience.wait_after(attempt), least)
+            if attempt == patience.attempts or self._loop.time() + wait >= give_up:
+                break
+            await asyncio.sleep(wait)
+        asked = f"; it asks to wait {least:.0f} s" if least else ""
+        raise EngineUnavailableError(f"{self._url}{path} failed (attempts: {attempt}): {reason}{asked}")
+
+    async def _once(self, path: str, body: Body) -> bytes:
+        method, content = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
+        try:
+            async with self._client.stream(method, path, content=content) as response:
+                got = bytearray()
+                async for piece in response.aiter_bytes():
+                    got += piece
+                    if len(got) > _MOST_BYTES:
+                        raise ReplyError(f"{self._url}{path}: the response is larger than {_MOST_BYTES >> 20} MiB")
+        except httpx2.RequestError as error:
+            raise _PassingError(f"{type(error).__name__} {error}".strip()) from error
+        if response.is_success:
+            return bytes(got)
+        said = f"{response.status_code} {response.reason_phrase} {shown(got)}"
+        if response.status_code == 429 or response.status_code >= 500:
+            raise _PassingError(said, least=_retry_after(response.headers.get("Retry-After")))
+        raise EngineRefusedError(f"{self._url}{path}: {said}")
+
+
+class _PassingError(Exception):
+    """An attempt failed in a way that may pass; `least` is how many seconds the server asks to wait."""
+
+    def __init__(self, reason: str, least: float = 0.0) -> None:
+        super().__init__(reason)
+        self.least = least
+
+
+def _retry_after(value: str | None) -> float:
+    """Seconds that a Retry-After header asks for, in both of its forms; 0 where it says nothing that can be read."""
+    if value is None:
+        return 0.0
+    if value.strip().isdecimal():
+        return float(value)
+    try:
+        at = parsedate_to_datetime(value)
+    except ValueError:
+        return 0.0
+    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,174 @@
+"""Replies in a form: JSON of a pydantic model, parsed, or asked for once more, or an error that says what is wrong.
+
+A form is bounded: whatever a model could go on with forever has a maximum, so that a small one cannot fill its limit of
+tokens with one string or list. What a reply says is taken as it stands: nothing is cut out of prose, completed, or
+turned into another type.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from nscma_torch.errors import EngineError, InvalidInputError, ReplyError
+from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
+from nscma_torch.llm.engines.wire import shown
+from nscma_torch.records import Usage
+
+_LOWER = {"minimum", "exclusiveMinimum"}
+_UPPER = {"maximum", "exclusiveMaximum"}
+
+
+class ReplyForm(BaseModel):
+    """Base of forms: exact types, no other keys, and no blanks around strings.
+
+    Strings need `max_length`, lists `max_length`, numbers a lower and an upper limit. Keep `max_length` below 2000 (the
+    grammar of llama.cpp takes no more), and do not join it with `pattern` (xgrammar, which vLLM uses, takes only one of
+    them). A string that must not be blank has `min_length=1`.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, str_strip_whitespace=True, allow_inf_nan=False)
+
+
+FormT = TypeVar("FormT", bound=ReplyForm)
+
+
+@dataclass(frozen=True, slots=True)
+class Filled(Generic[FormT]):
+    """A form that was filled in, and the reply it was read from."""
+
+    form: FormT
+    reply: Reply
+
+
+def fill(
+    engine: LanguageEngine, form: type[FormT], requests: Sequence[Request]
+) -> tuple[list[Filled[FormT] | EngineError], Usage]:
+    """Ask for one form per request; for each, in order, the form or why there is none, and what it all cost.
+
+    A reply that cannot be used is asked for once more, all such in one batch, the prompt saying what was wrong. What
+    failed on the way to the engine is not: engines retry that themselves. InvalidInputError for a form without bounds.
+    """
+    started = time.perf_counter()
+    schema = schema_of(form)
+    asked = [replace(request, schema=schema) for request in requests]
+    replies: list[Reply] = []
+    outcomes = _attempt(engine, form, asked, replies)
+    again = {i: _told(asked[i], o.problem) for i, o in enumerate(outcomes) if isinstance(o, _Failure) and o.problem}
+    if again:
+        for i, outcome in zip(again, _attempt(engine, form, list(again.values()), replies), strict=True):
+            outcomes[i] = outcome
+    tokens = sum(reply.prompt_tokens + reply.completion_tokens for reply in replies)
+    usage = Usage(len(asked) + len(again), tokens, time.perf_counter() - started)
+    return [outcome.error if isinstance(outcome, _Failure) else outcome for outcome in outcomes], usage
+
+
+@cache
+def schema_of(form: type[ReplyForm]) -> Mapping[str, Any]:
+    """JSON schema of a form; InvalidInputError where something in it has no end."""
+    schema = form.model_json_schema()
+    problems = list(_unbounded(schema, form.__name__, schema.get("$defs", {}), frozenset()))
+    if problems:
+        raise InvalidInputError(f"a model could write without end in this form: {'; '.join(problems)}")
+    return schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why there is no form; `problem` is what the model is told, "" where asking it again does not help."""
+
+    error: EngineError
+    problem: str = ""
+
+
+def _attempt(
+    engine: LanguageEngine, form: type[FormT], requests: Sequence[Request], replies: list[Reply]
+) -> list[Filled[FormT] | _Failure]:
+    """Ask once for each request; the replies that came are appended, usable or not."""
+    outcomes: list[Filled[FormT] | _Failure] = []
+    for _, result in zip(requests, engine.generate(requests), strict=True):
+        if isinstance(result, Reply):
+            replies.append(result)
+            outcomes.append(_read(result, form))
+        else:
+            problem = "it could not be read" if isinstance(result, ReplyError) else ""
+            outcomes.append(_Failure(result, problem))
+    return outcomes
+
+
+def _read(reply: Reply, form: type[FormT]) -> Filled[FormT] | _Failure:
+    if not reply.finished:
+        problem = f"it was cut off at {reply.completion_tokens} tokens; write less"
+    elif not reply.text.strip():
+        problem = "it was empty"
+    else:
+        try:
+            return Filled(form.model_validate_json(reply.text), reply)
+        except ValidationError as error:
+            problem = _explained(error)
+    return _Failure(ReplyError(f"the reply is no {form.__name__}: {problem}; it began {shown(reply.text)}"), problem)
+
+
+def _explained(error: ValidationError) -> str:
+    """The first problems without a word of the reply: what stands in it must not come back as an instruction."""
+    problems = []
+    for problem in error.errors(include_url=False, include_context=False, include_input=False)[:3]:
+        if problem["type"] == "json_invalid":
+            return "it is not JSON, or not JSON alone"
+        unknown = problem["type"] == "extra_forbidden"
+        place = problem["loc"][:-1] if unknown else problem["loc"]  # the last is the key that the model made up
+        where = ".".join(str(part) for part in place) or "the object"
+        problems.append(f"{where}: {problem['type'].replace('_', ' ')}")
+    return ", ".join(problems)
+
+
+def _told(request: Request, problem: str) -> Request:
+    """The request with a remark at the end of the last turn: not every chat template takes two turns of one speaker."""
+    remark = f"Your last reply could not be used: {problem}. Reply again with nothing but the JSON object."
+    *before, last = request.turns
+    if last.role != "user":
+        return replace(request, turns=(*request.turns, Turn("user", remark)))
+    return replace(request, turns=(*before, Turn("user", f"{last.content}\n\n{remark}")))
+
+
+def _unbounded(
+    node: Mapping[str, Any], where: str, definitions: Mapping[str, Any], inside: frozenset[str]
+) -> Iterator[str]:
+    """What in a JSON schema has no maximum; `inside` are the definitions that this node is part of."""
+    if "$ref" in node:
+        name = node["$ref"].removeprefix("#/$defs/")
+        if name in inside:
+            yield f"{where} may contain itself"
+        else:
+            yield from _unbounded(definitions[name], where, definitions, inside | {name})
+        return
+    branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in node.get(key, ())]
+    for branch in branches:
+        yield from _unbounded(branch, where, definitions, inside)
+    if branches or "enum" in node or "const" in node:
+        return
+    match node.get("type"):
+        case "string" if "maxLength" not in node:
+            yield f"{where} needs max_length"
+        case "integer" | "number" if not (node.keys() & _LOWER and node.keys() & _UPPER):
+            yield f"{where} needs a lower and an upper limit (ge, le)"
+        case "array":
+            if "maxItems" not in node:
+                yield f"{where} needs max_length"
+            for item in (*node.get("prefixItems", ()), node.get("items")):
+                if isinstance(item, Mapping):
+                    yield from _unbounded(item, f"{where}[]", definitions, inside)
+        case "object":
+            if node.get("additionalProperties") is not False:
+                yield f"{where} takes any key; derive it from ReplyForm"
+            for name, inner in node.get("properties", {}).items():
+                yield from _unbounded(inner, f"{where}.{name}", definitions, inside)
+        case "string" | "integer" | "number" | "boolean" | "null":
+            return
+        case _:
+            yield f"{where} may be anything"

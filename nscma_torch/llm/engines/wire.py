@@ -1,0 +1,180 @@
+"""What OpenAI-compatible servers send, checked to the last type: whatever else comes is an error that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nscma_torch.errors import ReplyError
+from nscma_torch.llm.engines.contract import Reply, Token
+
+_SHOWN = 200  # characters that an error quotes
+
+
+class Shape(BaseModel):
+    """Base of all shapes: types are exact, and keys that are not named are ignored."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+
+
+ShapeT = TypeVar("ShapeT", bound=Shape)
+
+
+class Model(Shape):
+    """A model of `GET /v1/models`; vLLM says there how long its context is."""
+
+    id: str
+    max_model_len: int | None = Field(None, gt=0)
+
+
+class Models(Shape):
+    """`GET /v1/models`."""
+
+    data: tuple[Model, ...]
+
+
+class Settings(Shape):
+    """The part of `GET /props` of llama.cpp that tells the context of one slot."""
+
+    n_ctx: int = Field(gt=0)
+
+
+class Props(Shape):
+    """`GET /props` of llama.cpp."""
+
+    default_generation_settings: Settings
+
+
+class Counted(Shape):
+    """`POST /tokenize` of vLLM."""
+
+    count: int = Field(ge=0)
+
+
+class Filled(Shape):
+    """`POST /apply-template` of llama.cpp."""
+
+    prompt: str
+
+
+class Tokenized(Shape):
+    """`POST /tokenize` of llama.cpp."""
+
+    tokens: tuple[int, ...]
+
+
+class Message(Shape):
+    """What the model wrote; no content where a reasoning model never came to its answer."""
+
+    content: str | None
+
+
+class LogProb(Shape):
+    """A token; `bytes` where its text alone is no UTF-8."""
+
+    token: str
+    logprob: float
+    bytes: tuple[Annotated[int, Field(ge=0, le=255)], ...] | None = None
+
+
+class LogProbs(Shape):
+    """Log-probabilities of a reply's tokens."""
+
+    content: tuple[LogProb, ...] | None = None
+
+
+class Choice(Shape):
+    """One reply."""
+
+    message: Message
+    finish_reason: str | None
+    logprobs: LogProbs | None = None
+
+
+class Tokens(Shape):
+    """Tokens that a reply cost."""
+
+    prompt_tokens: int = Field(ge=0)
+    completion_tokens: int = Field(ge=0)
+
+
+class Completion(Shape):
+    """`POST /v1/chat/completions`."""
+
+    choices: tuple[Choice, ...] = Field(min_length=1, max_length=1)
+    usage: Tokens
+
+
+def shaped(body: bytes, shape: type[ShapeT]) -> ShapeT:
+    """The body as that shape; ReplyError where it is none."""
+    try:
+        return shape.model_validate_json(body)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise ReplyError(
+            f"what came is no {shape.__name__}: {where + ': ' if where else ''}{problem['msg']}; it began {shown(body)}"
+        ) from error
+
+
+def read_reply(body: bytes, *, logprobs: bool) -> Reply:
+    """The reply in a chat completion; ReplyError where there is none, or no log-probabilities though asked for."""
+    completion = shaped(body, Completion)
+    (choice,) = completion.choices
+    text = choice.message.content
+    if choice.finish_reason not in {"stop", "length"}:
+        raise ReplyError(f"the reply ended with finish_reason {choice.finish_reason!r}: {shown(text or '')}")
+    if text is None:
+        raise ReplyError(f"the reply has no content after {completion.usage.completion_tokens} tokens")
+    tokens: tuple[Token, ...] = ()
+    if logprobs:
+        if choice.logprobs is None or choice.logprobs.content is None:
+            raise ReplyError("the reply came without log-probabilities; this server cannot give them")
+        tokens = spelled(text, choice.logprobs.content)
+    return Reply(
+        text=text,
+        prompt_tokens=completion.usage.prompt_tokens,
+        completion_tokens=completion.usage.completion_tokens,
+        finished=choice.finish_reason == "stop",
+        tokens=tokens,
+    )
+
+
+def spelled(text: str, parts: Sequence[LogProb]) -> tuple[Token, ...]:
+    """Tokens whose texts joined are exactly `text`.
+
+    Servers report more and less than the text: special tokens after its end, pieces of one character, words without the
+    blank that a tokenizer drops when it decodes them alone. Tokens that only together make a character become one, with
+    the sum of their log-probabilities. ReplyError where the parts spell something else.
+    """
+    tokens: list[Token] = []
+    left, piece, logprob = text, b"", 0.0
+    for part in parts:
+        if not left:
+            break  # special tokens after the end
+        piece += part.token.encode() if part.bytes is None else bytes(part.bytes)
+        logprob += part.logprob
+        try:
+            word = piece.decode()
+        except UnicodeDecodeError:
+            continue  # the rest of the character is in the next token
+        if not word:
+            continue
+        blank = len(left) - len(left.lstrip())
+        if not left.startswith(word) and not left[blank:].startswith(word.lstrip()):
+            raise ReplyError(f"the tokens do not spell the reply: {shown(word)} where it goes on {shown(left)}")
+        length = len(word) if left.startswith(word) else blank + len(word.lstrip())
+        tokens.append(Token(left[:length], logprob))
+        left, piece, logprob = left[length:], b"", 0.0
+    if left.strip(" \n\ufffd"):
+        raise ReplyError(f"the tokens do not spell the reply: it goes on {shown(left)} after the last of them")
+    return (*tokens, Token(left, logprob)) if left else tuple(tokens)
+
+
+def shown(body: bytes | bytearray | str) -> str:
+    """The start of a text on one line, for an error message."""
+    text = body if isinstance(body, str) else body.decode(errors="replace")
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
