@@ -38,6 +38,8 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready
 	$(RUN) -m eval.retrieval --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --sets musique hotpot 2wiki locomo beam \
 		--kinds chunk --strategies BM25 dense RRF ChromaDB single-step auto
 	$(RUN) -m eval.search_speed --data $(DATA)
+	$(RUN) -m eval.search_speed --data $(DATA) --dtype bfloat16
+	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --out $(CACHE)
 	$(RUN) -m eval.statements_quality --half test
 	$(RUN) -m eval.paraphrases --half test
 	$(RUN) -m eval.update_fidelity --cache $(CACHE) --paraphrases test --figure
@@ -45,7 +47,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready
 	$(RUN) -m eval.babi --data $(DATA) --renamed
 	$(RUN) -m eval.beam_updates --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.forgetting --data $(DATA) --cache $(CACHE)
-	$(RUN) kernels/bench.py ego_split knn_graph label_propagation personalized_pagerank scored_topk
+	$(RUN) kernels/bench.py
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
 	$(RUN) train/proxy_lm.py --evaluate --data $(DATA)

@@ -59,14 +59,22 @@ class DataSet:
     malformed: Sequence[str]
 
 
-def first(data_set: DataSet, count: int) -> DataSet:
-    """The first questions of a set, with those users alone who are asked one."""
-    worlds = []
-    for world in data_set.worlds:
-        if own := world.questions[:count]:
-            worlds.append(replace(world, questions=own))
-            count -= len(own)
-    return replace(data_set, worlds=worlds)
+def sampled(data_set: DataSet, count: int) -> DataSet:
+    """About `count` questions of a set, half of them of each half and spread evenly over it, with those users alone
+    who are asked one.
+    """
+    chosen: set[tuple[int, int]] = set()
+    for half in ("even", "odd"):
+        own = [
+            (i, j) for i, world in enumerate(data_set.worlds) for j, q in enumerate(world.questions) if q.half == half
+        ]
+        wanted = min(len(own), (count + (half == "even")) // 2)
+        chosen.update(own[(2 * k + 1) * len(own) // (2 * wanted)] for k in range(wanted))
+    worlds = [
+        replace(world, questions=[q for j, q in enumerate(world.questions) if (i, j) in chosen])
+        for i, world in enumerate(data_set.worlds)
+    ]
+    return replace(data_set, worlds=[world for world in worlds if world.questions])
 
 
 def _locomo(data: Path) -> DataSet:

@@ -76,6 +76,10 @@ _CAPITAL_HOURS = word_set(
 )
 
 
+def _plain(phrase: str) -> str:
+    return " ".join(phrase.strip(" ,.'\"").split())
+
+
 @dataclass
 class Mentions:
     """What the pronouns of one message can mean, as it is read from the beginning."""
@@ -92,7 +96,7 @@ class Mentions:
 
     def resolve(self, phrase: str) -> str:
         """The name of what a noun phrase means, "" where that is unclear."""
-        plain = " ".join(phrase.strip(" ,.'\"").split())
+        plain = _plain(phrase)
         lowered = plain.lower()
         if lowered in _SPEAKERS:
             return self.speaker
@@ -102,7 +106,7 @@ class Mentions:
             return self.person
         if lowered in _THINGS:
             meant = self.spoken_of()
-            return self.resolve(meant) if meant.lower() not in _THINGS else ""
+            return self.resolve(meant) if _plain(meant).lower() not in _THINGS else ""
         if lowered in PRONOUNS or not plain:
             return ""
         kin = _KIN_NAMED.fullmatch(plain) or _KIN_NAMED.fullmatch(plain.rstrip(","))

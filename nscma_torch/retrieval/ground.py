@@ -14,8 +14,8 @@ from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.search import Ranked, Searcher
+from nscma_torch.storage import structure
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.structure import Structure, structure
 from nscma_torch.text.cross_encoder import CrossEncoder
 
 
@@ -100,10 +100,20 @@ class Ground:
             return self._reranker.score(question, [hit.text for hit in hits])
         return self.tasks.rerank(question, hits)
 
-    def structure(self) -> Structure:
-        """The hierarchy of the bounds' user and agent."""
+    def roots(self) -> list[int]:
+        """Units of the hierarchy that no summary holds."""
         with self._database.read() as connection:
-            return structure(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id)
+            return structure.roots(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id)
+
+    def children(self, seqs: Sequence[int]) -> dict[int, list[int]]:
+        """The units right below each of these that is a summary."""
+        with self._database.read() as connection:
+            return structure.children(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
+
+    def peers(self, seqs: Sequence[int]) -> dict[int, list[int]]:
+        """The units that each of these is linked to on its level of the hierarchy."""
+        with self._database.read() as connection:
+            return structure.peers(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
 
     def facts(self) -> FactGraph:
         """The facts of the scope, as they hold at the bounds' time."""

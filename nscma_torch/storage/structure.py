@@ -1,50 +1,81 @@
-"""The hierarchy as a graph over units: which summaries hold which, and what stands beside what on one level."""
+"""The hierarchy as a graph over units: which summaries hold which, and what stands beside what on one level.
+
+Units are named by their row numbers. `children` and `peers` read only the rows around the units that they are asked
+about, so that a walk costs what it visits.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlalchemy import Connection, select
 
-from nscma_torch.storage import hierarchies
-from nscma_torch.storage.schema import links, nodes, personas
+from nscma_torch.storage.database import pages
+from nscma_torch.storage.hierarchies import NodeKey, hierarchy_id, units_of
+from nscma_torch.storage.schema import links, node_units, personas
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """Units by row number.
-
-    Attributes:
-        children: of each unit of a cluster, the units of the nodes in it.
-        peers: of each unit, those of the nodes that its own is linked to on its level.
-        roots: units of the nodes that no cluster holds.
-    """
-
-    children: dict[int, tuple[int, ...]]
-    peers: dict[int, tuple[int, ...]]
-    roots: tuple[int, ...]
+def roots(connection: Connection, user_id: str, agent_id: str | None) -> list[int]:
+    """Units of the nodes that no summary holds, from the bottom up; none where there is no hierarchy yet."""
+    key = hierarchy_id(user_id, agent_id)
+    said = units_of(connection, key)
+    query = select(personas.c.level, personas.c.node, personas.c.label).where(personas.c.hierarchy_id == key)
+    held = {(level, node) for level, node, label in connection.execute(query) if (level + 1, label) in said}
+    return [seq for node, own in said.items() if node not in held for seq in own]
 
 
-def structure(connection: Connection, user_id: str, agent_id: str | None) -> Structure:
-    """The graph of one user and agent; empty where there is no hierarchy yet."""
-    key = hierarchies.hierarchy_id(user_id, agent_id)
-    said = hierarchies.units_of(connection, key)
-    below: dict[tuple[int, int], list[int]] = {}
-    held: set[tuple[int, int]] = set()
-    query = select(personas.c.level, personas.c.label, personas.c.node).where(personas.c.hierarchy_id == key).distinct()
-    for level, label, node in connection.execute(query.order_by(*query.selected_columns)):
-        if (level + 1, label) in said:
-            below.setdefault((level + 1, label), []).extend(said.get((level, node), ()))
-            held.add((level, node))
-    beside: dict[tuple[int, int], list[int]] = {}
-    query = select(links.c.level, links.c.a, links.c.b).where(links.c.hierarchy_id == key)
-    for level, a, b in connection.execute(query.order_by(*query.selected_columns)):
-        beside.setdefault((level, a), []).extend(said.get((level, b), ()))
-        beside.setdefault((level, b), []).extend(said.get((level, a), ()))
-    known = select(nodes.c.level, nodes.c.number).where(nodes.c.hierarchy_id == key)
-    tops = [(level, number) for level, number in connection.execute(known.order_by(*known.selected_columns))]
-    return Structure(
-        children={seq: tuple(dict.fromkeys(below.get(node, ()))) for node, own in said.items() for seq in own},
-        peers={seq: tuple(dict.fromkeys(beside.get(node, ()))) for node, own in said.items() for seq in own},
-        roots=tuple(seq for node in tops if node not in held for seq in said.get(node, ())),
+def children(connection: Connection, user_id: str, agent_id: str | None, seqs: Sequence[int]) -> dict[int, list[int]]:
+    """The units right below each of these that is a summary, in the order of their nodes."""
+
+    def below(key: str, level: int, numbers: Sequence[int]) -> Iterable[tuple[int, NodeKey]]:
+        query = select(personas.c.label, personas.c.node).where(
+            personas.c.hierarchy_id == key, personas.c.level == level - 1, personas.c.label.in_(numbers)
+        )
+        return ((label, (level - 1, node)) for label, node in connection.execute(query))
+
+    return _led(connection, hierarchy_id(user_id, agent_id), seqs, below)
+
+
+def peers(connection: Connection, user_id: str, agent_id: str | None, seqs: Sequence[int]) -> dict[int, list[int]]:
+    """The units of the nodes that the node of each of these is linked to on its level, in the order of the nodes."""
+
+    def beside(key: str, level: int, numbers: Sequence[int]) -> Iterable[tuple[int, NodeKey]]:
+        query = select(links.c.a, links.c.b).where(links.c.hierarchy_id == key, links.c.level == level)
+        for a, b in connection.execute(query.where(links.c.a.in_(numbers))):
+            yield a, (level, b)
+        for a, b in connection.execute(query.where(links.c.b.in_(numbers))):
+            yield b, (level, a)
+
+    return _led(connection, hierarchy_id(user_id, agent_id), seqs, beside)
+
+
+def _led(
+    connection: Connection,
+    key: str,
+    seqs: Sequence[int],
+    step: Callable[[str, int, Sequence[int]], Iterable[tuple[int, NodeKey]]],
+) -> dict[int, list[int]]:
+    """The units of the nodes that `step` leads to from the nodes of these units; it is given one level at a time."""
+    asked: dict[NodeKey, list[int]] = {}
+    query = select(node_units.c.level, node_units.c.number, node_units.c.unit_seq).where(
+        node_units.c.hierarchy_id == key
     )
+    for some in pages(seqs):
+        for level, number, seq in connection.execute(query.where(node_units.c.unit_seq.in_(some))):
+            asked.setdefault((level, number), []).append(seq)
+    reached: dict[NodeKey, set[NodeKey]] = {}
+    for level in sorted({level for level, _ in asked}):
+        for some in pages(sorted(number for at, number in asked if at == level)):
+            for number, node in step(key, level, some):
+                reached.setdefault((level, number), set()).add(node)
+    said: dict[NodeKey, list[int]] = {}
+    for level in sorted({level for own in reached.values() for level, _ in own}):
+        for some in pages(sorted({number for own in reached.values() for at, number in own if at == level})):
+            own = query.where(node_units.c.level == level, node_units.c.number.in_(some))
+            for at, number, seq in connection.execute(own.order_by(node_units.c.unit_seq)):
+                said.setdefault((at, number), []).append(seq)
+    return {
+        seq: [other for node in sorted(own) for other in said.get(node, ())]
+        for place, own in reached.items()
+        for seq in asked[place]
+    }

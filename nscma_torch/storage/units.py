@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,38 +154,52 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
 
 def leaves(connection: Connection, user_id: str, summaries: Sequence[int]) -> dict[int, list[str]]:
     """Ids of the episodes below each of these summaries (row numbers), in the order they came."""
-    if not summaries:
-        return {}
-    top = select(node_units.c.unit_seq, node_units.c.hierarchy_id, node_units.c.level, node_units.c.number).where(
-        node_units.c.unit_seq.in_(summaries), node_units.c.user_id == user_id
-    )
-    below = top.cte("below", recursive=True)
-    below = below.union(
-        select(below.c.unit_seq, below.c.hierarchy_id, below.c.level - 1, personas.c.node).join(
-            personas,
-            (personas.c.hierarchy_id == below.c.hierarchy_id)
-            & (personas.c.level == below.c.level - 1)
-            & (personas.c.label == below.c.number),
+    places: dict[int, tuple[str, int, int]] = {}
+    query = select(node_units.c.unit_seq, node_units.c.hierarchy_id, node_units.c.level, node_units.c.number)
+    for some in pages(summaries):
+        own = query.where(node_units.c.unit_seq.in_(some), node_units.c.user_id == user_id)
+        places |= {row.unit_seq: (row.hierarchy_id, row.level, row.number) for row in connection.execute(own)}
+    known: dict[int, str] = {}
+    below: dict[tuple[str, int, int], set[int]] = {}
+    for hierarchy in dict.fromkeys(hierarchy for hierarchy, _, _ in places.values()):
+        asked = {(level, number) for own, level, number in places.values() if own == hierarchy}
+        below |= {(hierarchy, *node): own for node, own in _episodes_below(connection, hierarchy, asked, known).items()}
+    return {seq: [known[i] for i in sorted(below[place])] for seq, place in places.items() if below[place]}
+
+
+def _episodes_below(
+    connection: Connection, hierarchy: str, asked: Set[tuple[int, int]], known: dict[int, str]
+) -> dict[tuple[int, int], set[int]]:
+    """The episodes (row numbers) below each of these nodes (level, number); their ids are added to `known`.
+
+    Each level is read once for all nodes: what lies below one summary mostly lies below another too.
+    """
+    members: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    reached = set(asked)
+    for level in range(max((level for level, _ in asked), default=0), 0, -1):
+        inside = select(personas.c.label, personas.c.node).where(
+            personas.c.hierarchy_id == hierarchy, personas.c.level == level - 1
         )
-    )
-    query = (
-        select(below.c.unit_seq, episodes.c.id)
-        .join(
-            node_units,
-            (node_units.c.hierarchy_id == below.c.hierarchy_id)
-            & (node_units.c.level == below.c.level)
-            & (node_units.c.number == below.c.number),
-        )
+        for some in pages(sorted(number for at, number in reached if at == level)):
+            for label, node in connection.execute(inside.where(personas.c.label.in_(some))):
+                members.setdefault((level, label), []).append((level - 1, node))
+                reached.add((level - 1, node))
+    below: dict[tuple[int, int], set[int]] = {}
+    said = (
+        select(node_units.c.number, episodes.c.seq, episodes.c.id)
         .join(unit_sources, unit_sources.c.unit_seq == node_units.c.unit_seq)
         .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
-        .where(below.c.level == 0)
-        .distinct()
-        .order_by(below.c.unit_seq, episodes.c.seq)
+        .where(node_units.c.hierarchy_id == hierarchy, node_units.c.level == 0)
     )
-    found: dict[int, list[str]] = {}
-    for seq, episode_id in connection.execute(query):
-        found.setdefault(seq, []).append(episode_id)
-    return found
+    for some in pages(sorted(number for at, number in reached if at == 0)):
+        for number, seq, episode_id in connection.execute(said.where(node_units.c.number.in_(some))):
+            below.setdefault((0, number), set()).add(seq)
+            known[seq] = episode_id
+    for level, number in sorted(reached):
+        if level:
+            own = [below.get(member, set()) for member in members.get((level, number), ())]
+            below[level, number] = set().union(*own)
+    return {node: below.get(node, set()) for node in asked}
 
 
 def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None = None) -> list[int]:

@@ -7,6 +7,7 @@ import json
 import stat
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from eval.retrieval_store import CHROMA, KINDS, LANES, SEARCHES, Asking, Ranked,
 from eval.systems.plain import PLAIN, PlainSearch
 from eval.tasks import beam
 from eval.tasks.corpus import Corpus, Document, Question, Span
-from eval.tasks.retrieval_sets import SETS, Asked, DataSet, World, first, of_corpora
+from eval.tasks.retrieval_sets import SETS, Asked, DataSet, World, of_corpora, sampled
 from nscma_torch import Memory, Message, load_config
 from nscma_torch.records import Hit, Scope, Unit, UnitKind
 from nscma_torch.text.hash_embedder import HashEmbedder
@@ -190,9 +191,22 @@ def test_corpora_are_users_whose_halves_are_by_question() -> None:
     titled = of_corpora("titled", [corpus(whole=True)], 30, titled=True)
     assert [message.name for message in titled.worlds[0].messages] == ["d0", "d1", "d2", "d3"]
     assert (data_set.whole, data_set.depth, data_set.malformed) == (True, 30, ["gone", "gone"])
-    short = first(data_set, 4)
-    assert [len(world.questions) for world in short.worlds] == [3, 1]
-    assert len(first(data_set, 2).worlds) == 1
+
+
+def test_a_sample_is_spread_over_users_and_halves() -> None:
+    def world(user: str, halves: Sequence[Any]) -> World:
+        return World(
+            user, [Message("user", "?")], [replace(asked("x", half), text=f"{user}{i}") for i, half in halves], _NOW
+        )
+
+    even = [world(user, [(i, "even") for i in range(8)]) for user in "ab"]
+    odd = world("c", [(i, "odd") for i in range(8)])
+    data_set = DataSet("three", [*even, odd], True, 10, [])
+    chosen = {world.user: [q.text for q in world.questions] for world in sampled(data_set, 8).worlds}
+    assert chosen == {"a": ["a2", "a6"], "b": ["b2", "b6"], "c": ["c1", "c3", "c5", "c7"]}
+    assert {w.user for w in sampled(data_set, 2).worlds} == {"b", "c"}, "users who are asked nothing are left out"
+    assert [len(w.questions) for w in sampled(data_set, 7).worlds] == [2, 2, 3]
+    assert sampled(data_set, 1000) == data_set
 
 
 def test_baselines_read_the_name_of_who_speaks_but_not_that_of_a_document(tmp_path: Path) -> None:

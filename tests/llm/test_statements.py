@@ -234,3 +234,7 @@ def test_a_statement_points_at_its_sentence() -> None:
 
 def test_the_same_statement_is_read_once() -> None:
     assert told("I live in Tartu. Yes, I live in Tartu.") == ["Ludger lives_in Tartu"]
+
+
+def test_a_thing_that_is_called_by_a_pronoun_means_nothing_else() -> None:
+    assert read('"This" is a song. It was released in 2001. It is blue.') == ()

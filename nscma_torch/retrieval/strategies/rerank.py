@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from nscma_torch.retrieval.ground import Found, Ground
 
-_POOL = 50  # K, units that are looked at
+_LOOKED_AT = 50  # K
 
 
 def rerank(ground: Ground, question: str, top_k: int) -> Found:
-    """The best units of a wide search, in the order that the language tasks, or the configured model, give them."""
-    ranked = ground.rank(question, max(top_k, _POOL))
-    hits = ground.hits(ranked.scores)
-    relevance = ground.relevance(question, list(hits.values())) if hits else []
-    order = sorted(zip(hits, relevance, strict=True), key=lambda item: (-item[1], -ranked.scores[item[0]]))
-    parts = {seq: ranked.parts.get(seq, {}) | {"relevance": value} for seq, value in order[:top_k]}
-    return Found(dict(order[:top_k]), ranked.support, parts, (f"{len(hits)} units looked at again",))
+    """The best units of a search, in the order that the language tasks, or the configured model, give them.
+
+    The first K are looked at; what is wanted beyond them follows below, in the order of the search.
+    """
+    ranked = ground.rank(question, max(top_k, _LOOKED_AT))
+    seqs = list(ranked.scores)
+    hits = ground.hits({seq: ranked.scores[seq] for seq in seqs[:_LOOKED_AT]})
+    relevance = dict(zip(hits, ground.relevance(question, list(hits.values())), strict=True)) if hits else {}
+    order = sorted(relevance, key=lambda seq: (-relevance[seq], -ranked.scores[seq]))
+    scores = {seq: relevance[seq] for seq in order}
+    for seq in seqs[_LOOKED_AT:]:
+        scores[seq] = min(relevance.values(), default=0.0) * ranked.scores[seq] / ranked.scores[seqs[0]]
+    kept = dict(list(scores.items())[:top_k])
+    parts = {
+        seq: ranked.parts.get(seq, {}) | ({"relevance": relevance[seq]} if seq in relevance else {}) for seq in kept
+    }
+    return Found(kept, ranked.support, parts, (f"{len(hits)} units looked at again",))

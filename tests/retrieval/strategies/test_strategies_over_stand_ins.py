@@ -1,0 +1,161 @@
+"""What each strategy makes of a search and of a hierarchy, on a ground whose answers are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from nscma_torch.errors import TextTooLongError
+from nscma_torch.records import Hit, Scope, Unit, UnitKind
+from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.search import Ranked
+from nscma_torch.retrieval.strategies import STRATEGIES
+
+NOW = datetime(2024, 5, 1, tzinfo=UTC)
+SUMMARY = 100  # row numbers from here on are summaries
+
+
+@dataclass
+class Written:
+    """A ground. `answers` gives the scores of each question; units of row number n say "n"."""
+
+    answers: Mapping[str, Mapping[int, float]]
+    questions: Sequence[str] = ()  # what refine gives, one after the other
+    helps: frozenset[int] = frozenset()
+    relevant: Mapping[int, float] = field(default_factory=dict)
+    below: Mapping[int, list[int]] = field(default_factory=dict)
+    beside: Mapping[int, list[int]] = field(default_factory=dict)
+    top: Sequence[int] = ()
+    judged: list[list[int]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    bounds: Bounds = field(default_factory=lambda: Bounds(Scope("ada"), NOW))
+
+    @property
+    def tasks(self) -> Written:
+        return self
+
+    def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranked:
+        if text not in self.answers:
+            raise TextTooLongError("too long")
+        self.asked.append(text)
+        wanted = self.bounds.kinds if kinds is None else kinds
+        known = {n: s for n, s in self.answers[text].items() if kind_of(n) in wanted}
+        return Ranked(dict(sorted(known.items(), key=lambda item: -item[1])[:top_k]), 0.5)
+
+    def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
+        return {n: Unit(str(n), Scope("ada"), kind_of(n), str(n), (), NOW) for n in seqs}
+
+    def hits(self, scores: Mapping[int, float]) -> dict[int, Hit]:
+        return {n: Hit(unit, scores[n]) for n, unit in self.units(scores).items()}
+
+    def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:  # noqa: ARG002
+        self.judged.append([int(hit.text) for hit in hits])
+        return [self.relevant[int(hit.text)] for hit in hits]
+
+    def refine(self, question: str, hits: Sequence[Hit]) -> str:  # noqa: ARG002
+        self.judged.append([int(hit.text) for hit in hits])
+        return self.questions[len(self.judged) - 1] if len(self.judged) <= len(self.questions) else ""
+
+    def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:  # noqa: ARG002
+        self.judged.append([int(hit.text) for hit in hits])
+        return [int(hit.text) in self.helps for hit in hits]
+
+    def roots(self) -> list[int]:
+        return list(self.top)
+
+    def children(self, seqs: Sequence[int]) -> dict[int, list[int]]:
+        return {n: self.below[n] for n in seqs if n in self.below}
+
+    def peers(self, seqs: Sequence[int]) -> dict[int, list[int]]:
+        return {n: self.beside[n] for n in seqs if n in self.beside}
+
+
+def kind_of(n: int) -> UnitKind:
+    return "summary" if n >= SUMMARY else "chunk"
+
+
+def run(name: str, written: Written, top_k: int) -> Found:
+    return STRATEGIES[name](cast("Ground", cast("Any", written)), "q", top_k)
+
+
+def test_rerank_orders_what_it_looked_at_and_lets_the_rest_follow() -> None:
+    scores = {n: 1 - n / 100 for n in range(60)}
+    written = Written({"q": scores}, relevant={n: 0.5 + n / 100 for n in range(50)})
+    assert list(run("rerank", written, 3).scores) == [49, 48, 47]
+    assert written.judged == [list(range(50))]
+    found = run("rerank", written, 60)
+    assert list(found.scores) == [*range(49, -1, -1), *range(50, 60)]
+    assert list(found.scores.values()) == sorted(found.scores.values(), reverse=True)
+    assert found.parts[49]["relevance"] == pytest.approx(0.99) and "relevance" not in found.parts[55]
+
+
+def test_equal_relevance_leaves_the_order_of_the_search() -> None:
+    written = Written({"q": {1: 0.9, 2: 0.8, 3: 0.7}}, relevant={1: 0.1, 2: 0.3, 3: 0.3})
+    assert list(run("rerank", written, 3).scores) == [2, 3, 1]
+    assert run("rerank", Written({"q": {}}), 3).scores == {}
+
+
+def test_iterative_adds_later_rounds_for_less() -> None:
+    answers = {"q": {1: 2.0, 2: 1.0}, "q a": {3: 0.5, 2: 0.25}, "q b": {4: 1.0}}
+    written = Written(answers, questions=["q a", "q b", "q c"])
+    found = run("iterative", written, 10)
+    assert written.asked == ["q", "q a", "q b"] and written.judged == [[1, 2], [3, 2]]
+    assert found.scores == pytest.approx({1: 1.0, 2: 0.5 + 0.5 * 0.5, 3: 0.5, 4: 0.25})
+    assert list(found.scores) == [1, 2, 3, 4]
+    assert found.parts[2] == {"round_1": 1.0, "round_2": 0.25}
+
+
+@pytest.mark.parametrize("questions", [[], ["q"], ["longer than the embedder reads"]])
+def test_iterative_is_single_step_where_nothing_can_be_added(questions: list[str]) -> None:
+    written = Written({"q": {1: 0.5, 2: 0.25}}, questions=questions)
+    found = run("iterative", written, 10)
+    assert list(found.scores) == [1, 2] and found.trace == ("asked 'q'",)
+
+
+def test_iterative_does_not_hide_that_the_question_itself_is_too_long() -> None:
+    with pytest.raises(TextTooLongError):
+        run("iterative", Written({}), 10)
+
+
+def test_prune_and_grow_reaches_what_lies_beside_and_below_active_nodes() -> None:
+    scores = {SUMMARY: 0.9, 1: 0.8, **{n: 0.5 - n / 1000 for n in range(2, 40)}}
+    written = Written(
+        {"q": scores},
+        helps=frozenset({SUMMARY, 1, 30, 31, 33}),
+        below={SUMMARY: [30, 32]},
+        beside={1: [31], 31: [33], 32: [34]},
+    )
+    found = run("prune-and-grow", written, 10)
+    assert [len(judged) for judged in written.judged] == [20, 4, 2]
+    assert written.judged[1:] == [[SUMMARY, 30, 31, 32], [SUMMARY, 33]], "32 helps nothing, so 34 is not looked at"
+    expected = {1: 0.8, 30: 0.47 + 0.2 * 0.9, 31: 0.469 + 0.2 * 0.8, 33: 0.467 + 0.2 * 0.469}
+    assert found.scores == pytest.approx(expected)
+    assert list(found.scores) == [1, 30, 31, 33], "summaries were not asked for"
+    assert found.parts[1]["association"] == 0.0
+
+
+def test_prune_and_grow_looks_at_a_bounded_number_of_nodes() -> None:
+    chain = {n: [n + 1] for n in range(99)}
+    written = Written({"q": {n: 1 - n / 100 for n in range(100)}}, helps=frozenset(range(100)), beside=chain)
+    found = run("prune-and-grow", written, 100)
+    assert len(written.judged) == 6 and max(map(len, written.judged)) <= 21
+    assert found.scores.keys() == set(range(25)), "twenty at once, then one by one along the chain"
+
+
+def test_traversal_opens_the_best_of_each_level_and_skips_nobody_at_the_bottom() -> None:
+    tops = list(range(SUMMARY, SUMMARY + 25))
+    scores = {n: 1 - n / 1000 for n in tops} | {n: 0.1 + n / 1000 for n in range(26)}
+    written = Written({"q": scores}, below={n: [n - SUMMARY] for n in tops}, top=[25, *tops])
+    found = run("traversal", written, 50)
+    assert set(found.scores) == {*range(20), 25}, "the 20 best summaries are opened; a chunk without one is reached"
+    assert next(iter(found.scores)) == 25
+
+
+def test_global_puts_all_levels_side_by_side() -> None:
+    written = Written({"q": {1: 0.5, SUMMARY: 0.9}})
+    assert list(run("global", written, 10).scores) == [SUMMARY, 1]
