@@ -1,27 +1,58 @@
-"""Single-step search, and one step along the titles that the question and the best hits mention.
+"""Search along titles: what a question about two things needs is often named only in what is found for the first.
 
-What a question about two things needs is often named only in what is found for the first. With b(d) the score of a
-unit relative to the best, and w(d) the weight of a link to it,
+A pass is one search, and one step along the titles that the question and the best hits mention. With b(d) the score of
+a unit relative to the best, and w(d) the weight of a link to it,
 
     b'(d) = b(d) + q w(d) where the question mentions a title of d,
     score(d) = b'(d) + g max over the best hits h that mention a title of d of b'(h) w(d).
 
-Where nothing has a title, as in a conversation, it is single-step search.
+Where that led anywhere, a second pass asks the question with the names that the best hits mention and it lacks, and the
+score is the mean of both, each relative to its best. Where nothing has a title, as in a conversation, it is
+single-step search.
 """
 
 from __future__ import annotations
 
+from nscma_torch.errors import TextTooLongError
+from nscma_torch.llm.relevance import refined
 from nscma_torch.retrieval.ground import Found, Ground, best_first
 
 _POOL = 200  # units that have a score of their own
 _READ = 10  # best hits whose text is read for titles
+_ASKED_OF = 3  # best hits whose names the second question has; of 3, 5
 _NAMED = 0.4  # q; of .2-.5 best on even questions of MuSiQue and 2WikiMultihopQA
 _LINKED = 0.4  # g; of .3-.9
 
 
 def links(ground: Ground, question: str, top_k: int) -> Found:
-    """The best units after one step along titles."""
-    ranked = ground.rank(question, max(top_k, _POOL))
+    """The best units of one pass, or of two."""
+    pool = max(top_k, _POOL)
+    first = _pass(ground, question, pool)
+    if not any(first.parts[seq].keys() & {"named", "link_score"} for seq in first.scores):
+        return _cut(first, top_k)
+    best = {seq: first.scores[seq] for seq in list(first.scores)[:_ASKED_OF]}
+    asked = refined(question, list(ground.hits(best).values()))
+    try:
+        second = _pass(ground, asked, pool) if asked else None
+    except TextTooLongError:  # the question fits the embedder, but nothing can be added to it
+        second = None
+    if second is None or not second.scores:
+        return _cut(first, top_k)
+    top, again = max(first.scores.values()), max(second.scores.values())
+    scores = {
+        seq: (first.scores.get(seq, 0.0) + second.scores.get(seq, 0.0) * top / again) / 2
+        for seq in first.scores.keys() | second.scores.keys()
+    }
+    parts = {seq: dict(first.parts.get(seq, {})) for seq in scores}
+    for seq, score in second.scores.items():
+        parts[seq]["second_score"] = score
+    trace = (*first.trace, f"asked again: {asked!r}")
+    return _cut(Found(scores, first.support, parts, trace), top_k)
+
+
+def _pass(ground: Ground, question: str, pool: int) -> Found:
+    """One search, and one step along titles; with the parts of every unit."""
+    ranked = ground.rank(question, pool)
     if not ranked.scores:
         return Found({}, ranked.support)
     best = max(ranked.scores.values())
@@ -29,18 +60,21 @@ def links(ground: Ground, question: str, top_k: int) -> Found:
     (named,) = ground.linked([question])
     for seq, weight in named.items():
         own[seq] = own.get(seq, 0.0) + _NAMED * best * weight
-    read = list(best_first(own, _READ))
+    units = ground.units(best_first(own, _READ))
     gained: dict[int, float] = {}
-    units = ground.units(read)
     for seq, targets in zip(units, ground.linked([unit.text for unit in units.values()]), strict=True):
         for target, weight in targets.items():
             if target != seq:
                 gained[target] = max(gained.get(target, 0.0), _LINKED * own[seq] * weight)
     scores = {seq: own.get(seq, 0.0) + gained.get(seq, 0.0) for seq in own.keys() | gained.keys()}
-    kept = best_first(scores, top_k)
     linked = {"named": named, "link_score": gained}
     parts = {
-        seq: ranked.parts.get(seq, {}) | {name: own[seq] for name, own in linked.items() if seq in own} for seq in kept
+        seq: ranked.parts.get(seq, {}) | {key: by[seq] for key, by in linked.items() if seq in by} for seq in scores
     }
     trace = (f"{len(named)} units under titles that the question names", f"{len(gained)} under titles that hits name")
-    return Found(kept, ranked.support, parts, trace)
+    return Found(best_first(scores, len(scores)), ranked.support, parts, trace)
+
+
+def _cut(found: Found, top_k: int) -> Found:
+    kept = best_first(found.scores, top_k)
+    return Found(kept, found.support, {seq: found.parts[seq] for seq in kept}, found.trace)
