@@ -35,8 +35,9 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready
 	$(RUN) -m eval.support --data $(DATA)
 	$(RUN) -m eval.cam_stability --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
-	$(RUN) -m eval.retrieval --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --sets musique hotpot 2wiki locomo beam \
-		--kinds chunk --strategies BM25 dense RRF ChromaDB single-step auto
+	$(RUN) -m eval.retrieval --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --kinds chunk \
+		--strategies BM25 dense RRF ChromaDB "lexical lane" "vector lane" "RRF of lanes" single-step auto
+	$(RUN) -m eval.retrieval --data $(DATA) --cache $(CACHE) --limit 40
 	$(RUN) -m eval.search_speed --data $(DATA)
 	$(RUN) -m eval.search_speed --data $(DATA) --dtype bfloat16
 	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --out $(CACHE)

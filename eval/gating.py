@@ -224,7 +224,9 @@ def plot(rows: Mapping[str, Mapping[str, Sequence[float]]], shares: Sequence[flo
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, len(rows), figsize=(5 * len(rows), 4.5), sharey=True, layout="constrained")
+    size = (5 * len(rows), 4.5)
+    figure, grid = pyplot.subplots(1, len(rows), figsize=size, sharey=True, squeeze=False, layout="constrained")
+    panels = grid[0]
     for panel, (name, curves) in zip(panels, rows.items(), strict=True):
         for number, (signal, kept) in enumerate(curves.items()):
             style = {"color": "black", "linewidth": 2.2} if signal == "composition" else {"color": f"C{number % 10}"}
@@ -267,9 +269,9 @@ def main() -> None:
         console.print(shipped(name, talks))
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
-        plot(drawn, shares, arguments.out / "gating.png")
         kept = {"deferred": shares, "kept, odd half": drawn}
         (arguments.out / "gating.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        plot(drawn, shares, arguments.out / "gating.png")
 
 
 if __name__ == "__main__":

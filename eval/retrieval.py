@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,8 +99,9 @@ def table(rows: Sequence[Row]) -> Table:
     shown = Table("data set", "structure", "strategy", "n", *(f"{half} R@{k}" for half in HALVES for k in KS), "p50 ms")
     for name in dict.fromkeys(row.data_set for row in rows):
         own = [row for row in rows if row.data_set == name]
-        cells = [[f"{value:.3f}" for half in HALVES for value in row.recall[half]] for row in own]
-        best = [max(column) for column in zip(*cells, strict=True)]
+        asked = [half for half in HALVES if not math.isnan(own[0].recall[half][0])]
+        cells = [[f"{v:.3f}" if half in asked else "" for half in HALVES for v in row.recall[half]] for row in own]
+        best = [max(column) or None for column in zip(*cells, strict=True)]
         for row, values in zip(own, cells, strict=True):
             marked = [f"[bold]{value}[/]" if value == top else value for value, top in zip(values, best, strict=True)]
             told = (row.data_set, row.structure, row.strategy, str(row.questions))

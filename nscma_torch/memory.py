@@ -186,7 +186,7 @@ class Memory(Knowing):
         Args:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
             kinds: which units are searched: chunk, triple, atomic_fact, summary, skill; by default the configured ones.
-            threshold: lowest score, in [0, 1.5]; scores are relative to the best of each lane.
+            threshold: lowest score; scores are relative to the best of each lane, and strategies add to them.
             strategy: a name of `retrieval.strategies`, or auto; by default the configured one.
             budget: most tokens of all texts together; what does not fit is left out, never mid-sentence.
             as_of: search the memory as it was at that time: what was said later is not found.

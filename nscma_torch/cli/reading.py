@@ -26,7 +26,7 @@ def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     *,
     top_k: TopK = 10,
-    threshold: Annotated[float, typer.Option("--threshold", help="Lowest score, in [0, 1.5].")] = 0.0,
+    threshold: Annotated[float, typer.Option("--threshold", help="Lowest score; 0 keeps all.")] = 0.0,
     filter: Filter = None,
     kind: Annotated[list[str] | None, typer.Option("--kind", help="chunk, atomic_fact or summary; repeatable.")] = None,
     strategy: Annotated[str | None, typer.Option("--strategy", help="How to go on from the first results.")] = None,

@@ -98,7 +98,6 @@ def refined(question: str, hits: Sequence[Hit]) -> str:
     added: list[str] = []
     for name in sorted(value, key=lambda name: (-value[name], name)):
         new = [word for word in name.split() if word not in added]
-        if len(added) + len(new) > _ADDED:
-            break
-        added += new
+        if len(added) + len(new) <= _ADDED:
+            added += new
     return " ".join([question, *added]) if added else ""

@@ -35,13 +35,14 @@ def newest_of_a_matter_first(
     alike = dict(zip(order, cosines(order).tolist(), strict=True))
     column = {seq: i for i, seq in enumerate(order)}
     ranked, value = list(scores), dict(scores)
-    for newer in sorted(order, key=lambda seq: (units[seq].occurred_at, seq), reverse=True):
+    for newer in sorted(order, key=lambda seq: (units[seq].occurred_at, seq)):  # so a later one ends up before it
         place = ranked.index(newer)
         for older in ranked[:place]:
             if (
                 older in alike
                 and (units[older].occurred_at, older) < (units[newer].occurred_at, newer)
                 and units[older].name == units[newer].name
+                and set(units[older].episode_ids).isdisjoint(units[newer].episode_ids)
                 and scores[newer] >= _AS_GOOD * scores[older]
                 and alike[newer][column[older]] >= _SAME_MATTER
             ):

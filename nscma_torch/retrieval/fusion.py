@@ -20,11 +20,12 @@ def relative(lanes: Tensor, weights: Sequence[float]) -> Tensor:
 
 
 def reciprocal_rank(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Reciprocal rank fusion, sum of weight / (c + rank) with c = 60 (Cormack, Clarke and Büttcher 2009). [n]."""
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): sum of weight / (60 + rank), weights of mean 1. [n]."""
     order = lanes.sort(dim=1, descending=True, stable=True).indices
     ranks = torch.empty_like(order)
     ranks.scatter_(1, order, torch.arange(1, lanes.shape[1] + 1, device=lanes.device).expand_as(order).contiguous())
-    return lanes.new_tensor(weights) @ torch.where(lanes > 0, 1.0 / (RRF_CONSTANT + ranks), torch.zeros_like(lanes))
+    shares = lanes.new_tensor(weights) * len(weights) / sum(weights)
+    return shares @ torch.where(lanes > 0, 1.0 / (RRF_CONSTANT + ranks), torch.zeros_like(lanes))
 
 
 FUSIONS: dict[str, Callable[[Tensor, Sequence[float]], Tensor]] = {"relative": relative, "rrf": reciprocal_rank}

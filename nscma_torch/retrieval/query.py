@@ -20,9 +20,8 @@ class Query:
     """A question taken apart.
 
     `terms` are without the names of `speakers` and without `periods`, which are matched against who spoke and when;
-    `roles` is ("user",) for a question in the first person, unless it asks for an overview, which is of all that was
-    said. `meaning` is the text to embed, without the speakers'
-    names: what they say themselves seldom holds them.
+    `roles` is ("user",) for a question in the first person, unless it asks for an overview, which is of what all said.
+    `meaning` is the text to embed, without the speakers' names: what they say themselves seldom holds them.
     """
 
     text: str

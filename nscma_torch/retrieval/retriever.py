@@ -21,7 +21,6 @@ from nscma_torch.storage.database import Database
 from nscma_torch.text.cross_encoder import CrossEncoder
 
 _ALL = 1 << 30
-_PLAIN = {"single-step"}  # strategies that `Searcher.search` runs in one transaction
 
 
 class Retriever:
@@ -69,22 +68,18 @@ class Retriever:
             ConfigError: language tasks that cannot do what the strategy asks of them.
         """
         name, newest_first, trace = self.chosen(question, strategy, bounds.kinds)
-        if name in _PLAIN:
-            found = self._searcher.search(question, bounds, top_k=top_k, threshold=threshold, explain=explain)
-            hits, support = found.hits, found.support
-        else:
-            reranker = self._reranker() if self._reranker is not None and name == "rerank" else None
-            ground = Ground(
-                self._searcher, self._database, self._graphs, self._tasks, bounds, reranker=reranker, explain=explain
-            )
-            result = STRATEGIES[name](ground, question, max(top_k, HEAD) if newest_first else top_k)
-            if newest_first:
-                result = _renewed(ground, result, top_k)
-            hits, support = _hits(ground, result, threshold, explain), result.support
-            trace += result.trace
+        reranker = self._reranker() if self._reranker is not None and name == "rerank" else None
+        ground = Ground(
+            self._searcher, self._database, self._graphs, self._tasks, bounds, reranker=reranker, explain=explain
+        )
+        found = STRATEGIES[name](ground, question, max(top_k, HEAD) if newest_first else top_k)
+        found = replace(found, scores={seq: score for seq, score in found.scores.items() if score >= threshold})
+        if newest_first:
+            found = _renewed(ground, found, top_k)
+        hits = _hits(ground, found, explain)
         if budget is not None:
             hits = within(hits, budget, self._searcher.count_tokens)
-        return Retrieved(hits, support, trace)
+        return Retrieved(hits, found.support, trace + found.trace)
 
     def behind(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[Hit]:
         """The chunks of the messages that facts and summaries were made of, as many as there are hits.
@@ -114,13 +109,14 @@ class Retriever:
         return Plan(name, False, (f"strategy {name}",))
 
 
-def _hits(ground: Ground, found: Found, threshold: float, explain: bool) -> list[Hit]:
-    scores = {seq: score for seq, score in found.scores.items() if score >= threshold}
+def _hits(ground: Ground, found: Found, explain: bool) -> list[Hit]:
     parts = found.parts if explain else {}
-    return [Hit(unit, scores[seq], parts.get(seq, {})) for seq, unit in ground.units(scores).items()]
+    return [Hit(unit, found.scores[seq], parts.get(seq, {})) for seq, unit in ground.units(found.scores).items()]
 
 
 def _renewed(ground: Ground, found: Found, top_k: int) -> Found:
     head = list(found.scores)[:HEAD]
     scores = newest_of_a_matter_first(found.scores, ground.units(head), ground.cosines)
-    return replace(found, scores=dict(list(scores.items())[:top_k]))
+    own = {seq: {"own_score": found.scores[seq]} for seq, score in scores.items() if score != found.scores[seq]}
+    parts = {seq: dict(found.parts.get(seq, {})) | own.get(seq, {}) for seq in scores}
+    return replace(found, scores=dict(list(scores.items())[:top_k]), parts=parts)

@@ -91,28 +91,15 @@ class Searcher:
         self._indexes: dict[str, tuple[UserIndex, VectorSearch]] = {}
         self._lock = threading.Lock()
 
-    def search(
-        self, text: str, bounds: Bounds, *, top_k: int = 10, threshold: float = 0.0, explain: bool = False
-    ) -> Retrieved:
-        """The `top_k` best units within bounds, best first.
+    def rank(self, text: str, bounds: Bounds, top_k: int, *, explain: bool = False) -> Ranked:
+        """The row numbers of the `top_k` best units within bounds, without reading the units.
 
-        Scores are relative to the best unit of each lane, at most 1 + `speaker_boost`; they do not compare between
-        questions. `threshold` drops hits with a lower score. Equal scores are in the order in which they were stored.
+        Scores of relative fusion are relative to the best unit of each lane, at most 1 + `speaker_boost`; none compare
+        between questions. Equal scores are in the order in which they were stored.
         """
         with self._reading(bounds) as (connection, index, vectors):
             scored = self._scored(connection, index, vectors, text, bounds)
-            rows = best(scored.fused, top_k, threshold)
-            seqs = index.seqs[rows].tolist()
-            parts = self._parts(index, scored, rows) if explain else [{} for _ in seqs]
-            found = units.load(connection, bounds.scope.user_id, seqs)
-            hits = [Hit(found[s], v, p) for s, v, p in zip(seqs, scored.fused[rows].tolist(), parts, strict=True)]
-            return Retrieved(hits, scored.support)
-
-    def rank(self, text: str, bounds: Bounds, top_k: int, *, explain: bool = False) -> Ranked:
-        """The row numbers of the `top_k` best units within bounds, without reading the units."""
-        with self._reading(bounds) as (connection, index, vectors):
-            scored = self._scored(connection, index, vectors, text, bounds)
-            rows = best(scored.fused, top_k, 0.0)
+            rows = best(scored.fused, top_k)
             seqs = index.seqs[rows].tolist()
             parts = dict(zip(seqs, self._parts(index, scored, rows), strict=True)) if explain else {}
             return Ranked(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.support, parts)
@@ -249,18 +236,19 @@ class Searcher:
         lanes = scored.lanes
         columns = {f"{name}_score": scores[rows] for name, scores in lanes.items()}
         for name, scores in lanes.items():
-            columns[f"{name}_rank"] = 1 + (scores[None, :] > scores[rows][:, None]).sum(dim=1)
+            not_above = torch.searchsorted(scores.sort().values, scores[rows], right=True)
+            columns[f"{name}_rank"] = 1 + len(scores) - not_above
         columns |= {"speaker_boost": scored.boost[rows], "importance": index.importance[rows]}
         values = {name: column.tolist() for name, column in columns.items()}
         return [{name: column[i] for name, column in values.items()} for i in range(len(rows))]
 
 
-def best(scores: Tensor, k: int, threshold: float) -> Tensor:
-    """Rows of the k largest scores [n] that are positive and not below the threshold; ties by the smaller row."""
+def best(scores: Tensor, k: int) -> Tensor:
+    """Rows of the k largest scores [n] that are positive; ties by the smaller row."""
     k = min(k, len(scores))
     if not k:
         return torch.empty(0, dtype=torch.int64, device=scores.device)
     least = scores.topk(k).values[-1]
     # topk leaves open which of several equal scores it takes: all that tie for the last place are ordered
-    rows = torch.nonzero((scores >= least) & (scores > 0) & (scores >= threshold))[:, 0]
+    rows = torch.nonzero((scores >= least) & (scores > 0))[:, 0]
     return rows[scores[rows].sort(descending=True, stable=True).indices[:k]]

@@ -19,8 +19,8 @@ ALIKE = torch.eye(2)[[0, 0, 0, 1, 1, 1]]  # units 0-2 speak of one matter, 3-5 o
 
 
 def unit(seq: int, **fields: Any) -> Unit:
-    known = {"role": "user", "name": "Ana", "occurred_at": START + timedelta(days=seq)} | fields
-    return Unit(id=str(seq), scope=Scope("ada"), kind="chunk", text="", episode_ids=(), **known)
+    known = {"role": "user", "name": "Ana", "occurred_at": START + timedelta(days=seq), "episode_ids": (str(seq),)}
+    return Unit(id=str(seq), scope=Scope("ada"), kind="chunk", text="", **(known | fields))
 
 
 def cosines(seqs: Sequence[int]) -> Tensor:
@@ -88,5 +88,20 @@ def test_auto_puts_the_update_first_and_a_strategy_by_name_does_not(
         assert [hit.text for hit in auto][:2] == [said[2], said[0]][:top_k]
     past = memory.search("What was my monthly budget for books?", user_id="ada", now=later)
     assert past[0].text == said[0]
+    told = memory.search(asked, user_id="ada", now=later, explain=True)
+    assert told[0].score == told[1].score > told[0].parts["own_score"], "what it was moved up from is shown"
+    least = plain[1].score + 0.001
+    assert [hit.text for hit in memory.search(asked, user_id="ada", now=later, threshold=least)] == [said[0]]
     before = memory.search(asked, user_id="ada", now=START + timedelta(days=1))
     assert before[0].text == said[0]
+
+
+def test_a_chain_ends_with_the_newest_before_what_it_renews() -> None:
+    near = torch.tensor([[1.0, 0.6, 0.3], [0.6, 1.0, 0.6], [0.3, 0.6, 1.0]])
+    scores = {0: 1.0, 1: 0.9, 2: 0.8}
+    found = newest_of_a_matter_first(scores, {seq: unit(seq) for seq in scores}, lambda seqs: near[seqs][:, seqs])
+    assert list(found) == [2, 1, 0]
+
+
+def test_parts_of_one_message_do_not_renew_each_other() -> None:
+    assert list(reordered({0: 1.0, 1: 0.9}, episode_ids=("one message",))) == [0, 1]

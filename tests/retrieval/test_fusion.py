@@ -35,9 +35,8 @@ def test_what_no_lane_found_scores_nothing() -> None:
 
 def test_best_orders_ties_by_row_and_drops_the_rest() -> None:
     scores = torch.tensor([0.5, 0.0, 1.0, 0.5, -1.0, 0.5])
-    assert best(scores, 10, 0.0).tolist() == [2, 0, 3, 5]
-    assert best(scores, 2, 0.0).tolist() == [2, 0]
-    assert best(scores, 10, 0.6).tolist() == [2]
+    assert best(scores, 10).tolist() == [2, 0, 3, 5]
+    assert best(scores, 2).tolist() == [2, 0]
     same = torch.full((4001,), 0.5)
-    assert best(same, 7, 0.0).tolist() == list(range(7)), "which of many equal scores are taken is not left open"
-    assert best(torch.empty(0), 3, 0.0).tolist() == []
+    assert best(same, 7).tolist() == list(range(7)), "which of many equal scores are taken is not left open"
+    assert best(torch.empty(0), 3).tolist() == []

@@ -13,7 +13,16 @@ CURRENT = (
     "When does the course start?",
     "Where do you live?",
     "Which train line does she take?",
+    "Can you help me remember what my sister's phone number is?",
+    "Can you show me what Ana's address is?",
+    "Which dentist does Ana recommend?",
     "我的预算是多少？",
+    "不过我的预算是多少？",
+    "我的护照什么时候过期？",
+    "帮我查一下我的车牌号是多少？",
+    "医生给我的建议是什么？",
+    "我儿子多大了？",
+    "我现在在哪个城市工作？",
 )
 OVERVIEW = ("Can you summarize what we discussed?", "Give me an overview of my plans.", "总结一下我们的讨论")
 ADVICE = (
@@ -22,6 +31,8 @@ ADVICE = (
     "What kind of bike should I buy?",
     "Could you help me with my essay?",
     "你能推荐一家餐馆吗？",
+    "帮我写一封信吧",
+    "关于旅行有什么建议？",
 )
 NEITHER = (
     "How many sources did I have in May?",
@@ -29,6 +40,7 @@ NEITHER = (
     "Where were you living?",
     "What hadn't been paid when we met?",
     "以前我的预算是多少？",
+    "我去过哪里？",
     "Which film did you recommend to me?",
     "Why is the sky blue?",
     "Tell me about Ana.",

@@ -32,7 +32,8 @@ def graph(ground: Ground, question: str, top_k: int) -> Found:
     facts = ground.facts()
     units = ground.units(ranked.scores)
     if not (facts.facts and units):
-        return Found(dict(list(ranked.scores.items())[:top_k]), ranked.support, trace=("no facts to walk over",))
+        kept = dict(list(ranked.scores.items())[:top_k])
+        return Found(kept, ranked.support, ranked.parts, trace=("no facts to walk over",))
     entities = {_words(name): _key(name) for name in facts.entities}
     asked = [entities[words] for words in mentions(question, entities)]
     visits = _visits(facts, asked, units, ranked.scores)

@@ -7,8 +7,8 @@ a unit relative to the best, and w(d) the weight of a link to it,
     score(d) = b'(d) + g max over the best hits h that mention a title of d of b'(h) w(d).
 
 Where that led anywhere, a second pass asks the question with the names that the best hits mention and it lacks, and the
-score is the mean of both, each relative to its best. Where nothing has a title, as in a conversation, it is
-single-step search.
+score is the mean of both, each relative to its best; names are told by their capitals, so Chinese has one pass. Where
+nothing has a title, as in a conversation, it is single-step search.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.llm.relevance import refined
 from nscma_torch.retrieval.ground import Found, Ground, best_first
+from nscma_torch.retrieval.search import Ranked
 
 _POOL = 200  # units that have a score of their own
 _READ = 10  # best hits whose text is read for titles
@@ -26,18 +27,18 @@ _LINKED = 0.4  # g; of .3-.9
 
 def links(ground: Ground, question: str, top_k: int) -> Found:
     """The best units of one pass, or of two."""
-    pool = max(top_k, _POOL)
-    first = _pass(ground, question, pool)
+    ranked = ground.rank(question, max(top_k, _POOL))
+    first = _pass(ground, question, ranked)
     if not any(first.parts[seq].keys() & {"named", "link_score"} for seq in first.scores):
-        return _cut(first, top_k)
+        return _cut(first, ranked, top_k)
     best = {seq: first.scores[seq] for seq in list(first.scores)[:_ASKED_OF]}
     asked = refined(question, list(ground.hits(best).values()))
     try:
-        second = _pass(ground, asked, pool) if asked else None
+        second = _pass(ground, asked, ground.rank(asked, _POOL)) if asked else None
     except TextTooLongError:  # the question fits the embedder, but nothing can be added to it
         second = None
     if second is None or not second.scores:
-        return _cut(first, top_k)
+        return _cut(first, ranked, top_k)
     top, again = max(first.scores.values()), max(second.scores.values())
     scores = {
         seq: (first.scores.get(seq, 0.0) + second.scores.get(seq, 0.0) * top / again) / 2
@@ -47,16 +48,15 @@ def links(ground: Ground, question: str, top_k: int) -> Found:
     for seq, score in second.scores.items():
         parts[seq]["second_score"] = score
     trace = (*first.trace, f"asked again: {asked!r}")
-    return _cut(Found(scores, first.support, parts, trace), top_k)
+    return _cut(Found(scores, first.support, parts, trace), ranked, top_k)
 
 
-def _pass(ground: Ground, question: str, pool: int) -> Found:
-    """One search, and one step along titles; with the parts of every unit."""
-    ranked = ground.rank(question, pool)
+def _pass(ground: Ground, question: str, ranked: Ranked) -> Found:
+    """One step along titles from the first `_POOL` of a search; with the parts of every unit."""
     if not ranked.scores:
         return Found({}, ranked.support)
     best = max(ranked.scores.values())
-    own = dict(ranked.scores)
+    own = dict(list(ranked.scores.items())[:_POOL])
     (named,) = ground.linked([question])
     for seq, weight in named.items():
         own[seq] = own.get(seq, 0.0) + _NAMED * best * weight
@@ -75,6 +75,11 @@ def _pass(ground: Ground, question: str, pool: int) -> Found:
     return Found(best_first(scores, len(scores)), ranked.support, parts, trace)
 
 
-def _cut(found: Found, top_k: int) -> Found:
+def _cut(found: Found, ranked: Ranked, top_k: int) -> Found:
+    """The best; where more are wanted than were looked at, the rest of the search follows below them."""
     kept = best_first(found.scores, top_k)
-    return Found(kept, found.support, {seq: found.parts[seq] for seq in kept}, found.trace)
+    last = min(kept.values(), default=0.0)
+    rest = {seq: min(score, last) for seq, score in ranked.scores.items() if seq not in found.scores}
+    kept |= dict(list(rest.items())[: top_k - len(kept)])
+    parts = {seq: found.parts.get(seq, ranked.parts.get(seq, {})) for seq in kept}
+    return Found(kept, found.support, parts, found.trace)
