@@ -20,7 +20,7 @@ def relative(lanes: Tensor, weights: Sequence[float]) -> Tensor:
 
 
 def reciprocal_rank(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): sum of weight / (60 + rank), weights of mean 1. [n]."""
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): sum of weight / (60 + rank), mean weight 1. [n]."""
     order = lanes.sort(dim=1, descending=True, stable=True).indices
     ranks = torch.empty_like(order)
     ranks.scatter_(1, order, torch.arange(1, lanes.shape[1] + 1, device=lanes.device).expand_as(order).contiguous())
