@@ -56,10 +56,11 @@ class Row:
 
 
 def askings(strategies: Sequence[str], kinds: Sequence[str]) -> list[Asking]:
-    """The rows of a table: each baseline over chunks, each strategy over every structure."""
+    """The rows of a table: each baseline over chunks, each strategy over every structure that it can answer with."""
     over_chunks = [name for name in strategies if name not in SEARCHES]
     searches = [name for name in strategies if name in SEARCHES]
-    return [Asking("chunk", name) for name in over_chunks] + [Asking(kind, name) for kind in kinds for name in searches]
+    rows = [Asking(kind, name) for kind in kinds for name in searches if name != "traversal" or "chunk" in KINDS[kind]]
+    return [Asking("chunk", name) for name in over_chunks] + rows
 
 
 def measure(
