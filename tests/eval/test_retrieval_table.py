@@ -116,7 +116,7 @@ def test_rows_say_what_their_store_needs() -> None:
     ]
     assert [row.needs_extraction for row in rows] == [False] * 4 + [True] * 5
     assert [row.needs_summaries for row in rows] == [False] * 5 + [True] * 4
-    assert [row.structure for row in askings(["traversal"], list(KINDS))] == ["chunk", "mixed"], "it goes down to chunks"
+    assert [row.structure for row in askings(["traversal"], list(KINDS))] == ["chunk", "mixed"]
     assert not Asking("atomic_fact", "single-step").needs_summaries
     assert Asking("mixed", "rerank").needs_summaries
 
