@@ -30,6 +30,9 @@ _VALUE = re.compile(
     r"|多[少大久远长高]|几|什么(?:时候|颜色|名字)|何时|哪[里儿个天年]|谁|是什么|叫什么",
     re.IGNORECASE,
 )
+_SEVERAL = re.compile(  # answered by several statements together
+    r"\b(?:between|different|each|both|in total|altogether|combined)\b|之间|一共|总共|分别", re.IGNORECASE
+)
 _PAST = re.compile(
     r"\b(?:did|was|were|had|used to|originally|previously|formerly)\b|(?:didn|wasn|weren|hadn)['’]t\b"
     r"|以前|之前|曾经|当时|原来|(?<![不通超])过(?![期敏程年度于分])",
@@ -47,4 +50,4 @@ def intent(question: str) -> Intent | None:
         return None
     if _ADVICE.search(question) and not _RECORDED.search(question):
         return "advice"
-    return "current" if _VALUE.search(question) else None
+    return "current" if _VALUE.search(question) and not _SEVERAL.search(question) else None
