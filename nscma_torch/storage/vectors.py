@@ -81,11 +81,3 @@ class TensorSearch:
             recency = torch.exp((decay * (index.occurred_at - self._t0).double()).clamp_(max=2.0))
             self._columns = torch.stack([recency.float(), index.importance]).T
         return self._columns
-
-
-def episodic_bias(index: UserIndex, weights: EpisodicWeights, now: int) -> Tensor:
-    """beta*exp(-lambda*(now - t)) + gamma*importance of each unit, [n] float32; `now` in microseconds."""
-    if not weights.beta:
-        return weights.gamma * index.importance
-    age = (now - index.occurred_at).double() / MICROSECONDS_A_DAY
-    return (weights.beta * torch.exp(-weights.decay * age)).float() + weights.gamma * index.importance

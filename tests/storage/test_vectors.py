@@ -14,7 +14,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch, episodic_bias
+from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch
 
 Open = Callable[..., Memory]
 START = datetime(2023, 1, 1, tzinfo=UTC)
@@ -111,8 +111,8 @@ def test_search_is_the_same_through_either_backend(factory: str, open_memory: Op
                 assert len({hit.id for hit in one} & {hit.id for hit in two}) >= 3
 
 
-def test_the_bias_does_not_overflow(memory: Memory) -> None:
+def test_the_score_does_not_overflow(memory: Memory) -> None:
     memory.add("An old one.", user_id="ada", timestamp=datetime(1000, 1, 1, tzinfo=UTC))
-    index = caught_up(memory)
-    bias = episodic_bias(index, WEIGHTS["all"], micros(datetime(2100, 1, 1, tzinfo=UTC)))
-    assert bool(torch.isfinite(bias).all())
+    index, far = caught_up(memory), micros(datetime(2100, 1, 1, tzinfo=UTC))
+    found = TensorSearch(index, WEIGHTS["all"]).search(index.vectors[0], now=far, mask=index.embedded, k=1)
+    assert bool(torch.isfinite(found[0]).all()) and found[1].tolist() == [0]
