@@ -1,0 +1,144 @@
+"""The three ways of Titans to put a memory into a decoder layer, as hooks: gate, context, layer (section 4)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.hooks import RemovableHandle
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.neural.memory_block import BlockState, MemoryBlock
+from nscma_torch.neural.segment import SegmentState, attend_with_memory
+
+if TYPE_CHECKING:
+    from nscma_torch.neural.attach import Call
+
+Kind = Literal["gate", "context", "layer"]
+
+
+class Placement(nn.Module):
+    """A `MemoryBlock` and the way in which what it recalls enters one layer; at first it changes nothing, exactly."""
+
+    def __init__(self, hidden: int, *, dim: int | None, reach: int, persistent: int, **memory: Any) -> None:
+        super().__init__()
+        if reach < 1 or persistent < 0:
+            raise InvalidInputError(f"reach must be positive and persistent not negative, got {reach}, {persistent}")
+        self.block = MemoryBlock(hidden, min(hidden, 256) if dim is None else dim, reach, **memory)
+        self._now: tuple[Call, int] | None = None
+
+    def init_state(self, batch: int) -> BlockState:
+        """The state of streams that have read nothing."""
+        return self.block.init_state(batch)
+
+    def hook(self, layer: nn.Module, slot: int) -> list[RemovableHandle]:
+        """Enter a decoder layer; `slot` is where its state stands in a call."""
+
+        def enter(_layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+            kwargs = dict(kwargs)
+            self._now = (kwargs.pop("memory_call"), slot)
+            return self.before_layer(args, kwargs)
+
+        def attended(attention: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+            hidden = args[0] if args else kwargs["hidden_states"]
+            if isinstance(output, tuple):
+                return (self.after_attention(attention, hidden, kwargs, output[0]), *output[1:])
+            return self.after_attention(attention, hidden, kwargs, output)
+
+        def leave(*_: Any) -> None:
+            self._now = None
+
+        return [
+            layer.register_forward_pre_hook(enter, with_kwargs=True),
+            layer.self_attn.register_forward_hook(attended, with_kwargs=True),  # type: ignore[union-attr]
+            layer.register_forward_hook(leave, always_call=True),
+        ]
+
+    def recall(self, hidden: Tensor) -> tuple[Tensor, BlockState, BlockState]:  # [B, T, D]
+        """What the memory recalls for the tokens [B, T, D] in its own dtype, and the state before and after."""
+        call, slot = self._current()
+        recalled, after = self.block(hidden, call.before[slot], call.store_mask)
+        call.after[slot] = after
+        return recalled, call.before[slot], after
+
+    def before_layer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """What the layer is given."""
+        return args, kwargs
+
+    @abstractmethod
+    def after_attention(self, attention: nn.Module, hidden: Tensor, kwargs: dict[str, Any], out: Tensor) -> Tensor:
+        """What the layer adds to the residual stream, from the attention's input and output [B, T, D]."""
+
+    def _current(self) -> tuple[Call, int]:
+        assert self._now is not None, "the layer was called outside its decoder"
+        return self._now
+
+
+class MemoryAsGate(Placement):
+    """Beside the attention: o = attention + tanh(a rms(attention) + b) m (MAG, equations 26 to 28)."""
+
+    def __init__(self, hidden: int, **options: Any) -> None:
+        super().__init__(hidden, **options)
+        self.scale = nn.Parameter(torch.zeros(hidden))
+        self.bias = nn.Parameter(torch.zeros(hidden))
+
+    def after_attention(self, attention: nn.Module, hidden: Tensor, kwargs: dict[str, Any], out: Tensor) -> Tensor:
+        recalled, _, _ = self.recall(hidden)
+        attended = functional.rms_norm(out.to(recalled.dtype), (out.shape[-1],), eps=1e-6)
+        gate = torch.tanh(self.scale * attended + self.bias)
+        return out + (gate * recalled).to(out.dtype)
+
+
+class MemoryAsLayer(Placement):
+    """Before the attention: the layer reads h + m (MAL, equation 29, with the residual stream)."""
+
+    def __init__(self, hidden: int, **options: Any) -> None:
+        super().__init__(hidden, **options)
+        nn.init.zeros_(self.block.up.weight)
+
+    def before_layer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        hidden = args[0] if args else kwargs["hidden_states"]
+        recalled, _, _ = self.recall(hidden)
+        hidden = hidden + recalled.to(hidden.dtype)
+        return ((hidden, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": hidden})
+
+    def after_attention(self, attention: nn.Module, hidden: Tensor, kwargs: dict[str, Any], out: Tensor) -> Tensor:
+        return out
+
+
+class MemoryAsContext(Placement):
+    """Before the segment: o = attention + tanh(b) (attention([persistent, m, segment]) - attention) (MAC, section 4.1).
+
+    The memory is written from the layer's input, where the paper writes it from the attention's output.
+    """
+
+    def __init__(self, hidden: int, *, persistent: int, **options: Any) -> None:
+        super().__init__(hidden, persistent=persistent, **options)
+        self.persistent = nn.Parameter(torch.randn(persistent, hidden))
+        self.bias = nn.Parameter(torch.zeros(hidden))
+        self.size: int = options["segment"]
+
+    def after_attention(self, attention: nn.Module, hidden: Tensor, kwargs: dict[str, Any], out: Tensor) -> Tensor:
+        recalled, before, after = self.recall(hidden)
+        call, slot = self._current()
+        cos, sin = (table.expand(len(hidden), -1, -1) for table in kwargs["position_embeddings"])
+        real = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
+        tokens = SegmentState(hidden, recalled.to(hidden.dtype), cos, sin, real if call.store_mask is None else call.store_mask)
+        if before.segment is not None:
+            tokens = before.segment.joined(tokens)
+        call.after[slot] = after.with_segment(tokens, self.size)
+
+        def attend(read: Tensor, mask: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
+            done: tuple[Tensor, ...] = attention.forward(
+                hidden_states=read, attention_mask=mask, position_embeddings=rotary, past_key_values=None
+            )
+            return done[0]
+
+        again = attend_with_memory(tokens, self.persistent, self.size, attend)[:, -hidden.shape[1] :]
+        return out + torch.tanh(self.bias).to(out.dtype) * (again - out)
+
+
+PLACEMENTS: dict[str, type[Placement]] = {"gate": MemoryAsGate, "context": MemoryAsContext, "layer": MemoryAsLayer}
