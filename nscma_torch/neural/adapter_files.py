@@ -49,5 +49,7 @@ def read_adapter(folder: Path, model: nn.Module) -> tuple[dict[str, Any], dict[s
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{folder} does not hold an attached memory: {error}") from error
     if base != base_of(model):
-        raise ModelError(f"the memory in {folder} was trained in another base model: {base}; this one is {base_of(model)}")
+        raise ModelError(
+            f"the memory in {folder} was trained in another base model: {base}; this one is {base_of(model)}"
+        )
     return settings, tensors

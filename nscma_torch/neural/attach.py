@@ -1,4 +1,4 @@
-"""A memory for any Hugging Face decoder: Titans' gate, context and layer (Behrouz et al. 2025, section 4) on a frozen base.
+"""A memory for a Hugging Face decoder: Titans' gate, context and layer (Behrouz et al. 2025, section 4), the base frozen.
 
 Shape legend: B streams, T tokens, D hidden size of the decoder.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 from uuid import uuid4
@@ -17,28 +16,17 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.errors import InvalidInputError, ModelError
 from nscma_torch.neural.adapter_files import read_adapter, write_adapter
 from nscma_torch.neural.decoder import Decoder
-from nscma_torch.neural.memory_block import BlockState
 from nscma_torch.neural.placements import PLACEMENTS, Kind, Placement
-from nscma_torch.neural.streams import MemoryStreams, keep_with, streams_of
+from nscma_torch.neural.streams import Call, MemoryStreams, keep_with, streams_of
 
 NAME = "nscma_memory"  # the submodule of the model while attached
 
 
-@dataclass
-class Call:
-    """One call of the decoder: the state before it and, layer by layer, after it."""
-
-    before: list[BlockState]
-    store_mask: Tensor | None  # [B, T] bool
-    streams: MemoryStreams
-    after: dict[int, BlockState] = field(default_factory=dict)
-
-
 class AttachedMemory(nn.Module):
-    """The memories inside a model, made by `attach_memory` or `from_pretrained`; a submodule of the model until `detach`.
+    """The memories inside a model, made by `attach_memory` or `from_pretrained`; its submodule until `detach`.
 
     The model is called and generates as before; its weights are frozen, and `parameters()` here are what trains.
 
@@ -125,8 +113,15 @@ class AttachedMemory(nn.Module):
             ModelError: it holds something else, or is for another base model.
         """
         settings, tensors = read_adapter(Path(folder), model)
-        memory = cls(model, settings)
-        memory.load_state_dict(tensors)
+        try:
+            memory = cls(model, settings)
+        except (TypeError, KeyError) as error:
+            raise ModelError(f"{folder} does not hold an attached memory: {error}") from error
+        try:
+            memory.to(next(iter(tensors.values())).dtype).load_state_dict(tensors)
+        except RuntimeError as error:
+            memory.detach()
+            raise ModelError(f"the tensors in {folder} do not fit their configuration: {error}") from error
         return memory
 
     def _hook(self, decoder: Decoder) -> list[RemovableHandle]:
@@ -147,7 +142,9 @@ class AttachedMemory(nn.Module):
     def _begin(self, stack: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         given = inspect.signature(stack.forward).bind_partial(*args, **kwargs).arguments
         given = {**given.pop("kwargs", {}), **given}
-        tokens = given["input_ids"] if given.get("input_ids") is not None else given["inputs_embeds"]
+        tokens = given.get("input_ids") if given.get("input_ids") is not None else given.get("inputs_embeds")
+        if tokens is None:
+            return args, kwargs  # the model's own error follows
         batch, length = tokens.shape[:2]
         streams = self._streams(given.get("past_key_values"))
         if streams.batch not in (None, batch):
@@ -172,7 +169,6 @@ class AttachedMemory(nn.Module):
     def _end(self, _stack: nn.Module, _args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         call: Call = kwargs["memory_call"]
         call.streams.states = [call.after[index] for index in range(len(call.before))]
-        call.before = call.before if torch.is_grad_enabled() else []
         cache = getattr(output, "past_key_values", None)
         cache = kwargs.get("past_key_values") if cache is None else cache
         if cache is not None:
@@ -198,15 +194,16 @@ def attach_memory(
 ) -> AttachedMemory:
     """Give layers of a decoder of transformers (Llama, Mistral, Qwen and the like) a `NeuralMemory` each.
 
-    The model changes in place and at first computes what it computed before, exactly. Its weights are frozen, and may be
-    quantised (4-bit NF4 of bitsandbytes, say); `.parameters()` of what is returned are what trains.
+    The model changes in place and at first computes what it computed before, exactly. Its weights are frozen, and may
+    be quantised (4-bit NF4 of bitsandbytes, say); `.parameters()` of what is returned are what trains.
 
     Args:
         layers: indexes, or all of them.
-        kind: "gate" (MAG): o = attention(x) + tanh(a rms(attention(x)) + b) m, with a and b of D numbers, 0 at first.
-            "layer" (MAL): the memory before the attention, h + m goes into the layer, with its projection U 0 at first.
+        kind: "gate" (MAG): attention + sigmoid(a rms(attention) + b) m, with a and b of D numbers.
+            "layer" (MAL): the memory before the attention; the layer reads h + m.
             "context" (MAC): the layer attends once more, to [persistent tokens, m of the segment, segment], and the
-            difference is added through a gate of D numbers, 0 at first. It needs attention "sdpa" or "eager".
+            difference is added through a gate of D numbers. It needs attention "sdpa" or "eager".
+            The projection of m, or for "context" the gate, is 0 at first.
         dim: width of the memory, by default D but at most 256.
         reach: a token is stored and looked up with this many tokens, itself and those before it.
         persistent: learned tokens before every segment, for "context" only.
@@ -231,8 +228,8 @@ def _store_mask(mask: Any, batch: int, length: int) -> Tensor | None:
         return None
     if not isinstance(mask, Tensor) or mask.ndim != 2 or mask.shape[0] != batch or mask.shape[1] < length:
         raise InvalidInputError(
-            "an attached memory needs attention_mask as [B, tokens so far] of zeros for padding and ones: it cannot tell"
-            " padding from a mask of another shape, as generation with a static cache makes it"
+            "an attached memory needs attention_mask as [B, tokens so far], zeros for padding and ones: it cannot see"
+            " the padding in a mask of another shape, as generation with a static cache makes it"
         )
     mask = mask[:, -length:].bool()
     return None if bool(mask.all()) else mask

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from torch import nn
 
@@ -33,15 +33,15 @@ class Decoder:
             and len(layers)
             and all(isinstance(getattr(layer, "self_attn", None), nn.Module) for layer in layers)
         ]
-        config = getattr(model, "config", None)
+        config: Any = getattr(model, "config", None)
+        if hasattr(config, "get_text_config"):
+            config = config.get_text_config()
         hidden = getattr(config, "hidden_size", None)
-        if hidden is None and hasattr(config, "get_text_config"):
-            hidden = getattr(config.get_text_config(), "hidden_size", None)
         if len(stacks) != 1 or not isinstance(hidden, int) or getattr(config, "is_encoder_decoder", False):
             raise ModelError(
-                f"a memory cannot be attached to {type(model).__name__}: it needs a decoder of transformers with one list"
-                f" `layers` whose items each have a `self_attn`, and config.hidden_size, as Llama, Mistral and Qwen have;"
-                f" {len(stacks)} such lists were found"
+                f"a memory cannot be attached to {type(model).__name__}: it needs a decoder of transformers with one"
+                f" list `layers` whose items each have a `self_attn`, and config.hidden_size, as Llama, Mistral and Qwen"
+                f" have; {len(stacks)} such lists were found"
             )
         return cls(*stacks[0], hidden)
 
@@ -64,12 +64,13 @@ class Decoder:
     def check_context(self, model: nn.Module) -> None:
         """Raise ModelError where the attention cannot be called once more on a segment with a mask of its own."""
         needed = {"hidden_states", "attention_mask", "position_embeddings"}
-        missing = needed - set(inspect.signature(self.layers[0].self_attn.forward).parameters)
+        attention: Any = self.layers[0].self_attn
+        missing = needed - set(inspect.signature(attention.forward).parameters)
         implementation = getattr(getattr(model, "config", None), "_attn_implementation", None)
         if missing or implementation not in ("sdpa", "eager"):
             raise ModelError(
                 f"kind='context' needs an attention with the arguments {sorted(needed)} that runs as 'sdpa' or 'eager';"
-                f" {type(self.layers[0].self_attn).__name__} runs as {implementation!r}"
+                f" {type(attention).__name__} runs as {implementation!r}"
                 + (f" and lacks {sorted(missing)}" if missing else "")
                 + ": load the model with attn_implementation='sdpa', or use kind='gate'"
             )

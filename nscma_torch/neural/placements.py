@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,11 +12,18 @@ from torch.utils.hooks import RemovableHandle
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.neural.memory_block import BlockState, MemoryBlock
 from nscma_torch.neural.segment import SegmentState, attend_with_memory
-
-if TYPE_CHECKING:
-    from nscma_torch.neural.attach import Call
+from nscma_torch.neural.streams import Call
 
 Kind = Literal["gate", "context", "layer"]
+
+
+class Attended(NamedTuple):
+    """One run of a layer's attention."""
+
+    attention: nn.Module
+    hidden: Tensor  # [B, T, D] what it read
+    out: Tensor  # [B, T, D] what it gave
+    position_embeddings: tuple[Tensor, Tensor] | None  # cos, sin [B or 1, T, E]
 
 
 class Placement(nn.Module):
@@ -44,9 +50,10 @@ class Placement(nn.Module):
 
         def attended(attention: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
             hidden = args[0] if args else kwargs["hidden_states"]
-            if isinstance(output, tuple):
-                return (self.after_attention(attention, hidden, kwargs, output[0]), *output[1:])
-            return self.after_attention(attention, hidden, kwargs, output)
+            several = isinstance(output, tuple)
+            out = output[0] if several else output
+            out = self.after_attention(Attended(attention, hidden, out, kwargs.get("position_embeddings")))
+            return (out, *output[1:]) if several else out
 
         def leave(*_: Any) -> None:
             self._now = None
@@ -68,9 +75,9 @@ class Placement(nn.Module):
         """What the layer is given."""
         return args, kwargs
 
-    @abstractmethod
-    def after_attention(self, attention: nn.Module, hidden: Tensor, kwargs: dict[str, Any], out: Tensor) -> Tensor:
-        """What the layer adds to the residual stream, from the attention's input and output [B, T, D]."""
+    def after_attention(self, run: Attended) -> Tensor:
+        """What the layer adds to its residual stream [B, T, D]."""
+        return run.out
 
     def _current(self) -> tuple[Call, int]:
         assert self._now is not None, "the layer was called outside its decoder"
@@ -78,18 +85,19 @@ class Placement(nn.Module):
 
 
 class MemoryAsGate(Placement):
-    """Beside the attention: o = attention + tanh(a rms(attention) + b) m (MAG, equations 26 to 28)."""
+    """Beside the attention: o = attention + sigmoid(a rms(attention) + b) m (MAG, equations 26 to 28)."""
 
     def __init__(self, hidden: int, **options: Any) -> None:
         super().__init__(hidden, **options)
         self.scale = nn.Parameter(torch.zeros(hidden))
         self.bias = nn.Parameter(torch.zeros(hidden))
+        nn.init.zeros_(self.block.up.weight)
 
-    def after_attention(self, attention: nn.Module, hidden: Tensor, kwargs: dict[str, Any], out: Tensor) -> Tensor:
-        recalled, _, _ = self.recall(hidden)
-        attended = functional.rms_norm(out.to(recalled.dtype), (out.shape[-1],), eps=1e-6)
-        gate = torch.tanh(self.scale * attended + self.bias)
-        return out + (gate * recalled).to(out.dtype)
+    def after_attention(self, run: Attended) -> Tensor:
+        recalled, _, _ = self.recall(run.hidden)
+        attended = functional.rms_norm(run.out.to(recalled.dtype), (run.out.shape[-1],), eps=1e-6)
+        gate = torch.sigmoid(self.scale * attended + self.bias)
+        return run.out + (gate * recalled).to(run.out.dtype)
 
 
 class MemoryAsLayer(Placement):
@@ -105,9 +113,6 @@ class MemoryAsLayer(Placement):
         hidden = hidden + recalled.to(hidden.dtype)
         return ((hidden, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": hidden})
 
-    def after_attention(self, attention: nn.Module, hidden: Tensor, kwargs: dict[str, Any], out: Tensor) -> Tensor:
-        return out
-
 
 class MemoryAsContext(Placement):
     """Before the segment: o = attention + tanh(b) (attention([persistent, m, segment]) - attention) (MAC, section 4.1).
@@ -121,18 +126,21 @@ class MemoryAsContext(Placement):
         self.bias = nn.Parameter(torch.zeros(hidden))
         self.size: int = options["segment"]
 
-    def after_attention(self, attention: nn.Module, hidden: Tensor, kwargs: dict[str, Any], out: Tensor) -> Tensor:
+    def after_attention(self, run: Attended) -> Tensor:
+        hidden, out = run.hidden, run.out
         recalled, before, after = self.recall(hidden)
+        assert run.position_embeddings is not None, "the decoder was checked to have them"
         call, slot = self._current()
-        cos, sin = (table.expand(len(hidden), -1, -1) for table in kwargs["position_embeddings"])
+        cos, sin = (table.expand(len(hidden), -1, -1) for table in run.position_embeddings)
         real = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
-        tokens = SegmentState(hidden, recalled.to(hidden.dtype), cos, sin, real if call.store_mask is None else call.store_mask)
+        real = real if call.store_mask is None else call.store_mask
+        tokens = SegmentState(hidden, recalled.to(hidden.dtype), cos, sin, real)
         if before.segment is not None:
             tokens = before.segment.joined(tokens)
         call.after[slot] = after.with_segment(tokens, self.size)
 
         def attend(read: Tensor, mask: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
-            done: tuple[Tensor, ...] = attention.forward(
+            done: tuple[Tensor, ...] = run.attention.forward(
                 hidden_states=read, attention_mask=mask, position_embeddings=rotary, past_key_values=None
             )
             return done[0]

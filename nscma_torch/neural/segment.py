@@ -25,7 +25,7 @@ class SegmentState(NamedTuple):
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Self:
         """The state with every tensor changed."""
-        return self._make(map(change, self))
+        return type(self)(*map(change, self))
 
     def joined(self, new: SegmentState) -> SegmentState:
         """These tokens and the new ones after them."""

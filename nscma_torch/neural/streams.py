@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cache as cached
 from typing import Any
 
 import torch
@@ -40,6 +41,16 @@ class MemoryStreams:
         return len(self.states[0].recent) if self.states else None
 
 
+@dataclass
+class Call:
+    """One call of a decoder: the state before it and, memory by memory, after it."""
+
+    before: list[BlockState]
+    store_mask: Tensor | None  # [B, T] bool
+    streams: MemoryStreams
+    after: dict[int, BlockState] = field(default_factory=dict)
+
+
 def streams_of(cache: Any) -> MemoryStreams | None:
     """The streams that go with a cache of transformers."""
     found = getattr(cache, "memory_streams", None)
@@ -49,7 +60,8 @@ def streams_of(cache: Any) -> MemoryStreams | None:
 def keep_with(cache: Any, streams: MemoryStreams) -> None:
     """Let a cache carry streams: what reorders, repeats or selects its rows does the same with theirs."""
     if not isinstance(cache, _WithMemory):
-        cache.__class__ = _with_memory(type(cache))
+        kind: type = type(cache)
+        cache.__class__ = _with_memory(kind)
     cache.memory_streams = streams
 
 
@@ -77,11 +89,11 @@ class _WithMemory:
 
     def crop(self, tokens_to_remove: int) -> None:
         raise InvalidInputError(
-            f"an attached memory cannot unread {tokens_to_remove} tokens: assisted generation and a cropped cache need"
-            " a model without one; keep copy.deepcopy(cache) as a way back"
+            "an attached memory cannot unread tokens: detach it for assisted generation, and instead of"
+            f" cache.crop({tokens_to_remove}) keep copy.deepcopy(cache) as a way back"
         )
 
 
-@lru_cache(maxsize=None)
+@cached
 def _with_memory(cache: type) -> type:
     return type(cache.__name__, (_WithMemory, cache), {})
