@@ -1,4 +1,4 @@
-"""A memory for a Hugging Face decoder: Titans' gate, context and layer (Behrouz et al. 2025, section 4), the base frozen.
+"""A memory for a Hugging Face decoder: gate, context and layer of Titans (Behrouz et al. 2025, section 4).
 
 Shape legend: B streams, T tokens, D hidden size of the decoder.
 """

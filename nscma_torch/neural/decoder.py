@@ -40,8 +40,8 @@ class Decoder:
         if len(stacks) != 1 or not isinstance(hidden, int) or getattr(config, "is_encoder_decoder", False):
             raise ModelError(
                 f"a memory cannot be attached to {type(model).__name__}: it needs a decoder of transformers with one"
-                f" list `layers` whose items each have a `self_attn`, and config.hidden_size, as Llama, Mistral and Qwen"
-                f" have; {len(stacks)} such lists were found"
+                f" list `layers` whose items each have a `self_attn`, and a config.hidden_size: Llama, Mistral, Qwen,"
+                f" ...; {len(stacks)} such lists were found"
             )
         return cls(*stacks[0], hidden)
 
