@@ -28,7 +28,7 @@ from train.recall_base import recall_base
 from train.recall_task import RecallTask
 from train.text_blocks import TextBlocks
 
-Batches = Callable[[int, torch.Generator], tuple[Tensor, Tensor]]  # rows, generator -> tokens, labels
+Batches = Callable[[int, float, torch.Generator], tuple[Tensor, Tensor]]  # rows, progress in [0, 1) -> tokens, labels
 
 
 def load_base(options: dict[str, Any]) -> Any:
@@ -51,9 +51,10 @@ def prepare(config: dict[str, Any], data: Path | None, out: Path, accelerator: A
         if accelerator.is_main_process and not (folder / "config.json").exists():
             recall_base(RecallTask(), config["recall"], config["train"]["seed"]).save_pretrained(folder)  # type: ignore[operator]
         accelerator.wait_for_everyone()
-        task, (shortest, longest) = RecallTask(), options["distances"]
+        task, curriculum = RecallTask(), options["curriculum"]
 
-        def recall(rows: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        def recall(rows: int, progress: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+            shortest, longest = curriculum[int(progress * len(curriculum))]
             distance = int(torch.randint(shortest, longest + 1, (1,), generator=generator))
             return task.batch(rows, distance, generator)
 
@@ -64,7 +65,8 @@ def prepare(config: dict[str, Any], data: Path | None, out: Path, accelerator: A
         raise ConfigError("--data DIR is needed: the folder that holds [data] folder")
     transformers = require("transformers", extra="hf", purpose="reading text as tokens")
     tokenizer = transformers.AutoTokenizer.from_pretrained(config["model"]["base"])
-    return load_base(config["model"]), TextBlocks(data / options["folder"], tokenizer, options["block"]).batch
+    blocks = TextBlocks(data / options["folder"], tokenizer, options["block"])
+    return load_base(config["model"]), lambda rows, _progress, generator: blocks.batch(rows, generator)
 
 
 def train(
@@ -83,7 +85,7 @@ def train(
     wrapped.train()
     for step in range(done, steps):
         seed = (options["seed"] * 1_000_003 + step) * 4096 + accelerator.process_index
-        tokens, labels = batches(options["batch"], torch.Generator().manual_seed(seed))
+        tokens, labels = batches(options["batch"], step / steps, torch.Generator().manual_seed(seed))
         rate = options["lr"] * min(1.0, (step + 1) / options["warmup"], (1 - step / steps) / options["decay"])
         for group in optimizer.param_groups:
             group["lr"] = rate

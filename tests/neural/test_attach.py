@@ -186,7 +186,7 @@ def test_generation_continues_what_was_read(kind: str) -> None:
 
 
 def test_beam_search_reorders_the_memories() -> None:
-    """With the cache, where memories follow their beams, beams are those of generation that reads all anew each time."""
+    """With the cache, where memories follow their beams, the beams are those of reading all anew each time."""
     model, x = decoder(), tokens(3, 11)
     attached(model, "gate", "all")
     beams = {"num_beams": 4, "num_return_sequences": 4, "max_new_tokens": 9, "do_sample": False}
