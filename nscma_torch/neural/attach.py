@@ -37,8 +37,9 @@ class AttachedMemory(nn.Module):
     pass each token once, in order. Padding (zeros of a two-dimensional `attention_mask`) is not stored.
 
     *Training.* Gradient checkpointing with `use_reentrant=False`, accelerate and DistributedDataParallel work as for
-    the model alone. `torch.compile(model)` gives the same numbers, with graph breaks at the memories. A forward hook
-    added later by others on an attached layer sees the layer with its memory.
+    the model alone; `torch.compile(model)` gives the same numbers. Assisted generation, which takes tokens back, and a
+    static cache, which hides the padding, are refused. The model's own `save_pretrained` would write the memory too:
+    call it detached.
     """
 
     def __init__(self, model: nn.Module, settings: dict[str, Any]) -> None:

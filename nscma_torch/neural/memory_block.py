@@ -63,10 +63,10 @@ class MemoryBlock(nn.Module):
     def __init__(self, hidden: int, dim: int, reach: int, **memory: object) -> None:
         super().__init__()
         self.hidden, self.reach = hidden, reach
-        self.down = nn.Linear(hidden * reach, dim, bias=False)
         self.memory = NeuralMemory(dim, **memory)  # type: ignore[arg-type]
+        self.down = nn.Linear(hidden * reach, dim, bias=False)
         self.up = nn.Linear(dim, hidden, bias=False)
-        if reach > 1:
+        if reach > 1 and dim > 1:
             self._associate(dim // 2)
 
     @torch.no_grad()

@@ -34,7 +34,8 @@ class Placement(nn.Module):
         if reach < 1 or persistent < 0:
             raise InvalidInputError(f"reach must be positive and persistent not negative, got {reach}, {persistent}")
         self.block = MemoryBlock(hidden, min(hidden, 256) if dim is None else dim, reach, **memory)
-        self._now: tuple[Call, int] | None = None
+        self._slot = 0
+        self._now: Call | None = None
 
     def init_state(self, batch: int) -> BlockState:
         """The state of streams that have read nothing."""
@@ -42,31 +43,16 @@ class Placement(nn.Module):
 
     def hook(self, layer: nn.Module, slot: int) -> list[RemovableHandle]:
         """Enter a decoder layer; `slot` is where its state stands in a call."""
-
-        def enter(_layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-            kwargs = dict(kwargs)
-            self._now = (kwargs.pop("memory_call"), slot)
-            return self.before_layer(args, kwargs)
-
-        def attended(attention: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-            hidden = args[0] if args else kwargs["hidden_states"]
-            several = isinstance(output, tuple)
-            out = output[0] if several else output
-            out = self.after_attention(Attended(attention, hidden, out, kwargs.get("position_embeddings")))
-            return (out, *output[1:]) if several else out
-
-        def leave(*_: Any) -> None:
-            self._now = None
-
+        self._slot = slot
         return [
-            layer.register_forward_pre_hook(enter, with_kwargs=True),
-            layer.self_attn.register_forward_hook(attended, with_kwargs=True),  # type: ignore[union-attr]
-            layer.register_forward_hook(leave, always_call=True),
+            layer.register_forward_pre_hook(self._enter, with_kwargs=True),
+            layer.self_attn.register_forward_hook(self._attended, with_kwargs=True),  # type: ignore[union-attr]
+            layer.register_forward_hook(self._leave, always_call=True),
         ]
 
     def recall(self, hidden: Tensor) -> tuple[Tensor, BlockState, BlockState]:  # [B, T, D]
         """What the memory recalls for the tokens [B, T, D] in its own dtype, and the state before and after."""
-        call, slot = self._current()
+        call, slot = self._call(), self._slot
         recalled, after = self.block(hidden, call.before[slot], call.store_mask)
         call.after[slot] = after
         return recalled, call.before[slot], after
@@ -79,7 +65,22 @@ class Placement(nn.Module):
         """What the layer adds to its residual stream [B, T, D]."""
         return run.out
 
-    def _current(self) -> tuple[Call, int]:
+    def _enter(self, _layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        kwargs = dict(kwargs)
+        self._now = kwargs.pop("memory_call")
+        return self.before_layer(args, kwargs)
+
+    def _attended(self, attention: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        hidden = args[0] if args else kwargs["hidden_states"]
+        several = isinstance(output, tuple)
+        out = output[0] if several else output
+        out = self.after_attention(Attended(attention, hidden, out, kwargs.get("position_embeddings")))
+        return (out, *output[1:]) if several else out
+
+    def _leave(self, *_: Any) -> None:
+        self._now = None
+
+    def _call(self) -> Call:
         assert self._now is not None, "the layer was called outside its decoder"
         return self._now
 
@@ -130,14 +131,14 @@ class MemoryAsContext(Placement):
         hidden, out = run.hidden, run.out
         recalled, before, after = self.recall(hidden)
         assert run.position_embeddings is not None, "the decoder was checked to have them"
-        call, slot = self._current()
+        call = self._call()
         cos, sin = (table.expand(len(hidden), -1, -1) for table in run.position_embeddings)
         real = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
         real = real if call.store_mask is None else call.store_mask
         tokens = SegmentState(hidden, recalled.to(hidden.dtype), cos, sin, real)
         if before.segment is not None:
             tokens = before.segment.joined(tokens)
-        call.after[slot] = after.with_segment(tokens, self.size)
+        call.after[self._slot] = after.with_segment(tokens, self.size)
 
         def attend(read: Tensor, mask: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
             done: tuple[Tensor, ...] = run.attention.forward(

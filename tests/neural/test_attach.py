@@ -290,6 +290,7 @@ def test_errors_leave_the_model_as_it_was() -> None:
         {"kind": "head"},
         {"heads": 5},
         {"reach": 0},
+        {"dim": -1},
     ):
         with pytest.raises(InvalidInputError):
             attach_memory(model, **arguments)  # type: ignore[arg-type]
@@ -331,6 +332,19 @@ def test_memories_are_part_of_the_model_while_attached() -> None:
     with torch.no_grad(), memory.session() as streams:
         assert model(tokens()).logits.dtype == torch.bfloat16
         assert streams.states[0].memory.weights[0].dtype == torch.float32
+
+
+def test_a_copy_of_the_model_has_a_memory_of_its_own() -> None:
+    model, x = decoder(), tokens()
+    attached(model, "gate")
+    with torch.no_grad():
+        wanted = model(x).logits
+        other = copy.deepcopy(model)
+        for parameter in model.parameters():
+            parameter.zero_()
+        assert torch.equal(other(x).logits, wanted)
+        other.nscma_memory.detach()
+        assert not traces(other) and not torch.equal(other(x).logits, wanted)
 
 
 def test_public_names() -> None:
