@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -90,11 +91,10 @@ def test_plain_text_trains_too(tmp_path: Path) -> None:
 
 @pytest.mark.prove
 def test_two_processes_train_one_memory(tmp_path: Path) -> None:
-    config = ROOT / "configs/train/memory_recall.toml"
-    text = (
-        config.read_text(encoding="utf-8").replace("[recall]\n", "[recall]\nbatch = 2\n", 1).replace("batch = 32\n", "")
-    )
-    (tmp_path / "config.toml").write_text(text.replace("steps = 400", "steps = 4"), encoding="utf-8")
+    text = (ROOT / "configs/train/memory_recall.toml").read_text(encoding="utf-8")
+    text = text.replace("steps = 400", "steps = 4").replace("batch = 32", "batch = 2")
+    text = re.sub(r"measure = \[.*\]", "measure = [32]", text)
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "train.memory_adapter"]
     arguments = ["--config", str(tmp_path / "config.toml"), "--out", str(tmp_path / "out"), "--steps", "2", "--cpu"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
