@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.buffer.gate import SurpriseGate
+from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.config import Config, Gate
@@ -104,9 +104,9 @@ class Parts:
         return load_relations(None if path == "bundled" else path)
 
     @cached_property
-    def gate(self) -> SurpriseGate:
+    def gate(self) -> MessageGate:
         """The gate with the configured rules."""
-        return surprise_gate(self.config.gate)
+        return message_gate(self.config.gate)
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -218,10 +218,10 @@ class Parts:
         return Integrator(self.database, self.indexer, self.tasks, settings, self.device)
 
 
-def surprise_gate(section: Gate) -> SurpriseGate:
+def message_gate(section: Gate) -> MessageGate:
     """The gate of a configuration's [gate] section."""
     keys = section.model_dump(exclude={"weights"})
-    return SurpriseGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())))
+    return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())))
 
 
 def torch_device(name: str) -> torch.device:
