@@ -149,16 +149,19 @@ def chunkers(
 
 def table(name: str, rows: Sequence[Row], *, messages: bool) -> Table:
     """A line for each way of cutting; recall only where evidence is messages."""
-    columns = [f"covered at {budget}, {half}" for budget in BUDGETS for half in HALVES]
-    columns += [f"R@{k}, {half}" for k in KS for half in HALVES] if messages else []
+    columns = [f"covered at {' / '.join(map(str, BUDGETS))}, {half}" for half in HALVES]
+    columns += [f"R@{' / '.join(map(str, KS))}, {half}" for half in HALVES if messages]
     shown = Table("chunks end at", "chunks", "mean tokens", *columns, title=name)
     for row in rows:
-        by_half = {half: [own for own in row.found if half in ("all", own.asked.half)] for half in HALVES}
-        cells = [mean([own.covered[i] for own in by_half[half]]) for i in range(len(BUDGETS)) for half in HALVES]
-        if messages:
-            cells += [mean([own.recall[i] for own in by_half[half]]) for i in range(len(KS)) for half in HALVES]
-        shown.add_row(row.name, f"{row.chunks:,}", f"{row.tokens:.0f}", *(f"{cell:.3f}" for cell in cells))
+        by_half = [[own for own in row.found if half in ("all", own.asked.half)] for half in HALVES]
+        cells = [_means([own.covered for own in some]) for some in by_half]
+        cells += [_means([own.recall for own in some]) for some in by_half if messages]
+        shown.add_row(row.name, f"{row.chunks:,}", f"{row.tokens:.0f}", *cells)
     return shown
+
+
+def _means(values: Sequence[Sequence[float]]) -> str:
+    return " / ".join(f"{mean(column):.3f}" for column in zip(*values, strict=True))
 
 
 def main() -> None:
