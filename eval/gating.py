@@ -29,7 +29,7 @@ from eval.metrics import auc, mean
 from eval.tasks import beam, locomo
 from nscma_torch import load_config
 from nscma_torch.assembly import torch_device
-from nscma_torch.buffer.gate import SurpriseGate
+from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig
@@ -99,7 +99,7 @@ SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(
 def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder) -> Heard:
     """Weigh a talk under every rule that is compared."""
     rules = ("composition", "paper")
-    weighed = {rule: weigh(talk.texts, Past(), proxy, SurpriseGate(GateConfig(rule=rule)), Stages()) for rule in rules}
+    weighed = {rule: weigh(talk.texts, Past(), proxy, MessageGate(GateConfig(rule=rule)), Stages()) for rule in rules}
     alone = proxy.score([[text] for text in talk.texts], [None] * len(talk.texts))
     return Heard(
         talk,

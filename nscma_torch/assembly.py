@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.buffer.gate import SurpriseGate
+from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.config import Config, Gate
@@ -46,6 +46,7 @@ from nscma_torch.storage.vectors import EpisodicWeights
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.cross_encoder import CrossEncoder
 from nscma_torch.text.embedder import load_embedder
+from nscma_torch.text.segmentation import Segmentation
 from nscma_torch.worker import Handler, Worker
 
 
@@ -134,17 +135,24 @@ class Parts:
         return load_relations(None if path == "bundled" else path)
 
     @cached_property
-    def gate(self) -> SurpriseGate:
+    def gate(self) -> MessageGate:
         """The gate with the configured rules."""
-        return surprise_gate(self.config.gate)
+        return message_gate(self.config.gate)
 
     @cached_property
     def indexer(self) -> Indexer:
         """Chunks, embeds and analyses texts."""
         section = self.config.chunker
         limit = min(section.max_tokens or self.embedder.max_tokens, self.embedder.max_tokens)
-        chunker = Chunker(self.embedder.count_tokens, limit, section.overlap_sentences, section.strategy)
+        segmentation = None
+        if section.strategy == "surprise":
+            segmentation = Segmentation(self._surprise, section.gamma, section.window, section.min_tokens)
+        chunker = Chunker(self.embedder.count_tokens, limit, section.overlap_sentences, section.strategy, segmentation)
         return Indexer(self.embedder, chunker, self.stages)
+
+    def _surprise(self, text: str) -> torch.Tensor:
+        """Nats of each byte of a text read alone, and of its end."""
+        return self.proxy.score([[text]], [None])[0].nll[0]
 
     @cached_property
     def writer(self) -> Writer:
@@ -256,10 +264,10 @@ class Parts:
         return Integrator(self.database, self.indexer, self.tasks, settings, self.device)
 
 
-def surprise_gate(section: Gate) -> SurpriseGate:
+def message_gate(section: Gate) -> MessageGate:
     """The gate of a configuration's [gate] section."""
     keys = section.model_dump(exclude={"weights"})
-    return SurpriseGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())))
+    return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())))
 
 
 def torch_device(name: str) -> torch.device:

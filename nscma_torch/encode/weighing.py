@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from nscma_torch.buffer.gate import GateState, SurpriseGate
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation, observe
 from nscma_torch.encode.stages import Stages
 from nscma_torch.protocols import Proxy
@@ -41,7 +41,7 @@ class Weighed:
     gate_state: GateState
 
 
-def weigh(texts: Sequence[str], past: Past, proxy: Proxy, gate: SurpriseGate, stages: Stages) -> Weighed:
+def weigh(texts: Sequence[str], past: Past, proxy: Proxy, gate: MessageGate, stages: Stages) -> Weighed:
     """Ask the proxy and the gate about the next messages of a stream, in order."""
     if not texts:
         return Weighed([], [], past.proxy_state, past.gate_state)

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from nscma_torch.buffer.gate import GateState, SurpriseGate
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import HISTORY, OPTIMISTIC_ATTEMPTS, Past, Weighed, weigh
@@ -42,7 +42,7 @@ class Writer:
         database: Database,
         indexer: Indexer,
         proxy: Proxy,
-        gate: SurpriseGate,
+        gate: MessageGate,
         stages: Stages,
         *,
         embed_deferred: bool = True,
