@@ -24,6 +24,7 @@ _CLAUSES = {  # term of the score: what it says when it raises the score, and wh
     "salience": ("cues of a fact", "small talk or a question"),
     "code": ("", "mostly ids or codes"),
     "repeat": ("", "already said"),
+    "restatement": ("", "already said in other words"),
 }
 
 

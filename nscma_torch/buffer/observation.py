@@ -40,6 +40,8 @@ class Observation:
     salience: float  # cue lexicon, 0 to 1, 0.5 neutral
     repeat: bool  # the stream, or another one of the user, already said this
     script: str  # most frequent writing system
+    nearest: float | None = None  # cosine to the nearest earlier message of the stream; None without vectors
+    news: float | None = None  # what it says that none of the near ones does, in words; None where none is near
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready fields."""
@@ -55,7 +57,8 @@ class Observation:
 
     def __post_init__(self) -> None:
         numbers = (self.tokens, self.mean, self.nats, self.memory_nats, self.code_share, self.salience)
-        if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers) or self.tokens < 1:
+        known = [*numbers, *(number for number in (self.nearest, self.news) if number is not None)]
+        if not all(isinstance(number, int | float) and math.isfinite(number) for number in known) or self.tokens < 1:
             raise InvalidInputError(f"a gate observation needs finite numbers and at least one token, got {self}")
 
 
@@ -75,7 +78,15 @@ def script_of(text: str) -> str:
     return max(counts, key=lambda name: (counts[name], name))
 
 
-def observe(text: str, nll: Tensor, history: str, salience: float) -> Observation:
+def observe(
+    text: str,
+    nll: Tensor,
+    history: str,
+    salience: float,
+    *,
+    nearest: float | None = None,
+    news: float | None = None,
+) -> Observation:
     """Observe a message.
 
     Args:
@@ -83,6 +94,8 @@ def observe(text: str, nll: Tensor, history: str, salience: float) -> Observatio
         nll: nats per byte, fp32 [bytes + 1], from `Proxy.score`.
         history: the recent text of its stream, one message per line, oldest first; the last 32 KB count.
         salience: 0 to 1, from a cue lexicon.
+        nearest: cosine to the nearest earlier message of the stream, 0 where there is none; None without vectors.
+        news: what the message says that none of the near ones does; None where none is near.
 
     Raises:
         InvalidInputError: `nll` does not fit the text.
@@ -97,4 +110,6 @@ def observe(text: str, nll: Tensor, history: str, salience: float) -> Observatio
         salience=salience,
         repeat=repeats(text, history),
         script=script_of(text),
+        nearest=nearest,
+        news=news,
     )

@@ -33,6 +33,7 @@ class GateWeights:
     salience: float = 1.0  # per unit of log-odds of the cue lexicon
     code: float = 2.5  # subtracted, times the share of ids, hashes, base64
     repeat: float = 10.0  # subtracted from what was already said
+    restatement: float = 10.0  # subtracted from what was already said in other words
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class GateConfig:
     salience_threshold: float = 0.5  # of `salience`
     low: float = -1.0  # least standard deviations that a term counts: short is no proof of empty
     high: float = 2.5  # most standard deviations that a term counts: entropy alone does not win
+    near: float = 0.6  # least cosine to an earlier message of a restatement
+    news: float = 0.5  # a restatement says less than this that the near messages do not, in words
     weights: GateWeights = field(default_factory=GateWeights)
 
 
@@ -138,7 +141,16 @@ def composition(observation: Observation, history: History, config: GateConfig) 
         parts["code"] = -weights.code * observation.code_share
     if observation.repeat:
         parts["repeat"] = -weights.repeat
+    elif restates(observation, config):
+        parts["restatement"] = -weights.restatement
     return Verdict(sum(parts.values()), config.threshold, parts)
+
+
+def restates(observation: Observation, config: GateConfig) -> bool:
+    """Whether the stream already said this in other words: an earlier message is near, and nothing in this is news."""
+    if observation.nearest is None or observation.news is None:
+        return False
+    return observation.nearest >= config.near and observation.news < config.news
 
 
 def salience(observation: Observation, _history: History, config: GateConfig) -> Verdict:

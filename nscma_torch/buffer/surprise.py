@@ -16,12 +16,15 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from nscma_torch.buffer.quoting import unquoted
 from nscma_torch.errors import InvalidInputError
 
 NAT = math.log(2)  # nats of a bit
 WINDOW = 1 << 15  # bytes of history that zlib can refer to
 
 _WORD = re.compile(r"\w+")
+_SPACES = re.compile(r"[^\S\n]+")
+_ENDS = "\n.!?;:。！？；"
 _RUN = re.compile(rb"[!-~]+")  # ASCII without spaces
 _CODE_RUN = 8  # shortest run with digits and letters mixed that counts as code
 _LONG_RUN = 24  # shortest run of any ASCII that counts as code
@@ -89,9 +92,11 @@ def memory_nats(text: str, history: str) -> float:
 
 
 def repeats(text: str, history: str) -> bool:
-    """Whether the stream already said this: the whole message verbatim, or nearly all of a longer one.
+    """Whether the stream already said this: the whole message verbatim, quoted, or nearly all of a longer one.
 
-    Verbatim compares whole lines of `history` up to case and spacing. Nearly means that the message, of at least 40
+    Verbatim compares whole lines of `history` up to case and spacing. Quoted means that the message marks what it says
+    as said before ("> ...", "You said: ...", a list of memories) and each of its statements stands whole in the
+    history, as a line or from one end of a sentence to another. Nearly means that the message, of at least 40
     bytes, has no word or number that the history lacks, and that knowing the history saves three quarters of its
     DEFLATE size: a known sentence with another number in it says something new.
     """
@@ -100,9 +105,31 @@ def repeats(text: str, history: str) -> bool:
     lines = (line for line in history.casefold().split("\n") if line.lstrip()[:1] == start)
     if any(_plain(line) == plain for line in lines) or ("\n" in text and plain in _plain(history)):
         return True
+    if _quotes(text, plain, history):
+        return True
     if len(text.encode()) < 40 or 4 * _deflated(text, history) > _deflated(text, ""):
         return False
     return set(_WORD.findall(plain)) <= set(_WORD.findall(history.casefold()))
+
+
+def _quotes(text: str, plain: str, history: str) -> bool:
+    """Whether `text` quotes, and nothing but what stands in the history."""
+    statements = [_plain(statement) for statement in unquoted(text)]
+    if not statements or statements == [plain]:
+        return False
+    known = _SPACES.sub(" ", history.casefold())
+    return all(_stands(statement, known) for statement in statements)
+
+
+def _stands(statement: str, known: str) -> bool:
+    """Whether a statement stands in a text from the beginning of a line or sentence to the end of one."""
+    start = known.find(statement)
+    while start >= 0:
+        before, after = known[:start].rstrip(" \"'“"), known[start + len(statement) :].lstrip(" \"'”")
+        if (not before or before[-1] in _ENDS) and (not after or after[0] in _ENDS or statement[-1] in _ENDS):
+            return True
+        start = known.find(statement, start + 1)
+    return False
 
 
 def _plain(text: str) -> str:

@@ -125,11 +125,18 @@ def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> 
     return frozenset(known)
 
 
-def recent_text(connection: Connection, stream_id: str, limit: int) -> list[str]:
-    """Texts of the stream's last messages, oldest first, at most `limit` characters in all."""
-    query = select(episodes.c.text).where(episodes.c.stream_id == stream_id, episodes.c.status == "active")
-    query = query.order_by(episodes.c.position.desc()).execution_options(yield_per=32)
-    return newest(connection.execute(query).scalars(), limit)
+def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]:
+    """Texts of the stream's last messages by position, oldest first, at most `limit` characters in all."""
+    query = select(episodes.c.position, episodes.c.text)
+    query = query.where(episodes.c.stream_id == stream_id, episodes.c.status == "active")
+    found: dict[int, str] = {}
+    left = limit
+    for row in connection.execute(query.order_by(episodes.c.position.desc()).execution_options(yield_per=32)):
+        left -= len(row.text)
+        if left < 0:
+            break
+        found[row.position] = row.text
+    return dict(reversed(found.items()))
 
 
 def newest(backwards: Iterable[str], limit: int) -> list[str]:
