@@ -11,6 +11,7 @@ import torch
 from nscma_torch.buffer.gate import SurpriseGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, GateWeights
+from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.config import Config, Gate
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.settings import CuratorSettings
@@ -105,8 +106,14 @@ class Parts:
 
     @cached_property
     def gate(self) -> SurpriseGate:
-        """The gate with the configured rules."""
+        """The gate with the configured rules, for texts without vectors."""
         return surprise_gate(self.config.gate)
+
+    @cached_property
+    def salience_head(self) -> SalienceHead | None:
+        """The gate's learned head; None where the embedder is not the one whose vectors it reads."""
+        head = SalienceHead.load()
+        return head if head.embedder == self.embedder.fingerprint else None
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -119,8 +126,8 @@ class Parts:
     @cached_property
     def writer(self) -> Writer:
         """The write path."""
-        deferred = self.config.embedder.deferred
-        return Writer(self.database, self.indexer, self.proxy, self.gate, self.stages, embed_deferred=deferred)
+        deferred, gate = self.config.embedder.deferred, surprise_gate(self.config.gate, self.salience_head)
+        return Writer(self.database, self.indexer, self.proxy, gate, self.stages, embed_deferred=deferred)
 
     @cached_property
     def editor(self) -> Editor:
@@ -218,10 +225,10 @@ class Parts:
         return Integrator(self.database, self.indexer, self.tasks, settings, self.device)
 
 
-def surprise_gate(section: Gate) -> SurpriseGate:
+def surprise_gate(section: Gate, head: SalienceHead | None = None) -> SurpriseGate:
     """The gate of a configuration's [gate] section."""
     keys = section.model_dump(exclude={"weights"})
-    return SurpriseGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())))
+    return SurpriseGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
 
 
 def torch_device(name: str) -> torch.device:

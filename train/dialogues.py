@@ -24,7 +24,14 @@ REMEMBERED = 12  # facts that a speaker may say again
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
-_LONG_FORMS = {"I'm": "I am", "I've": "I have", "We're": "We are", "can't": "cannot", "don't": "do not", "It's": "It is"}
+_LONG_FORMS = {
+    "I'm": "I am",
+    "I've": "I have",
+    "We're": "We are",
+    "can't": "cannot",
+    "don't": "do not",
+    "It's": "It is",
+}
 _TO_LISTENER = {
     "i was": "you were", "i am": "you are", "i'm": "you're", "i've": "you've", "i'll": "you'll", "i'd": "you'd",
     "i": "you", "my": "your", "me": "you", "mine": "yours", "we": "you", "we're": "you're", "our": "your", "us": "you",
@@ -143,7 +150,9 @@ def dialogue(grammar: Grammar, rng: random.Random, turns: int = 40, assistant: b
             made.append(_echoed(grammar, rng, styles[speaker], (speaker, you), said[you][-1]))
         elif len(said[speaker]) > 3 and rng.random() < 0.05:
             again = rng.choice(said[speaker][-REMEMBERED:])
-            text = _joined([rng.choice(["Like I said, ", "As I told you, ", ""]) + again], styles[speaker], grammar, rng)
+            text = _joined(
+                [rng.choice(["Like I said, ", "As I told you, ", ""]) + again], styles[speaker], grammar, rng
+            )
             made.append(Turn(speaker, text, "restatement", None))
         else:
             kinds = _USER_EMPTY if assistant else _EMPTY_OPENERS
@@ -207,7 +216,9 @@ def _echoed(grammar: Grammar, rng: random.Random, style: _Style, who: tuple[str,
 def _explained(grammar: Grammar, rng: random.Random, speaker: str, heard: Sequence[str]) -> Turn:
     parts = [grammar.empty("assistant", rng, "you") for _ in range(rng.choice((1, 2, 3, 4, 6)))]
     if heard and rng.random() < 0.3:
-        parts.insert(0, f"{rng.choice(['Since', 'Given that', 'As'])} {_lowered(to_listener(heard[-1]))}, here is more.")
+        parts.insert(
+            0, f"{rng.choice(['Since', 'Given that', 'As'])} {_lowered(to_listener(heard[-1]))}, here is more."
+        )
     return Turn(speaker, "\n".join(parts) if rng.random() < 0.5 else " ".join(parts), "assistant", None)
 
 

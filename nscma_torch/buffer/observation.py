@@ -42,6 +42,7 @@ class Observation:
     script: str  # most frequent writing system
     nearest: float | None = None  # cosine to the nearest earlier message of the stream; None without vectors
     news: float | None = None  # what it says that none of the near ones does, in words; None where none is near
+    learned: float | None = None  # log-odds of the salience head; None without it or without vectors
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready fields."""
@@ -57,7 +58,7 @@ class Observation:
 
     def __post_init__(self) -> None:
         numbers = (self.tokens, self.mean, self.nats, self.memory_nats, self.code_share, self.salience)
-        known = [*numbers, *(number for number in (self.nearest, self.news) if number is not None)]
+        known = [*numbers, *(number for number in (self.nearest, self.news, self.learned) if number is not None)]
         if not all(isinstance(number, int | float) and math.isfinite(number) for number in known) or self.tokens < 1:
             raise InvalidInputError(f"a gate observation needs finite numbers and at least one token, got {self}")
 
@@ -86,6 +87,7 @@ def observe(
     *,
     nearest: float | None = None,
     news: float | None = None,
+    learned: float | None = None,
 ) -> Observation:
     """Observe a message.
 
@@ -96,6 +98,7 @@ def observe(
         salience: 0 to 1, from a cue lexicon.
         nearest: cosine to the nearest earlier message of the stream, 0 where there is none; None without vectors.
         news: what the message says that none of the near ones does; None where none is near.
+        learned: log-odds of a `SalienceHead`; None without one.
 
     Raises:
         InvalidInputError: `nll` does not fit the text.
@@ -112,4 +115,5 @@ def observe(
         script=script_of(text),
         nearest=nearest,
         news=news,
+        learned=learned,
     )

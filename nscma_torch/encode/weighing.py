@@ -63,23 +63,28 @@ def weigh(
     """Ask the proxy and the gate about the next messages of a stream, in order.
 
     `vectors` gives those of the messages, [n, d], and is called once the proxy is done, so that they can be made
-    beside it. Without it nothing is known of what was said in other words: `nearest` and `news` are None.
+    beside it. Without it nothing is known of what was said in other words: `nearest`, `news` and `learned`
+    are None.
     """
     if not texts:
         return Weighed([], [], past.proxy_state, past.gate_state)
     with stages.stage("proxy"):
         score = proxy.score([texts], [past.proxy_state])[0]
-    nearness = None
+    nearness, learned = None, list[float | None]([None] * len(texts))
     if vectors is not None:
         own = vectors()
         before = own.new_zeros(len(past.history), own.shape[1]) if past.vectors is None else past.vectors
         nearness = Nearness(before, own)
+        if gate.head is not None:
+            learned = [*gate.head.log_odds(own)]
     history, said, state = list(past.history), set(past.said), past.gate_state
     decisions, observations = [], []
     with stages.stage("gate"):
-        for text, nll in zip(texts, score.nll, strict=True):
+        for text, nll, odds in zip(texts, score.nll, learned, strict=True):
             nearest, news = (None, None) if nearness is None else nearness.look(text, history)
-            observation = observe(text, nll, "\n".join(history), salience(text), nearest=nearest, news=news)
+            observation = observe(
+                text, nll, "\n".join(history), salience(text), nearest=nearest, news=news, learned=odds
+            )
             whole, *quoted = said_in(text)
             if whole in said or (quoted and said.issuperset(quoted)):  # in this stream or another one of the user's
                 observation = replace(observation, repeat=True)
