@@ -76,6 +76,7 @@ class GateWeights(Section):
     information: float = Field(0.2, description="Score per standard deviation of ln of the information in nats.")
     memory: float = Field(0.6, description="Score per standard deviation of ln of the nats that memory lacks.")
     salience: float = Field(1.0, description="Score per unit of log-odds of the cue lexicon.")
+    answer: float = Field(0.4, ge=0, description="Added to what follows a question.")
     learned: float = Field(0.3, description="Score per unit of log-odds of the salience head; needs embedder.deferred.")
     code: float = Field(2.5, ge=0, description="Taken off, times the share of ids, hashes and base64.")
     repeat: float = Field(10.0, ge=0, description="Taken off what was already said.")

@@ -23,6 +23,7 @@ _CLAUSES = {  # term of the score: what it says when it raises the score, and wh
     "information": ("says more than usual", "says less than usual"),
     "memory": ("new to memory", "little that memory lacks"),
     "salience": ("cues of a fact", "small talk or a question"),
+    "answer": ("answers a question", ""),
     "learned": ("may be asked about", "nothing to ask about"),
     "code": ("", "mostly ids or codes"),
     "repeat": ("", "already said"),

@@ -27,6 +27,8 @@ _SCRIPTS = (  # first and last code point
     ("cjk", 0x20000, 0x323AF),
 )
 
+_QUESTION_MARKS = "?？؟"
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -42,6 +44,7 @@ class Observation:
     script: str  # most frequent writing system
     nearest: float | None = None  # cosine to the nearest earlier message of the stream; None without vectors
     news: float | None = None  # what it says that none of the near ones does, in words; None where none is near
+    answers: bool = False  # the message before it ends with a line that asks something
     learned: float | None = None  # log-odds of the salience head; None without it or without vectors
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,5 +118,6 @@ def observe(
         script=script_of(text),
         nearest=nearest,
         news=news,
+        answers=any(mark in history.rsplit("\n", 1)[-1] for mark in _QUESTION_MARKS),
         learned=learned,
     )

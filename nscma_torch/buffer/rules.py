@@ -31,6 +31,7 @@ class GateWeights:
     information: float = 0.2  # ln of the clamped information
     memory: float = 0.6  # ln of the information that memory does not hold
     salience: float = 1.0  # per unit of log-odds of the cue lexicon
+    answer: float = 0.4  # added to what follows a question
     learned: float = 0.3  # per unit of log-odds of the salience head
     code: float = 2.5  # subtracted, times the share of ids, hashes, base64
     repeat: float = 10.0  # subtracted from what was already said
@@ -119,7 +120,7 @@ def _above_usual(name: str) -> Rule:
 
 
 def composition(observation: Observation, history: History, config: GateConfig) -> Verdict:
-    """Sum of named terms: surprise, information, news to memory, salience, the learned head; less code and repetition.
+    """Sum of named terms: surprise, information, news to memory, salience, an answer, the learned head; less code and repetition.
 
     The first three are standard deviations from the stream's usual, held between `low` and `high`. What speaks for
     writing counts only for the share of the message that is not code.
@@ -137,6 +138,8 @@ def composition(observation: Observation, history: History, config: GateConfig) 
         parts[name] = weight * deviation
     odds = min(max(observation.salience, 1e-6), 1 - 1e-6)
     parts["salience"] = weights.salience * math.log(odds / (1 - odds))
+    if observation.answers:
+        parts["answer"] = weights.answer
     if observation.learned is not None:
         parts["learned"] = weights.learned * observation.learned
     if observation.code_share:
