@@ -33,7 +33,7 @@ from eval.supervised_mix import cross_validated, standardized
 from eval.tasks import beam, locomo
 from nscma_torch import load_config
 from nscma_torch.assembly import torch_device
-from nscma_torch.buffer.gate import GateState, SurpriseGate
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig
@@ -107,7 +107,7 @@ SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(
 def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder, head: SalienceHead) -> Heard:
     """Weigh a talk as the memory does, and read each of its messages alone."""
     vectors = _vectors(talk.texts, embedder)
-    weighed = weigh(talk.texts, Past(), proxy, SurpriseGate(head=head), Stages(), lambda: vectors)
+    weighed = weigh(talk.texts, Past(), proxy, MessageGate(head=head), Stages(), lambda: vectors)
     alone = proxy.score([[text] for text in talk.texts], [None] * len(talk.texts))
     means = [float(score.nll[0].double().mean()) for score in alone]
     with torch.no_grad():
@@ -124,7 +124,7 @@ def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder, head: SalienceHe
 
 def decide(observations: Sequence[Observation], config: GateConfig) -> list[Decision]:
     """What a gate decides on a talk."""
-    gate, state, decisions = SurpriseGate(config), GateState(), []
+    gate, state, decisions = MessageGate(config), GateState(), []
     for observation in observations:
         decision, state = gate.decide(observation, state)
         decisions.append(decision)
@@ -177,7 +177,7 @@ SIGNALS: Mapping[str, Callable[[Heard], Sequence[float]]] = MappingProxyType(
 MIXED = ("paper's S, carried state", "length", "sum NLL, clamped", "zlib given history", "cues", "learned head")
 
 
-def supervised(talks: Sequence[Heard]) -> list[list[float]]:
+def supervised(talks: Sequence[Heard]) -> list[Sequence[float]]:
     """Scores of the supervised mix of the signals of `MIXED`, of sizes their logarithms."""
     sizes = ("length", "sum NLL, clamped", "zlib given history")
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         update_split,
     )
     from nscma_torch.aio import AsyncMemory
+    from nscma_torch.buffer import Gating, SurpriseGate, SurpriseGateState
     from nscma_torch.config import Config, load_config
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.errors import NscmaError
@@ -53,6 +54,7 @@ _HOME = {
     "NscmaError": "nscma_torch.errors",
     "Redecision": "nscma_torch.encode.replay",
     "Memory": "nscma_torch.memory",
+    **dict.fromkeys(("Gating", "SurpriseGate", "SurpriseGateState"), "nscma_torch.buffer"),
     **dict.fromkeys(("NeuralMemory", "NeuralMemoryState"), "nscma_torch.neural"),
     **dict.fromkeys(
         (
@@ -83,6 +85,7 @@ __all__ = [
     "Evidence",
     "Extraction",
     "Fact",
+    "Gating",
     "HistoryEvent",
     "Hit",
     "Memory",
@@ -100,6 +103,8 @@ __all__ = [
     "SleepReport",
     "Statement",
     "Stats",
+    "SurpriseGate",
+    "SurpriseGateState",
     "Unit",
     "__version__",
     "ego_split",

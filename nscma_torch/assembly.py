@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.buffer.gate import SurpriseGate
+from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.buffer.salience_head import SalienceHead
@@ -105,9 +105,9 @@ class Parts:
         return load_relations(None if path == "bundled" else path)
 
     @cached_property
-    def gate(self) -> SurpriseGate:
+    def gate(self) -> MessageGate:
         """The gate with the configured rules, for texts without vectors."""
-        return surprise_gate(self.config.gate)
+        return message_gate(self.config.gate)
 
     @cached_property
     def salience_head(self) -> SalienceHead | None:
@@ -126,7 +126,7 @@ class Parts:
     @cached_property
     def writer(self) -> Writer:
         """The write path."""
-        deferred, gate = self.config.embedder.deferred, surprise_gate(self.config.gate, self.salience_head)
+        deferred, gate = self.config.embedder.deferred, message_gate(self.config.gate, self.salience_head)
         return Writer(self.database, self.indexer, self.proxy, gate, self.stages, embed_deferred=deferred)
 
     @cached_property
@@ -225,10 +225,10 @@ class Parts:
         return Integrator(self.database, self.indexer, self.tasks, settings, self.device)
 
 
-def surprise_gate(section: Gate, head: SalienceHead | None = None) -> SurpriseGate:
+def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate:
     """The gate of a configuration's [gate] section."""
     keys = section.model_dump(exclude={"weights"})
-    return SurpriseGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
+    return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
 
 
 def torch_device(name: str) -> torch.device:

@@ -155,10 +155,9 @@ def dialogue(grammar: Grammar, rng: random.Random, turns: int = 40, assistant: b
             )
             made.append(Turn(speaker, text, "restatement", None))
         else:
-            kinds = _USER_EMPTY if assistant else _EMPTY_OPENERS
-            opening = rng.choice(kinds)
-            kinds = [opening, *rng.choices(_EMPTY_MORE, k=rng.choice((0, 1, 1, 2, 2, 3)))]
-            parts = [grammar.empty(kind, rng, you) for kind in kinds]
+            opening = rng.choice(_USER_EMPTY if assistant else _EMPTY_OPENERS)
+            more = rng.choices(_EMPTY_MORE, k=rng.choice((0, 1, 1, 2, 2, 3)))
+            parts = [grammar.empty(kind, rng, you) for kind in (opening, *more)]
             made.append(Turn(speaker, _joined(parts, styles[speaker], grammar, rng), opening, None))
     return made
 

@@ -89,7 +89,7 @@ def train(
             with log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
     with torch.no_grad():
-        head.outer.bias += math.log(config["cost"])
+        head.outer.bias.add_(math.log(config["cost"]))
     return rows
 
 

@@ -1,14 +1,15 @@
-"""The surprise gate: decides which messages are encoded now and which are deferred.
+"""The gate of messages: decides which are encoded now and which are deferred.
 
 NSCMA section 3.2 writes when S > mu + lambda * sigma over the last N inputs; here that is the rule `paper` among
-several (`rules.py`). mu and sigma belong to a stream and a script, so that a Chinese turn in an English chat does not
-move the English threshold. Deciding is pure: the state goes in and comes out.
+several (`rules.py`), and `SurpriseGate` is that rule as a module for any model. mu and sigma belong to a stream and a
+script, so that a Chinese turn in an English chat does not move the English threshold. Deciding is pure: the state goes
+in and comes out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nscma_torch.buffer.observation import Observation
@@ -62,7 +63,7 @@ class GateState:
         return cls(series)
 
 
-class SurpriseGate:
+class MessageGate:
     """Decides on observations, one after the other.
 
     Args:
@@ -109,15 +110,6 @@ class SurpriseGate:
         values = quantities(observation)
         longer = {name: (*recent[name], values[name])[-self.config.window :] for name in QUANTITIES}
         return decision, GateState({**state.series, observation.script: longer})
-
-    def replay(self, observations: Iterable[Observation], state: GateState | None = None) -> list[Decision]:
-        """Decide again on logged observations of one stream, in order, under this gate's rule."""
-        decisions = []
-        state = state or GateState()
-        for observation in observations:
-            decision, state = self.decide(observation, state)
-            decisions.append(decision)
-        return decisions
 
 
 def _reason(rule: str, verdict: Verdict) -> str:

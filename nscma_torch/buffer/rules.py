@@ -11,7 +11,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import torch
+
 from nscma_torch.buffer.observation import Observation
+from nscma_torch.buffer.paper_rule import limit, moments
 
 QUANTITIES = ("surprise", "information", "memory")  # what statistics are kept of
 
@@ -60,19 +63,16 @@ class GateConfig:
 class Statistics:
     """Mean and standard deviation of one quantity over the last inputs of a stream and script."""
 
-    count: int
     mean: float
     sd: float
 
     @classmethod
     def of(cls, values: Sequence[float], prior: tuple[float, float], weight: int) -> Statistics:
-        """Of `values` and a prior (mean, sd) that counts as `weight` inputs; without weight, of the values alone."""
+        """Of `values` and a prior (mean, sd) that counts as `weight` inputs, at least one."""
         total = weight + len(values)
-        if total == 0:
-            return cls(0, *prior)
         mean = (weight * prior[0] + math.fsum(values)) / total
         spread = weight * (prior[1] ** 2 + (prior[0] - mean) ** 2) + math.fsum((value - mean) ** 2 for value in values)
-        return cls(len(values), mean, math.sqrt(spread / total))
+        return cls(mean, math.sqrt(spread / total))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +108,21 @@ def _prior(observation: Observation, name: str) -> tuple[float, float]:
 
 
 def _above_usual(name: str) -> Rule:
-    """The rule x > mu + lambda * sigma for one quantity."""
+    """The rule x > mu + lambda * sigma of the paper for one quantity."""
 
     def rule(observation: Observation, history: History, config: GateConfig) -> Verdict:
-        value = quantities(observation)[name]
-        seen = Statistics.of(history[name], _prior(observation, name), 0)
-        parts = {"mu": seen.mean, "sigma": seen.sd, "count": float(seen.count)}
-        return Verdict(value, seen.mean + config.lam * seen.sd, parts, always=seen.count < config.warmup)
+        value, seen = quantities(observation)[name], history[name]
+        mean, sd = _prior(observation, name)
+        if seen:
+            mean, sd = map(float, moments(torch.tensor(seen, dtype=torch.float64), torch.tensor(len(seen))))
+        parts = {"mu": mean, "sigma": sd, "count": float(len(seen))}
+        return Verdict(value, limit(mean, sd, config.lam), parts, always=len(seen) < config.warmup)
 
     return rule
 
 
 def composition(observation: Observation, history: History, config: GateConfig) -> Verdict:
-    """Sum of named terms: surprise, information, news to memory, salience, an answer, the learned head; less code and repetition.
+    """Sum of named terms: surprise, information, news to memory, cues, answer, learned head; less code and repetition.
 
     The first three are standard deviations from the stream's usual, held between `low` and `high`. What speaks for
     writing counts only for the share of the message that is not code.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from nscma_torch.buffer.gate import SurpriseGate
+from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, Past, Weighed, weigh
 from nscma_torch.errors import NotFoundError
@@ -19,7 +19,7 @@ from nscma_torch.storage.streams import Stream
 class Eraser:
     """Deletes a user, or one episode, for real, and checks the files afterwards."""
 
-    def __init__(self, database: Database, proxy: Proxy, gate: SurpriseGate) -> None:
+    def __init__(self, database: Database, proxy: Proxy, gate: MessageGate) -> None:
         self._database = database
         self._proxy = proxy
         self._gate = gate

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
-from nscma_torch.buffer.gate import GateState, SurpriseGate
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation, observe
 from nscma_torch.buffer.quoting import unquoted
 from nscma_torch.encode.nearness import Nearness
@@ -56,7 +56,7 @@ def weigh(
     texts: Sequence[str],
     past: Past,
     proxy: Proxy,
-    gate: SurpriseGate,
+    gate: MessageGate,
     stages: Stages,
     vectors: Callable[[], Tensor] | None = None,
 ) -> Weighed:

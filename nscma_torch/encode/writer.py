@@ -18,7 +18,7 @@ import torch
 from sqlalchemy import Connection
 from torch import Tensor
 
-from nscma_torch.buffer.gate import GateState, SurpriseGate
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.nearness import message_vectors
 from nscma_torch.encode.stages import Stages
@@ -45,7 +45,7 @@ class Writer:
         database: Database,
         indexer: Indexer,
         proxy: Proxy,
-        gate: SurpriseGate,
+        gate: MessageGate,
         stages: Stages,
         *,
         embed_deferred: bool = True,
