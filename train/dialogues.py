@@ -70,7 +70,7 @@ class Grammar:
         self._pools = {name: part(own, HELD_OUT_FILLINGS) for name, own in wording["pools"].items()}
         self._facts = {name: part(own["say"], HELD_OUT_TEMPLATES) for name, own in wording["facts"].items()}
         self._empty = {name: part(own["say"], HELD_OUT_TEMPLATES) for name, own in wording["empty"].items()}
-        self._asks = {name: own["ask"] for name, own in wording["facts"].items()}
+        self._asks: dict[str, str] = {name: own["ask"] for name, own in wording["facts"].items()}
         self.kinds = tuple(self._facts)
 
     @classmethod
