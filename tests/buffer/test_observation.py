@@ -38,7 +38,17 @@ def test_observation_round_trips_through_json() -> None:
     assert (seen.tokens, seen.script, seen.repeat, seen.salience) == (19, "cjk", False, 0.75)
 
 
-@pytest.mark.parametrize("change", [{"extra": 1}, {"nats": math.nan}, {"mean": "high"}, {"tokens": 0}])
+@pytest.mark.parametrize(
+    ("history", "answers"),
+    [("", False), ("Where?", True), ("Where?\nThere.", False), ("Hm.\nWhere? Tell me!", True), ("你好吗？", True)],
+)
+def test_what_follows_a_question_is_an_answer(history: str, answers: bool) -> None:
+    assert observe("hello", torch.zeros(6), history, 0.5).answers is answers
+
+
+@pytest.mark.parametrize(
+    "change", [{"extra": 1}, {"nats": math.nan}, {"mean": "high"}, {"tokens": 0}, {"learned": math.inf}]
+)
 def test_unusable_observation_is_refused(change: dict[str, object]) -> None:
     fields = observe("hello", torch.zeros(6), "", 0.5).to_dict()
     with pytest.raises(InvalidInputError, match="observation"):
