@@ -170,11 +170,20 @@ SIGNALS: Mapping[str, Callable[[Heard], Sequence[float]]] = MappingProxyType(
         "sum NLL, clamped": lambda heard: [own.nats for own in heard.observations],
         "zlib given history": lambda heard: [own.memory_nats for own in heard.observations],
         "cues": lambda heard: [own.salience for own in heard.observations],
+        "answer to a question": lambda heard: [float(own.answers) for own in heard.observations],
         "learned head": lambda heard: heard.learned,
         "composition": lambda heard: [own.score for own in heard.decisions],
     }
 )
-MIXED = ("paper's S, carried state", "length", "sum NLL, clamped", "zlib given history", "cues", "learned head")
+MIXED = (  # signals of the supervised mix
+    "paper's S, carried state",
+    "length",
+    "sum NLL, clamped",
+    "zlib given history",
+    "cues",
+    "answer to a question",
+    "learned head",
+)
 
 
 def supervised(talks: Sequence[Heard]) -> list[Sequence[float]]:
