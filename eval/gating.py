@@ -99,14 +99,18 @@ SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(
 def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder) -> Heard:
     """Weigh a talk under every rule that is compared."""
     rules = ("composition", "paper")
-    weighed = {rule: weigh(talk.texts, Past(), proxy, SurpriseGate(GateConfig(rule=rule)), Stages()) for rule in rules}
+    vectors = _vectors(talk.texts, embedder)
+    weighed = {
+        rule: weigh(talk.texts, Past(), proxy, SurpriseGate(GateConfig(rule=rule)), Stages(), lambda: vectors)
+        for rule in rules
+    }
     alone = proxy.score([[text] for text in talk.texts], [None] * len(talk.texts))
     return Heard(
         talk,
         weighed["composition"].observations,
         {rule: weighed[rule].decisions for rule in rules},
         [float(score.nll[0].double().mean()) for score in alone],
-        _vectors(talk.texts, embedder),
+        vectors,
     )
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from nscma_torch.text.restatement import news, wording
 from nscma_torch.text.sentences import split_sentences
 
-NEAR = 0.5  # least cosine of an earlier message whose words are compared; of two about different things it is less
+NEAR = 0.6  # least cosine of an earlier message whose words are compared; of two about different things it is less
 COMPARED = 8  # most earlier messages whose words are compared, nearest first
 DECIMALS = 4  # of a cosine; those beyond depend on which texts were embedded side by side
 
@@ -57,7 +57,7 @@ class Nearness:
 def _least_news(text: str, near: Sequence[str]) -> float:
     """The news of each sentence to the sentence, or two on end, of a near message that leaves the least, summed up.
 
-    Sentences, because the words of a long message taken together would make up facts that it never stated.
+    None for a text with less than `STATED` words of its own: it states nothing that could be stated again. Sentences, because the words of a long message taken together would make up facts that it never stated.
     """
     known = [wording(part) for other in near for part in _parts(other)]
     return sum(min(news(wording(sentence), old) for old in known) for sentence in _sentences(text))
