@@ -41,18 +41,21 @@ def measure(streams: Sequence[Sequence[Said]], proxy: Proxy, embedder: Embedder)
     """Share of the messages of each kind that is deferred by each rule, and that is known as said before."""
     total: Counter[str] = Counter()
     deferred: dict[str, Counter[str]] = {column: Counter() for column in (*RULES, KNOWN)}
+    gates = {rule: SurpriseGate(GateConfig(rule=rule)) for rule in RULES}
     for said in streams:
         texts = [message.text for message in said]
         vectors = embedder.embed(texts).cpu()
-        kinds = [[message.kind, *(name for name, of in SUMS.items() if message.kind.startswith(of))] for message in said]
+        seen = weigh(texts, Past(), proxy, gates[RULES[0]], Stages(), vectors.clone).observations
+        kinds = [
+            [message.kind, *(name for name, of in SUMS.items() if message.kind.startswith(of))] for message in said
+        ]
         total.update(kind for own in kinds for kind in own)
-        for rule in RULES:
-            gate = SurpriseGate(GateConfig(rule=rule))
-            weighed = weigh(texts, Past(), proxy, gate, Stages(), lambda own=vectors: own)
-            for own, decision, observation in zip(kinds, weighed.decisions, weighed.observations, strict=True):
+        for rule, gate in gates.items():
+            for own, decision in zip(kinds, gate.replay(seen), strict=True):
                 deferred[rule].update(own if not decision.write else ())
-                if rule == RULES[0] and (observation.repeat or restates(observation, gate.config)):
-                    deferred[KNOWN].update(own)
+        for own, observation in zip(kinds, seen, strict=True):
+            if observation.repeat or restates(observation, gates[RULES[0]].config):
+                deferred[KNOWN].update(own)
     shown = [kind for kind in (*KINDS, *SUMS) if total[kind]]
     return {
         kind: {"messages": total[kind], **{column: found[kind] / total[kind] for column, found in deferred.items()}}

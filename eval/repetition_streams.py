@@ -34,7 +34,13 @@ KINDS = (*REPEATS, "new", *dict.fromkeys(LIKE_OLD.values()), OTHER_VALUE, DENIED
 
 _QUOTES: Mapping[Half, Sequence[str]] = {
     "dev": ("> {said}", 'You said: "{said}"', "As I said, {said}", "As I mentioned, {said}", "User: {said}"),
-    "test": (">> {said}", "You told me: {said}", "Like I said before, {said}", "As I told you, {said}", "I wrote: “{said}”"),
+    "test": (
+        ">> {said}",
+        "You told me: {said}",
+        "Like I said before, {said}",
+        "As I told you, {said}",
+        "I wrote: “{said}”",
+    ),
 }
 _HEADINGS: Mapping[Half, Sequence[str]] = {
     "dev": ("Relevant memories:", "What I remember about you:"),
@@ -78,7 +84,7 @@ class _Speaker:
         slots = sorted({slot for wording in fact[self._half] for slot in re.findall(r"{(\w+)}", wording)})
         values: dict[str, str] = {}
         for slot in slots:
-            values[slot] = self._other(slot, values.values())
+            values[slot] = self._rng.choice(self._free(slot, values.values()))
         return self._state("new", fact, values, fact[self._half])
 
     def hard(self) -> Said:
@@ -87,12 +93,16 @@ class _Speaker:
         drawn = self._rng.random()
         if drawn < 0.3:
             return Said(DENIED, filled(self._rng.choice(old.fact["changes"][self._half]), old.values))
-        earlier = [stated for stated in self._over if stated.fact is old.fact]
+        earlier = [own for own in self._over if own.fact is old.fact and own.values != old.values]
         self._over.append(old)
-        if earlier and drawn < 0.6:
-            return self._state(BACK, old.fact, earlier[0].values, old.fact[self._half])
-        slot = self._rng.choice(sorted(old.values))
-        values = {**old.values, slot: self._other(slot, self._values_of(old.fact))}
+        taken = {value for own in self._over if own.fact is old.fact for value in own.values.values()}
+        free = [slot for slot in sorted(old.values) if self._free(slot, taken)]
+        if earlier and (drawn < 0.6 or not free):
+            back = earlier[-1]
+            self._holding.append(back)
+            return Said(BACK, filled(self._rng.choice(back.used), back.values))
+        slot = self._rng.choice(free)
+        values = {**old.values, slot: self._rng.choice(self._free(slot, taken))}
         wordings = old.used if self._rng.random() < 0.5 else old.fact[self._half]
         return self._state(LIKE_OLD.get(slot, OTHER_VALUE), old.fact, values, wordings)
 
@@ -135,13 +145,9 @@ class _Speaker:
         self._holding.append(_Stated(fact, values, (wording,)))
         return Said(kind, filled(wording, values))
 
-    def _values_of(self, fact: Mapping[str, Any]) -> set[str]:
-        """Every value that a fact has had."""
-        return {v for stated in (*self._holding, *self._over) if stated.fact is fact for v in stated.values.values()}
-
-    def _other(self, slot: str, taken: Collection[str]) -> str:
-        """A value for a slot that is not taken."""
-        return self._rng.choice([value for value in self._pools[slot.rstrip("2")] if value not in taken])
+    def _free(self, slot: str, taken: Collection[str]) -> list[str]:
+        """The values for a slot that are not taken."""
+        return [value for value in self._pools[slot.rstrip("2")] if value not in taken]
 
 
 def filled(wording: str, values: Mapping[str, str]) -> str:

@@ -57,7 +57,7 @@ class Nearness:
 def _least_news(text: str, near: Sequence[str]) -> float:
     """The news of each sentence to the sentence, or two on end, of a near message that leaves the least, summed up.
 
-    None for a text with less than `STATED` words of its own: it states nothing that could be stated again. Sentences, because the words of a long message taken together would make up facts that it never stated.
+    Sentences, because the words of a long message taken together would make up facts that it never stated.
     """
     known = [wording(part) for other in near for part in _parts(other)]
     return sum(min(news(wording(sentence), old) for old in known) for sentence in _sentences(text))

@@ -44,6 +44,8 @@ observations = st.builds(
     salience=st.floats(0, 1),
     repeat=st.booleans(),
     script=st.sampled_from(["latin", "cjk", "cyrillic"]),
+    nearest=st.none() | st.floats(-1, 1),
+    news=st.none() | st.floats(0, 50),
 )
 
 
@@ -166,6 +168,28 @@ def test_composition_score_is_the_sum_of_its_parts() -> None:
     decision, _ = SurpriseGate().decide(replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState())
     assert decision.score == pytest.approx(sum(decision.parts.values()))
     assert set(decision.parts) == {"surprise", "information", "memory", "salience", "code", "repeat"}
+
+
+@pytest.mark.parametrize(
+    ("nearest", "news", "restated"),
+    [
+        (0.9, 0.0, True),
+        (0.65, 0.0, True),
+        (0.64, 0.0, False),
+        (0.9, 1.0, False),
+        (0.9, None, False),
+        (None, None, False),
+    ],
+)
+def test_a_restatement_is_near_and_no_news(nearest: float | None, news: float | None, restated: bool) -> None:
+    decision, _ = SurpriseGate().decide(replace(PLAIN, salience=0.8, nearest=nearest, news=news), GateState())
+    assert ("restatement" in decision.parts) == restated != decision.write
+    assert ("in other words" in decision.reason) == restated
+
+
+def test_a_verbatim_repeat_is_not_counted_twice() -> None:
+    seen = replace(PLAIN, repeat=True, nearest=1.0, news=0.0)
+    assert "restatement" not in SurpriseGate().decide(seen, GateState())[0].parts
 
 
 def test_replay_under_another_rule_decides_again() -> None:

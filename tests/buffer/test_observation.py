@@ -38,7 +38,17 @@ def test_observation_round_trips_through_json() -> None:
     assert (seen.tokens, seen.script, seen.repeat, seen.salience) == (19, "cjk", False, 0.75)
 
 
-@pytest.mark.parametrize("change", [{"extra": 1}, {"nats": math.nan}, {"mean": "high"}, {"tokens": 0}])
+def test_an_observation_stored_before_restatements_were_seen() -> None:
+    fields = observe("hello", torch.zeros(6), "", 0.5, nearest=0.9, news=1.0).to_dict()
+    assert (fields.pop("nearest"), fields.pop("news")) == (0.9, 1.0)
+    seen = Observation.from_dict(fields)
+    assert seen.nearest is None and seen.news is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"extra": 1}, {"nats": math.nan}, {"nearest": math.inf}, {"news": "none"}, {"mean": "high"}, {"tokens": 0}],
+)
 def test_unusable_observation_is_refused(change: dict[str, object]) -> None:
     fields = observe("hello", torch.zeros(6), "", 0.5).to_dict()
     with pytest.raises(InvalidInputError, match="observation"):
