@@ -87,3 +87,28 @@ def test_facts_are_not_made_up_of_the_words_of_several() -> None:
     assert look("I live in Rome. My boss lives in Oslo.", one, two) == (1.0, 0.0)
     assert look("We eat late in Rome.", f"{one} {two}")[1] != 0.0
     assert look("My boss lives in Rome.", one, two)[1] != 0.0
+
+
+@pytest.mark.parametrize("deferred", [True, False])
+def test_after_erasure_the_gate_never_saw_it(deferred: bool, open_memory: Open, light_proxy: Any) -> None:
+    config = {"embedder": {"model": "hash", "deferred": deferred}}
+    saw, never = (open_memory(name, config=config, proxy=light_proxy) for name in ("saw.db", "never.db"))
+    ids = [added.id for added in saw.add(["Hello!", FACT, *TEXTS], user_id="ada", now=NOW)]
+    never.add(["Hello!", *TEXTS], user_id="ada", now=NOW)
+    assert seen(saw)[3] != seen(never)[2]
+    saw.erase(user_id="ada", memory_id=ids[1])
+    assert seen(saw) == seen(never)
+    saw.replay(user_id="ada", dry_run=False)
+    assert [e.decision for e in saw.log(user_id="ada")] == [e.decision for e in never.log(user_id="ada")]
+
+
+def test_after_erasure_what_another_stream_said_is_still_a_repeat(open_memory: Open, light_proxy: Any) -> None:
+    memory = open_memory(proxy=light_proxy)
+    first = memory.add("ok", user_id="ada", now=NOW)[0].id
+    memory.add(FACT, user_id="ada", run_id="other", now=NOW)
+    memory.add([f"> {FACT}", FACT], user_id="ada", now=NOW)
+    memory.erase(user_id="ada", memory_id=first)
+    with memory.parts.database.read() as connection:
+        stream = episodes.row_of(connection, 3)["stream_id"]
+        found = [observation["repeat"] for _, _, observation in episodes.observations(connection, stream)]
+    assert found == [True, True]
