@@ -80,7 +80,7 @@ class GateWeights(Section):
     learned: float = Field(0.3, description="Score per unit of log-odds of the salience head; needs embedder.deferred.")
     code: float = Field(2.5, ge=0, description="Taken off, times the share of ids, hashes and base64.")
     repeat: float = Field(10.0, ge=0, description="Taken off what was already said.")
-    restatement: float = Field(10.0, ge=0, description="Taken off what was already said in other words.")
+    restatement: float = Field(2.5, ge=0, description="Taken off what was already said in other words.")
 
 
 class Gate(Section):
@@ -98,7 +98,7 @@ class Gate(Section):
     low: float = Field(-1.0, description="Least standard deviations that a term counts.")
     high: float = Field(2.5, description="Most standard deviations that a term counts.")
     near: float = Field(
-        0.6, ge=0.5, description="Least cosine of a restatement to an earlier message; needs embedder.deferred."
+        0.65, ge=0.6, description="Least cosine of a restatement to an earlier message; needs embedder.deferred."
     )
     news: float = Field(0.5, ge=0, description="Words that no near message has, from which on it is no restatement.")
     weights: GateWeights = GateWeights()

@@ -38,7 +38,7 @@ class GateWeights:
     learned: float = 0.3  # per unit of log-odds of the salience head
     code: float = 2.5  # subtracted, times the share of ids, hashes, base64
     repeat: float = 10.0  # subtracted from what was already said
-    restatement: float = 10.0  # subtracted from what was already said in other words
+    restatement: float = 2.5  # subtracted from what was already said in other words
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class GateConfig:
     salience_threshold: float = 0.5  # of `salience`
     low: float = -1.0  # least standard deviations that a term counts: short is no proof of empty
     high: float = 2.5  # most standard deviations that a term counts: entropy alone does not win
-    near: float = 0.6  # least cosine to an earlier message of a restatement
+    near: float = 0.65  # least cosine to an earlier message of a restatement
     news: float = 0.5  # a restatement says less than this that the near messages do not, in words
     weights: GateWeights = field(default_factory=GateWeights)
 

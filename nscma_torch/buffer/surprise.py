@@ -26,6 +26,7 @@ _WORD = re.compile(r"\w+")
 _SPACES = re.compile(r"[^\S\n]+")
 _ENDS = "\n.!?;:。！？；"
 _RUN = re.compile(rb"[!-~]+")  # ASCII without spaces
+_PUNCTUATION = b".,;:!?()\"'$"
 _CODE_RUN = 8  # shortest run with digits and letters mixed that counts as code
 _LONG_RUN = 24  # shortest run of any ASCII that counts as code
 
@@ -37,13 +38,14 @@ class Surprise:
     tokens: int  # L, bytes with the end-of-message byte
     mean: float  # S, nats per token, as in the paper
     nats: float  # information: sum over the tokens after clamping
-    code_share: float  # share of the bytes that stand in runs like ids, hashes, base64, paths
+    code_share: float  # share of the bytes that stand in runs like ids, hashes, base64, paths; 0 for a short one alone
 
 
 def is_code(run: bytes) -> bool:
     """Whether an unbroken run of ASCII looks like an id, a hash, base64, a path or markup rather than a word."""
     if len(run) >= _LONG_RUN:
         return True
+    run = run.strip(_PUNCTUATION)  # an amount at the end of a sentence is none
     symbols = sum(not chr(byte).isalnum() for byte in run)
     if len(run) >= 4 and symbols * 5 >= len(run) * 2:
         return len(set(run)) > 2
@@ -76,14 +78,17 @@ def measure(
     if not bool(torch.isfinite(nll).all()):
         raise InvalidInputError("nll holds NaN or infinity: the proxy's weights or state are damaged")
     before = torch.cat([nll.new_zeros(1), nll.double().clamp(max=byte_clamp)]).cumsum(0).tolist()
-    total, code = before[-1], 0
+    total, codes = before[-1], []
     for run in _RUN.finditer(raw):
         start, end = run.span()
         most = run_clamp
         if is_code(run.group()):
-            code, most = code + end - start, code_clamp
+            codes.append(end - start)
+            most = code_clamp
         total -= max(before[end] - before[start] - most, 0.0)
-    return Surprise(len(raw) + 1, float(nll.double().mean()), total, code / max(len(raw), 1))
+    if len(codes) == 1 and codes[0] < min(_LONG_RUN, len(raw) // 2):  # a password, an order number: what it is about
+        codes = []
+    return Surprise(len(raw) + 1, float(nll.double().mean()), total, sum(codes) / max(len(raw), 1))
 
 
 def memory_nats(text: str, history: str) -> float:

@@ -38,11 +38,6 @@ class Indexer:
         """The embedder's: what a store must be bound to before its vectors go in."""
         return self._embedder.fingerprint
 
-    @property
-    def dimension(self) -> int:
-        """The embedder's: d of each vector."""
-        return self._embedder.dimension
-
     def index(self, texts: Sequence[str], embed: Sequence[bool]) -> list[list[IndexedChunk]]:
         """Chunks of each text, in order; only those of texts marked in `embed` get a vector.
 

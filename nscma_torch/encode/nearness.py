@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
+from sqlalchemy import Connection
 from torch import Tensor
 
+from nscma_torch.storage import units
 from nscma_torch.text.restatement import news, wording
 from nscma_torch.text.sentences import split_sentences
 
-NEAR = 0.5  # least cosine of an earlier message whose words are compared; of two about different things it is less
+NEAR = 0.6  # least cosine of an earlier message whose words are compared; of two about different things it is less
 COMPARED = 8  # most earlier messages whose words are compared, nearest first
 DECIMALS = 4  # of a cosine; those beyond depend on which texts were embedded side by side
 
@@ -26,16 +28,30 @@ def message_vectors(owners: Sequence[int], chunks: Tensor, n: int) -> Tensor:
     return torch.nn.functional.normalize(sums, dim=1)
 
 
+def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[int]) -> Tensor:
+    """The vectors [n, d] of the messages at these positions of a stream, ascending; zeros for those that have none.
+
+    d is 1 where none has any.
+    """
+    places = {position: row for row, position in enumerate(positions)}
+    stored = units.vectors_from(connection, stream_id, positions[0]) if positions else []
+    stored = [(position, vector) for position, vector in stored if position in places]
+    if not stored:
+        return torch.zeros(len(positions), 1)
+    read = torch.frombuffer(bytearray(b"".join(vector for _, vector in stored)), dtype=torch.float32)
+    return message_vectors([places[position] for position, _ in stored], read.reshape(len(stored), -1), len(positions))
+
+
 class Nearness:
     """The vectors of a stream's recent messages, to which those of a call are added one after the other.
 
     Args:
-        past: of the messages before the call, oldest first, [n, d]; zeros where there is none.
+        past: of the messages before the call, oldest first, [n, d]; zeros, of any d, where there is none.
         new: of the messages of the call, in order, [m, d].
     """
 
     def __init__(self, past: Tensor, new: Tensor) -> None:
-        self._vectors = torch.cat([past, new])
+        self._vectors = torch.cat([past if past.any() else new.new_zeros(len(past), new.shape[1]), new])
         self._next = len(past)
 
     def look(self, text: str, history: Sequence[str]) -> tuple[float, float | None]:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
-from nscma_torch.encode.nearness import message_vectors
+from nscma_torch.encode.nearness import message_vectors, stored_vectors
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import HISTORY, OPTIMISTIC_ATTEMPTS, Past, Weighed, said_in, weigh
 from nscma_torch.protocols import Proxy
@@ -110,7 +110,7 @@ class Writer:
         hashes = [key for i in new for key in said_in(batch.messages[i].content)]
         recent = episodes.recent(connection, stream.id, HISTORY)
         history = list(recent.values())
-        vectors = self._vectors_of(connection, stream, list(recent)) if self._embed_deferred else None
+        vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None
         return stream, Past(
             self._proxy_state(stream, history),
             GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState(),
@@ -118,17 +118,6 @@ class Writer:
             episodes.known_texts(connection, batch.scope.user_id, hashes),
             vectors,
         )
-
-    def _vectors_of(self, connection: Connection, stream: Stream, positions: Sequence[int]) -> Tensor:
-        """The vectors [n, d] of the messages at these positions of a stream; zeros for those that have none."""
-        places = {position: row for row, position in enumerate(positions)}
-        stored = units.vectors_from(connection, stream.id, positions[0]) if positions else []
-        stored = [(position, vector) for position, vector in stored if position in places]
-        if not stored:
-            return torch.zeros(len(positions), self._indexer.dimension)
-        read = torch.frombuffer(bytearray(b"".join(vector for _, vector in stored)), dtype=torch.float32)
-        chunks = read.reshape(len(stored), -1)
-        return message_vectors([places[position] for position, _ in stored], chunks, len(positions))
 
     def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
         """The stream's state; that of another proxy is not used, but made anew by reading the stream's recent text."""

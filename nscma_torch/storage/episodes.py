@@ -207,6 +207,20 @@ def observations(connection: Connection, stream_id: str) -> list[tuple[int, str,
     return [(row.seq, row.text, json.loads(row.observation)) for row in rows]
 
 
+def positions(connection: Connection, stream_id: str) -> dict[int, int]:
+    """Position of each episode of a stream, by row number."""
+    query = select(episodes.c.seq, episodes.c.position).where(episodes.c.stream_id == stream_id)
+    return {row.seq: row.position for row in connection.execute(query)}
+
+
+def said_before(connection: Connection, user_id: str, seq: int, hashes: Sequence[str]) -> bool:
+    """Whether the user's live memory held all of these text hashes before an episode."""
+    query = select(episodes.c.text_hash).where(
+        episodes.c.user_id == user_id, episodes.c.text_hash.in_(hashes), episodes.c.seq < seq, live()
+    )
+    return bool(hashes) and set(hashes) <= set(connection.execute(query).scalars())
+
+
 def row_of(connection: Connection, seq: int) -> Mapping[Any, Any]:
     """One row of the log."""
     return connection.execute(select(episodes).where(episodes.c.seq == seq)).mappings().one()

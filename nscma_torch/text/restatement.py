@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from nscma_torch.text.inflection import forms
+from nscma_torch.text.nouns import plural
 from nscma_torch.text.terms import terms
 
 CONTRARY = 10.0  # news in a name, a number, a denial or another person: more than other wording ever adds up to
@@ -115,25 +116,23 @@ perhaps person please present presently probably really recently right seem simp
 think times today total usually way well yeah yes bit case certainly come day days course earlier every each able
 need keep put take go get have do give want say said tell told mention mentioned ask remember recall reminder remind
 note noted previously before earlier wrote repeat repeated like know guess suppose believe reckon middle regular
-regularly choose use talk go it me let oh ah hmm so right then
+regularly choose use talk oh ah hmm
 """
 _DENIAL = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|hardly|barely|instead|except|former|"
-    r"formerly|unless|any ?more|any longer|used to|after all|only|let \w+ go|g[ai]ven? up|giving up|(?:go|goes|gone|going|went) off|\w+n['’]t|"
+    r"formerly|unless|any ?more|any longer|used to|after all|only|let \w+ go|g[ai]ven? up|giving up|"
+    r"(?:go|goes|gone|going|went) off|\w+n['’]t|"
     r"(?:do|does|did|was|were|is|are|ca|wo|would|could|should|has|have|had)nt)\b",
     re.I,
 )
 _FIRST_OR_SECOND = re.compile(r"\b(?:I|[Mm](?:e|y|ine)|[Ww]e|us|[Oo]urs?|[Yy]ou|[Yy]ours?)\b")
 _THIRD = re.compile(r"\b(?:he|him|his|she|hers?|they|them|theirs?)\b", re.I)
 _NAME = re.compile(r"(?<=[\w,;:'’\")] )(?!I\b)[A-Z][\w'’-]*|(?<=\w )[A-Z]{2,}\b")
-_NUMBERS = {
-    word: str(value)
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
-    if value != 1  # "one" is mostly no number
-}
+_NUMBER_WORDS = """
+zero - two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen twenty
+"""  # "one" is mostly no number
+_NUMBERS = {word: str(value) for value, word in enumerate(_NUMBER_WORDS.split())}
 _FAMILY = 5  # letters at the start that two words of one family share: allergy, allergic
 
 
@@ -153,7 +152,7 @@ def wording(text: str) -> Wording:
     """The wording of a text. A name is a capitalised word that does not begin a sentence."""
     empty = _lexicon()[1]
     names = {stem for name in _NAME.findall(text) for stem in terms(name)}
-    stems = {_NUMBERS.get(stem, stem) for stem in terms(text) if "-" not in stem}  # compounds: their parts are there too
+    stems = {_NUMBERS.get(stem, stem) for stem in terms(text) if "-" not in stem}  # of compounds the parts are enough
     exact = {stem for stem in stems if stem in names or any(map(str.isdigit, stem))}
     return Wording(
         frozenset(stems - exact - empty),
@@ -200,5 +199,5 @@ def _lexicon() -> tuple[Mapping[str, frozenset[int]], frozenset[str]]:
 
 
 def _stems(words: str) -> frozenset[str]:
-    """Stems of all forms of the words, each taken for a verb too."""
-    return frozenset(stem for word in words.split() for form in forms(word) for stem in terms(form))
+    """Stems of all forms of the words, each taken for a noun and for a verb."""
+    return frozenset(stem for word in words.split() for form in (*forms(word), plural(word)) for stem in terms(form))

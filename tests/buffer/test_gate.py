@@ -47,6 +47,8 @@ observations = st.builds(
     script=st.sampled_from(["latin", "cjk", "cyrillic"]),
     answers=st.booleans(),
     learned=st.none() | st.floats(-4, 4),
+    nearest=st.none() | st.floats(-1, 1),
+    news=st.none() | st.floats(0, 50),
 )
 
 
@@ -202,6 +204,28 @@ def test_small_talk_that_answers_is_deferred_all_the_same(proxy: RecurrentProxy)
     answer = "In Porto, near the river."
     asked, told = (decide(proxy, answer, [*CHAT, before]) for before in ("Where is it?", "That is nice."))
     assert asked.parts["answer"] > 0 and "answer" not in told.parts
+
+
+@pytest.mark.parametrize(
+    ("nearest", "news", "restated"),
+    [
+        (0.9, 0.0, True),
+        (0.65, 0.0, True),
+        (0.64, 0.0, False),
+        (0.9, 1.0, False),
+        (0.9, None, False),
+        (None, None, False),
+    ],
+)
+def test_a_restatement_is_near_and_no_news(nearest: float | None, news: float | None, restated: bool) -> None:
+    decision, _ = MessageGate().decide(replace(PLAIN, salience=0.8, nearest=nearest, news=news), GateState())
+    assert ("restatement" in decision.parts) == restated != decision.write
+    assert ("in other words" in decision.reason) == restated
+
+
+def test_a_verbatim_repeat_is_not_counted_twice() -> None:
+    seen = replace(PLAIN, repeat=True, nearest=1.0, news=0.0)
+    assert "restatement" not in MessageGate().decide(seen, GateState())[0].parts
 
 
 def test_replay_under_another_rule_decides_again() -> None:
