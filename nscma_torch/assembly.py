@@ -42,6 +42,7 @@ from nscma_torch.storage.vectors import EpisodicWeights
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.cross_encoder import CrossEncoder
 from nscma_torch.text.embedder import load_embedder
+from nscma_torch.text.segmentation import Segmentation
 from nscma_torch.worker import Handler, Worker
 
 
@@ -120,8 +121,15 @@ class Parts:
         """Chunks, embeds and analyses texts."""
         section = self.config.chunker
         limit = min(section.max_tokens or self.embedder.max_tokens, self.embedder.max_tokens)
-        chunker = Chunker(self.embedder.count_tokens, limit, section.overlap_sentences, section.strategy)
+        segmentation = None
+        if section.strategy == "surprise":
+            segmentation = Segmentation(self._surprise, section.gamma, section.window, section.min_tokens)
+        chunker = Chunker(self.embedder.count_tokens, limit, section.overlap_sentences, section.strategy, segmentation)
         return Indexer(self.embedder, chunker, self.stages)
+
+    def _surprise(self, text: str) -> torch.Tensor:
+        """Nats of each byte of a text read alone, and of its end."""
+        return self.proxy.score([[text]], [None])[0].nll[0]
 
     @cached_property
     def writer(self) -> Writer:

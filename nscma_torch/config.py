@@ -58,9 +58,16 @@ class Embedder(Section):
 class Chunker(Section):
     """How a long message becomes units."""
 
-    strategy: Literal["sentence", "fixed"] = Field("sentence", description="Where a chunk may end.")
+    strategy: Literal["sentence", "fixed", "surprise"] = Field(
+        "sentence", description="Where a chunk may end: 'surprise' is at sentences that the proxy did not expect, too."
+    )
     max_tokens: int = Field(0, ge=0, description="Longest chunk in tokens; 0 for the embedder's own limit.")
     overlap_sentences: int = Field(0, ge=0, description="Sentences repeated at the start of the next chunk.")
+    gamma: float = Field(
+        1.0, description="gamma of 'surprise', mu + gamma*sigma, in standard deviations; EM-LLM eq. 1."
+    )
+    window: int = Field(32, gt=1, description="tau of 'surprise': sentences that mu and sigma look back on.")
+    min_tokens: int = Field(64, gt=0, description="Tokens before which 'surprise' ends no chunk at a peak.")
 
 
 class Proxy(Section):
