@@ -65,3 +65,16 @@ def test_the_head_says_the_same_however_messages_are_cut(open_memory: Open, ligh
     one, all_ = ([e.decision.parts.get("learned") for e in m.log(user_id="ada") if e.decision] for m in stores)
     assert one == all_ and len(set(one)) > 3
     assert torch.tensor(one).isfinite().all()
+
+
+def test_erasing_another_message_leaves_what_the_head_said(open_memory: Open, light_proxy: Any) -> None:
+    embedder = load_embedder("all-MiniLM-L6-v2", dtype="float32")
+    memory = open_memory(proxy=light_proxy, embedder=embedder)
+    first, *_ = memory.add(["Where do you live?", *TEXTS], user_id="ada")
+    asked = [e.decision.parts for e in memory.log(user_id="ada") if e.decision][1]
+    assert "answer" in asked and "learned" in asked
+    memory.erase(user_id="ada", memory_id=first.id)
+    memory.replay(user_id="ada", dry_run=False)
+    after = next(e.decision.parts for e in memory.log(user_id="ada") if e.decision)
+    assert "answer" not in after, "nothing remembers that the erased message was a question"
+    assert after["learned"] == asked["learned"]
