@@ -62,14 +62,14 @@ class Talk:
 
 @dataclass(frozen=True)
 class Heard:
-    """A talk as the proxy and the gate saw it; vectors [n, d] of its messages."""
+    """A talk as the proxy and the gate of each rule saw it; vectors [n, d] of its messages."""
 
     talk: Talk
     observations: Sequence[Observation]
-    alone: Sequence[Observation]  # the same with the mean surprise of each message read alone
-    decisions: Sequence[Decision]  # of the gate that ships
-    learned: Sequence[float]  # log-odds of the salience head
+    decisions: Mapping[str, Sequence[Decision]]
+    without_state: Sequence[float]  # mean surprise of each message read alone
     vectors: torch.Tensor
+    learned: Sequence[float] = ()  # log-odds of the salience head
 
 
 def _locomo(data: Path) -> list[Talk]:
@@ -109,16 +109,15 @@ def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder, head: SalienceHe
     vectors = _vectors(talk.texts, embedder)
     weighed = weigh(talk.texts, Past(), proxy, MessageGate(head=head), Stages(), lambda: vectors)
     alone = proxy.score([[text] for text in talk.texts], [None] * len(talk.texts))
-    means = [float(score.nll[0].double().mean()) for score in alone]
     with torch.no_grad():
         learned = head(vectors).tolist()
     return Heard(
         talk,
         weighed.observations,
-        [replace(own, mean=lone) for own, lone in zip(weighed.observations, means, strict=True)],
-        weighed.decisions,
-        learned,
+        {"composition": weighed.decisions, "paper": decide(weighed.observations, GateConfig(rule="paper"))},
+        [float(score.nll[0].double().mean()) for score in alone],
         vectors,
+        learned,
     )
 
 
@@ -143,7 +142,7 @@ def _deviation(heard: Heard) -> list[float]:
     """(S - mu) / sigma of the paper's gate: S > mu + lambda sigma is a threshold on it, whatever lambda is."""
     return [
         (decision.score - decision.parts["mu"]) / max(decision.parts["sigma"], 1e-6) if decision.parts["count"] else 0.0
-        for decision in decide(heard.observations, GateConfig(rule="paper"))
+        for decision in heard.decisions["paper"]
     ]
 
 
@@ -163,7 +162,7 @@ SIGNALS: Mapping[str, Callable[[Heard], Sequence[float]]] = MappingProxyType(
         "random": _chance,
         "paper, (S - mu) / sigma": _deviation,
         "paper's S, carried state": lambda heard: [own.mean for own in heard.observations],
-        "paper's S, no state": lambda heard: [own.mean for own in heard.alone],
+        "paper's S, no state": lambda heard: heard.without_state,
         "length": lambda heard: [float(len(text.encode())) for text in heard.talk.texts],
         "embedding novelty": _novelty,
         "sum NLL": lambda heard: [own.mean * own.tokens for own in heard.observations],
@@ -172,7 +171,7 @@ SIGNALS: Mapping[str, Callable[[Heard], Sequence[float]]] = MappingProxyType(
         "cues": lambda heard: [own.salience for own in heard.observations],
         "answer to a question": lambda heard: [float(own.answers) for own in heard.observations],
         "learned head": lambda heard: heard.learned,
-        "composition": lambda heard: [own.score for own in heard.decisions],
+        "composition": lambda heard: [own.score for own in heard.decisions["composition"]],
     }
 )
 MIXED = (  # signals of the supervised mix
@@ -247,16 +246,21 @@ def table(name: str, rows: Mapping[str, Sequence[Curve]]) -> Table:
     return shown
 
 
+def _alone(heard: Heard) -> list[Observation]:
+    """The observations with the surprise of each message read alone."""
+    return [replace(own, mean=mean) for own, mean in zip(heard.observations, heard.without_state, strict=True)]
+
+
 def gates(name: str, talks: Sequence[Heard]) -> Table:
     """What whole gates defer and keep at their own thresholds."""
     shown = Table(name, *(f"deferred, kept, {half}" for half in HALVES))
-    rows = {"composition": [heard.decisions for heard in talks]}
+    rows = {"composition": [heard.decisions["composition"] for heard in talks]}
     for lam in LAMBDAS:
         config = GateConfig(rule="paper", lam=lam)
         rows[f"paper, lambda {lam:g}, carried state"] = [decide(heard.observations, config) for heard in talks]
     for lam in LAMBDAS:
         config = GateConfig(rule="paper", lam=lam)
-        rows[f"paper, lambda {lam:g}, no state"] = [decide(heard.alone, config) for heard in talks]
+        rows[f"paper, lambda {lam:g}, no state"] = [decide(_alone(heard), config) for heard in talks]
     for rule, decided in rows.items():
         cells = []
         for half in HALVES:

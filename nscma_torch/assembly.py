@@ -107,8 +107,8 @@ class Parts:
 
     @cached_property
     def gate(self) -> MessageGate:
-        """The gate with the configured rules, for texts without vectors."""
-        return message_gate(self.config.gate)
+        """The gate with the configured rules."""
+        return message_gate(self.config.gate, self.salience_head)
 
     @cached_property
     def salience_head(self) -> SalienceHead | None:
@@ -134,8 +134,8 @@ class Parts:
     @cached_property
     def writer(self) -> Writer:
         """The write path."""
-        deferred, gate = self.config.embedder.deferred, message_gate(self.config.gate, self.salience_head)
-        return Writer(self.database, self.indexer, self.proxy, gate, self.stages, embed_deferred=deferred)
+        deferred = self.config.embedder.deferred
+        return Writer(self.database, self.indexer, self.proxy, self.gate, self.stages, embed_deferred=deferred)
 
     @cached_property
     def editor(self) -> Editor:
@@ -145,7 +145,8 @@ class Parts:
     @cached_property
     def eraser(self) -> Eraser:
         """Real deletion."""
-        return Eraser(self.database, self.proxy, self.gate)
+        gate = message_gate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
+        return Eraser(self.database, self.proxy, gate)
 
     @cached_property
     def searcher(self) -> Searcher:

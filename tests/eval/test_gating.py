@@ -7,7 +7,7 @@ import torch
 
 from eval.gating import LAMBDAS, SIGNALS, Heard, Talk, curve, decide, hear, supervised
 from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.rules import GateConfig
+from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.text.hash_embedder import HashEmbedder
 
@@ -15,7 +15,7 @@ TALK = Talk("odd", ["aaaa", "bb", "cccc", "dd", "eeee"], [False, True, False, Fa
 
 
 def heard(talk: Talk) -> Heard:
-    return Heard(talk, [], [], [], [], torch.eye(len(talk.texts)))
+    return Heard(talk, [], {}, [], torch.eye(len(talk.texts)))
 
 
 def test_a_perfect_signal_keeps_all_until_only_needed_ones_are_left() -> None:
@@ -49,9 +49,10 @@ def test_every_signal_scores_every_message(proxy: RecurrentProxy) -> None:
     assert scores["embedding novelty"][2] < 1e-5 < scores["embedding novelty"][1]
     assert scores["zlib given history"][2] < scores["zlib given history"][0]
     assert own.learned == head(own.vectors).tolist()
-    assert [made.parts["learned"] / 0.3 for made in own.decisions] == pytest.approx(head.log_odds(own.vectors))
+    terms = [made.parts["learned"] / GateWeights().learned for made in own.decisions["composition"]]
+    assert terms == pytest.approx(head.log_odds(own.vectors))
     deferred = [
-        sum(not made.write for made in decide(own.alone, GateConfig("paper", lam, warmup=1))) for lam in LAMBDAS
+        sum(not made.write for made in decide(own.observations, GateConfig("paper", lam, warmup=1))) for lam in LAMBDAS
     ]
     assert deferred == sorted(deferred), "a higher lambda defers no less"
     mixed = supervised([own, own])
