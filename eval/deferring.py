@@ -25,9 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 from eval.embedding_cache import CachedEmbedder
-from eval.gating import HALVES, SIGNALS, Heard, Talk
+from eval.gating import HALVES, SIGNALS, Heard, Talk, hear
 from eval.metrics import mean
-from eval.needles import decided
 from eval.retrieval_store import KS, Asking, Ranked, Store
 from eval.stand_ins import IndifferentProxy
 from eval.tasks.retrieval_sets import SETS, DataSet, World
@@ -37,9 +36,8 @@ from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig
-from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import Past, weigh
-from nscma_torch.protocols import Proxy
+from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.protocols import Embedder
 from nscma_torch.records import Decision
 from nscma_torch.text.embedder import load_embedder
 
@@ -80,13 +78,10 @@ class RankedStore(Store):
         return memory
 
 
-def heard(world: World, proxy: Proxy) -> Heard:
-    """A conversation as the signals need it, but for vectors and surprise without state."""
+def heard(world: World, proxy: RecurrentProxy, embedder: Embedder, head: SalienceHead) -> Heard:
+    """A conversation as the signals need it."""
     texts = [message.content for message in world.messages]
-    weighed = weigh(texts, Past(), proxy, MessageGate(), Stages())
-    paper = decided(weighed.observations, MessageGate(GateConfig(rule="paper")))
-    decisions = {"composition": weighed.decisions, "paper": paper}
-    return Heard(Talk("", texts, [False] * len(texts)), weighed.observations, decisions, [], torch.empty(0))
+    return hear(Talk("", texts, [False] * len(texts)), proxy, embedder, head)
 
 
 def written(scores: Sequence[float], share: float) -> list[bool]:
@@ -121,18 +116,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds locomo/ and beam/")
     parser.add_argument("--sets", nargs="+", choices=("locomo", "beam"), default=["locomo"])
-    signals = sorted(SIGNALS.keys() - {"embedding novelty", "paper's S, no state"})
-    parser.add_argument("--signals", nargs="+", choices=signals, default=list(FIRST))
+    parser.add_argument("--signals", nargs="+", choices=sorted(SIGNALS), default=list(FIRST))
     parser.add_argument("--cache", type=Path, help="folder that keeps vectors for the next run")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     config = load_config(None)
     plain = load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
-    embedder, proxy, console = CachedEmbedder(plain, arguments.cache), RecurrentProxy.load(), Console(width=160)
+    embedder, proxy, head = CachedEmbedder(plain, arguments.cache), RecurrentProxy.load(), SalienceHead.load()
+    console = Console(width=160)
     for name in arguments.sets:
         data_set = SETS[name](arguments.data)
-        talks = [heard(world, proxy) for world in data_set.worlds]
+        talks = [heard(world, proxy, embedder, head) for world in data_set.worlds]
         everything = [True] * sum(len(world.messages) for world in data_set.worlds)
         found = measure(data_set, embedder, everything, embedded=True)
         embedder.save()

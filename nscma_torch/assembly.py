@@ -12,6 +12,7 @@ import torch
 from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, GateWeights
+from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.config import Config, Gate
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.settings import CuratorSettings
@@ -137,7 +138,13 @@ class Parts:
     @cached_property
     def gate(self) -> MessageGate:
         """The gate with the configured rules."""
-        return message_gate(self.config.gate)
+        return message_gate(self.config.gate, self.salience_head)
+
+    @cached_property
+    def salience_head(self) -> SalienceHead | None:
+        """The gate's learned head; None where the embedder is not the one whose vectors it reads."""
+        head = SalienceHead.load()
+        return head if head.embedder == self.embedder.fingerprint else None
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -168,7 +175,8 @@ class Parts:
     @cached_property
     def eraser(self) -> Eraser:
         """Real deletion."""
-        return Eraser(self.database, self.proxy, self.gate)
+        gate = message_gate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
+        return Eraser(self.database, self.proxy, gate)
 
     @cached_property
     def searcher(self) -> Searcher:
@@ -264,10 +272,10 @@ class Parts:
         return Integrator(self.database, self.indexer, self.tasks, settings, self.device)
 
 
-def message_gate(section: Gate) -> MessageGate:
+def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate:
     """The gate of a configuration's [gate] section."""
     keys = section.model_dump(exclude={"weights"})
-    return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())))
+    return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
 
 
 def torch_device(name: str) -> torch.device:

@@ -83,8 +83,11 @@ class GateWeights(Section):
     information: float = Field(0.2, description="Score per standard deviation of ln of the information in nats.")
     memory: float = Field(0.6, description="Score per standard deviation of ln of the nats that memory lacks.")
     salience: float = Field(1.0, description="Score per unit of log-odds of the cue lexicon.")
+    answer: float = Field(0.4, ge=0, description="Added to what follows a question.")
+    learned: float = Field(0.3, description="Score per unit of log-odds of the salience head; needs embedder.deferred.")
     code: float = Field(2.5, ge=0, description="Taken off, times the share of ids, hashes and base64.")
     repeat: float = Field(10.0, ge=0, description="Taken off what was already said.")
+    restatement: float = Field(2.5, ge=0, description="Taken off what was already said in other words.")
 
 
 class Gate(Section):
@@ -101,6 +104,10 @@ class Gate(Section):
     salience_threshold: float = Field(0.5, description="Salience above which 'salience' writes, in [0, 1].")
     low: float = Field(-1.0, description="Least standard deviations that a term counts.")
     high: float = Field(2.5, description="Most standard deviations that a term counts.")
+    near: float = Field(
+        0.65, ge=0.6, description="Least cosine of a restatement to an earlier message; needs embedder.deferred."
+    )
+    news: float = Field(0.5, ge=0, description="Words that no near message has, from which on it is no restatement.")
     weights: GateWeights = GateWeights()
 
 

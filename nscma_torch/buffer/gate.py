@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.rules import QUANTITIES, RULES, GateConfig, Verdict, quantities
+from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.records import Decision
 
@@ -23,8 +24,11 @@ _CLAUSES = {  # term of the score: what it says when it raises the score, and wh
     "information": ("says more than usual", "says less than usual"),
     "memory": ("new to memory", "little that memory lacks"),
     "salience": ("cues of a fact", "small talk or a question"),
+    "answer": ("answers a question", ""),
+    "learned": ("may be asked about", "nothing to ask about"),
     "code": ("", "mostly ids or codes"),
     "repeat": ("", "already said"),
+    "restatement": ("", "already said in other words"),
 }
 
 
@@ -64,13 +68,15 @@ class MessageGate:
 
     Args:
         config: rule, window and weights.
+        head: reads the vectors of messages; None leaves its term out.
 
     Raises:
         ConfigError: an unknown rule, or a value out of range.
     """
 
-    def __init__(self, config: GateConfig | None = None) -> None:
+    def __init__(self, config: GateConfig | None = None, head: SalienceHead | None = None) -> None:
         self.config = config or GateConfig()
+        self.head = head
         if self.config.rule not in RULES:
             raise ConfigError(f"unknown gate rule {self.config.rule!r}: choose one of {', '.join(RULES)}")
         if self.config.window < 1 or self.config.warmup < 1 or self.config.prior < 1:

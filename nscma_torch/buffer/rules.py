@@ -34,8 +34,11 @@ class GateWeights:
     information: float = 0.2  # ln of the clamped information
     memory: float = 0.6  # ln of the information that memory does not hold
     salience: float = 1.0  # per unit of log-odds of the cue lexicon
+    answer: float = 0.4  # added to what follows a question
+    learned: float = 0.3  # per unit of log-odds of the salience head
     code: float = 2.5  # subtracted, times the share of ids, hashes, base64
     repeat: float = 10.0  # subtracted from what was already said
+    restatement: float = 2.5  # subtracted from what was already said in other words
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class GateConfig:
     salience_threshold: float = 0.5  # of `salience`
     low: float = -1.0  # least standard deviations that a term counts: short is no proof of empty
     high: float = 2.5  # most standard deviations that a term counts: entropy alone does not win
+    near: float = 0.65  # least cosine to an earlier message of a restatement
+    news: float = 0.5  # a restatement says less than this that the near messages do not, in words
     weights: GateWeights = field(default_factory=GateWeights)
 
 
@@ -117,7 +122,7 @@ def _above_usual(name: str) -> Rule:
 
 
 def composition(observation: Observation, history: History, config: GateConfig) -> Verdict:
-    """Sum of named terms: surprise, information, news to memory, salience; less code and repetition.
+    """Sum of named terms: surprise, information, news to memory, cues, answer, learned head; less code and repetition.
 
     The first three are standard deviations from the stream's usual, held between `low` and `high`. What speaks for
     writing counts only for the share of the message that is not code.
@@ -135,12 +140,25 @@ def composition(observation: Observation, history: History, config: GateConfig) 
         parts[name] = weight * deviation
     odds = min(max(observation.salience, 1e-6), 1 - 1e-6)
     parts["salience"] = weights.salience * math.log(odds / (1 - odds))
+    if observation.answers:
+        parts["answer"] = weights.answer
+    if observation.learned is not None:
+        parts["learned"] = weights.learned * observation.learned
     if observation.code_share:
         parts = {name: part * (1.0 - observation.code_share) if part > 0 else part for name, part in parts.items()}
         parts["code"] = -weights.code * observation.code_share
     if observation.repeat:
         parts["repeat"] = -weights.repeat
+    elif restates(observation, config):
+        parts["restatement"] = -weights.restatement
     return Verdict(sum(parts.values()), config.threshold, parts)
+
+
+def restates(observation: Observation, config: GateConfig) -> bool:
+    """Whether the stream already said this in other words: an earlier message is near, and nothing in this is news."""
+    if observation.nearest is None or observation.news is None:
+        return False
+    return observation.nearest >= config.near and observation.news < config.news
 
 
 def salience(observation: Observation, _history: History, config: GateConfig) -> Verdict:

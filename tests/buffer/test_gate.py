@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.buffer import GateConfig, GateState, MessageGate, Observation, RecurrentProxy, observe
+from nscma_torch.buffer import GateConfig, GateState, GateWeights, MessageGate, Observation, RecurrentProxy, observe
 from nscma_torch.buffer.rules import RULES
 from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.records import Decision
@@ -45,6 +45,10 @@ observations = st.builds(
     salience=st.floats(0, 1),
     repeat=st.booleans(),
     script=st.sampled_from(["latin", "cjk", "cyrillic"]),
+    answers=st.booleans(),
+    learned=st.none() | st.floats(-4, 4),
+    nearest=st.none() | st.floats(-1, 1),
+    news=st.none() | st.floats(0, 50),
 )
 
 
@@ -178,6 +182,50 @@ def test_composition_score_is_the_sum_of_its_parts() -> None:
     decision, _ = MessageGate().decide(replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState())
     assert decision.score == pytest.approx(sum(decision.parts.values()))
     assert set(decision.parts) == {"surprise", "information", "memory", "salience", "code", "repeat"}
+
+
+def test_the_learned_head_and_an_answer_have_their_terms() -> None:
+    plain, _ = MessageGate().decide(PLAIN, GateState())
+    assert not {"learned", "answer"} & set(plain.parts), "a term that nothing is known for is not there"
+    told, _ = MessageGate().decide(replace(PLAIN, learned=2.0, answers=True), GateState())
+    weights = GateWeights()
+    assert told.parts == {**plain.parts, "answer": weights.answer, "learned": 2.0 * weights.learned}
+    assert told.write and "may be asked about" in told.reason
+    idle, _ = MessageGate().decide(replace(PLAIN, learned=-2.0), GateState())
+    assert idle.parts["learned"] == -told.parts["learned"]
+    assert not idle.write and "nothing to ask about" in idle.reason
+    code, _ = MessageGate().decide(replace(PLAIN, learned=2.0, code_share=1.0), GateState())
+    assert code.parts["learned"] == 0.0, "a vector does not speak for an id"
+
+
+def test_small_talk_that_answers_is_deferred_all_the_same(proxy: RecurrentProxy) -> None:
+    for text in ("haha ok", "thanks!", "lol", "good morning", "好的"):
+        assert not decide(proxy, text, [*CHAT, "So, did you like it?"]).write, text
+    answer = "In Porto, near the river."
+    asked, told = (decide(proxy, answer, [*CHAT, before]) for before in ("Where is it?", "That is nice."))
+    assert asked.parts["answer"] > 0 and "answer" not in told.parts
+
+
+@pytest.mark.parametrize(
+    ("nearest", "news", "restated"),
+    [
+        (0.9, 0.0, True),
+        (0.65, 0.0, True),
+        (0.64, 0.0, False),
+        (0.9, 1.0, False),
+        (0.9, None, False),
+        (None, None, False),
+    ],
+)
+def test_a_restatement_is_near_and_no_news(nearest: float | None, news: float | None, restated: bool) -> None:
+    decision, _ = MessageGate().decide(replace(PLAIN, salience=0.8, nearest=nearest, news=news), GateState())
+    assert ("restatement" in decision.parts) == restated != decision.write
+    assert ("in other words" in decision.reason) == restated
+
+
+def test_a_verbatim_repeat_is_not_counted_twice() -> None:
+    seen = replace(PLAIN, repeat=True, nearest=1.0, news=0.0)
+    assert "restatement" not in MessageGate().decide(seen, GateState())[0].parts
 
 
 def test_replay_under_another_rule_decides_again() -> None:

@@ -58,6 +58,16 @@ def test_no_codes(run: str) -> None:
     assert not is_code(run.encode())
 
 
+def test_one_short_code_is_what_a_sentence_is_about() -> None:
+    one, two = "The wifi password is kaktus99now.", "The passwords are kaktus99now and moonlight7x."
+    assert measure(one, uniform(one, 3.0)).code_share == 0.0
+    assert measure(two, uniform(two, 3.0)).code_share > 0.4
+    alone = "kaktus99now"
+    assert measure(alone, uniform(alone, 3.0)).code_share == 1.0
+    long = f"The id of the order is {UUID} now"
+    assert measure(long, uniform(long, 3.0)).code_share > 0.5
+
+
 def test_chinese_without_spaces_is_no_code() -> None:
     text = "我女儿叫小雨今年五岁她喜欢画画也喜欢游泳"
     assert measure(text, uniform(text, 3.0)).code_share == 0.0

@@ -12,6 +12,7 @@ from eval.tasks.corpus import Span
 from eval.tasks.retrieval_sets import Asked, DataSet, World
 from nscma_torch import Message
 from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 TEXTS = ["My sister Ana lives in Oslo.", "ok", "I play the cello in Porto.", "My dog is named Rex."]
@@ -49,6 +50,6 @@ def test_changes_are_in_points_of_each_half() -> None:
     ]
 
 
-def test_a_conversation_is_weighed_under_both_rules(proxy: RecurrentProxy) -> None:
-    own = heard(SET.worlds[0], proxy)
+def test_a_conversation_is_weighed_under_both_rules(proxy: RecurrentProxy, embedder: HashEmbedder) -> None:
+    own = heard(SET.worlds[0], proxy, embedder, SalienceHead(embedder.dimension, embedder.fingerprint))
     assert {len(made) for made in own.decisions.values()} == {len(TEXTS)}

@@ -1,0 +1,88 @@
+"""How near a message is to what its stream said before, and what it says that the near ones do not.
+
+d is the embedder's dimension. A message is compared with those of the window that repetition is looked up in; one of
+several chunks has the mean of their vectors, of unit length again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from sqlalchemy import Connection
+from torch import Tensor
+
+from nscma_torch.storage import units
+from nscma_torch.text.restatement import news, wording
+from nscma_torch.text.sentences import split_sentences
+
+NEAR = 0.6  # least cosine of an earlier message whose words are compared; of two about different things it is less
+COMPARED = 8  # most earlier messages whose words are compared, nearest first
+DECIMALS = 4  # of a cosine; those beyond depend on which texts were embedded side by side
+
+
+def message_vectors(owners: Sequence[int], chunks: Tensor, n: int) -> Tensor:
+    """Unit vectors [n, d] of messages: `owners` [m] names the message of each chunk [m, d]; zeros without any."""
+    sums = chunks.new_zeros(n, chunks.shape[1]).index_add(0, torch.tensor(owners, dtype=torch.long), chunks)
+    return torch.nn.functional.normalize(sums, dim=1)
+
+
+def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[int]) -> Tensor:
+    """The vectors [n, d] of the messages at these positions of a stream, ascending; zeros for those that have none.
+
+    d is 1 where none has any.
+    """
+    places = {position: row for row, position in enumerate(positions)}
+    stored = units.vectors_from(connection, stream_id, positions[0]) if positions else []
+    stored = [(position, vector) for position, vector in stored if position in places]
+    if not stored:
+        return torch.zeros(len(positions), 1)
+    read = torch.frombuffer(bytearray(b"".join(vector for _, vector in stored)), dtype=torch.float32)
+    return message_vectors([places[position] for position, _ in stored], read.reshape(len(stored), -1), len(positions))
+
+
+class Nearness:
+    """The vectors of a stream's recent messages, to which those of a call are added one after the other.
+
+    Args:
+        past: of the messages before the call, oldest first, [n, d]; zeros, of any d, where there is none.
+        new: of the messages of the call, in order, [m, d].
+    """
+
+    def __init__(self, past: Tensor, new: Tensor) -> None:
+        self._vectors = torch.cat([past if past.any() else new.new_zeros(len(past), new.shape[1]), new])
+        self._next = len(past)
+
+    def look(self, text: str, history: Sequence[str]) -> tuple[float, float | None]:
+        """Compare the next message with `history`, the last messages before it, oldest first.
+
+        Returns:
+            The cosine to the nearest of them, 0 without any, and the least news to any near ones (`news` of
+            text/restatement.py, sentence by sentence); None where none is near.
+        """
+        at, self._next = self._next, self._next + 1
+        if not history:
+            return 0.0, None
+        cosines = self._vectors[at - len(history) : at] @ self._vectors[at]
+        best, places = cosines.topk(min(COMPARED, len(history)))
+        near = [history[place] for place, cosine in zip(places.tolist(), best.tolist(), strict=True) if cosine >= NEAR]
+        return round(float(best[0]), DECIMALS), _least_news(text, near) if near else None
+
+
+def _least_news(text: str, near: Sequence[str]) -> float:
+    """The news of each sentence to the sentence, or two on end, of a near message that leaves the least, summed up.
+
+    Sentences, because the words of a long message taken together would make up facts that it never stated.
+    """
+    known = [wording(part) for other in near for part in _parts(other)]
+    return sum(min(news(wording(sentence), old) for old in known) for sentence in _sentences(text))
+
+
+def _parts(text: str) -> list[str]:
+    sentences = _sentences(text)
+    return [*sentences, *(f"{first} {second}" for first, second in pairwise(sentences))]
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[span.start : span.end] for span in split_sentences(text)] or [text]
