@@ -7,6 +7,7 @@ several chunks has the mean of their vectors, of unit length again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import torch
@@ -14,7 +15,7 @@ from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.storage import units
-from nscma_torch.text.restatement import news, wording
+from nscma_torch.text.restatement import Wording, news, wording
 from nscma_torch.text.sentences import split_sentences
 
 NEAR = 0.6  # least cosine of an earlier message whose words are compared; of two about different things it is less
@@ -35,11 +36,12 @@ def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[i
     """
     places = {position: row for row, position in enumerate(positions)}
     stored = units.vectors_from(connection, stream_id, positions[0]) if positions else []
-    stored = [(position, vector) for position, vector in stored if position in places]
-    if not stored:
+    owners = [places[position] for position, _ in stored if position in places]
+    if not owners:
         return torch.zeros(len(positions), 1)
-    read = torch.frombuffer(bytearray(b"".join(vector for _, vector in stored)), dtype=torch.float32)
-    return message_vectors([places[position] for position, _ in stored], read.reshape(len(stored), -1), len(positions))
+    read = bytearray(b"".join(vector for position, vector in stored if position in places))
+    chunks = torch.frombuffer(read, dtype=torch.float32).reshape(len(owners), -1)
+    return message_vectors(owners, chunks, len(positions))
 
 
 class Nearness:
@@ -75,14 +77,13 @@ def _least_news(text: str, near: Sequence[str]) -> float:
 
     Sentences, because the words of a long message taken together would make up facts that it never stated.
     """
-    known = [wording(part) for other in near for part in _parts(other)]
-    return sum(min(news(wording(sentence), old) for old in known) for sentence in _sentences(text))
+    known = [part for other in near for part in _wordings(other)[1]]
+    return sum(min(news(sentence, old) for old in known) for sentence in _wordings(text)[0])
 
 
-def _parts(text: str) -> list[str]:
-    sentences = _sentences(text)
-    return [*sentences, *(f"{first} {second}" for first, second in pairwise(sentences))]
-
-
-def _sentences(text: str) -> list[str]:
-    return [text[span.start : span.end] for span in split_sentences(text)] or [text]
+@lru_cache(maxsize=1 << 10)  # a message is near to many later ones
+def _wordings(text: str) -> tuple[Sequence[Wording], Sequence[Wording]]:
+    """The wording of each sentence of a text; and of those and of each two on end."""
+    sentences = [text[span.start : span.end] for span in split_sentences(text)] or [text]
+    alone = [wording(sentence) for sentence in sentences]
+    return alone, [*alone, *(wording(f"{first} {second}") for first, second in pairwise(sentences))]

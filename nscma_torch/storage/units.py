@@ -328,9 +328,9 @@ def vectors_from(connection: Connection, stream_id: str, position: int) -> list[
         .join(vectors, vectors.c.unit_seq == units.c.seq)
         .where(units.c.stream_id == stream_id, units.c.position >= position)
         .where(units.c.kind == "chunk", units.c.status == "active")
-        .order_by(units.c.position, units.c.start, units.c.seq)
+        .order_by(units.c.position, units.c.seq)
     )
-    return [(row.position, row.vector) for row in connection.execute(query)]
+    return [(place, vector) for place, vector in connection.execute(query).all()]
 
 
 def add_vectors(connection: Connection, user_id: str, new: Mapping[int, torch.Tensor]) -> None:

@@ -145,21 +145,26 @@ class Wording:
     denies: bool
     ours: bool  # speaks of those who talk, in the first or second person
     third: bool  # has a pronoun of the third person
+    meant: frozenset[int]  # groups of synonyms that its words stand in
+    families: frozenset[str]  # beginnings of its words
 
 
 @lru_cache(maxsize=1 << 12)
 def wording(text: str) -> Wording:
     """The wording of a text. A name is a capitalised word that does not begin a sentence."""
-    empty = _lexicon()[1]
+    groups, empty = _lexicon()
     names = {stem for name in _NAME.findall(text) for stem in terms(name)}
     stems = {_NUMBERS.get(stem, stem) for stem in terms(text) if "-" not in stem}  # of compounds the parts are enough
     exact = {stem for stem in stems if stem in names or any(map(str.isdigit, stem))}
+    known = stems - empty | exact
     return Wording(
-        frozenset(stems - exact - empty),
+        frozenset(known - exact),
         frozenset(exact),
         bool(_DENIAL.search(text)),
         bool(_FIRST_OR_SECOND.search(text)),
         bool(_THIRD.search(text)),
+        frozenset(group for stem in known for group in groups.get(stem, ())),
+        frozenset(stem[:_FAMILY] for stem in known if len(stem) >= _FAMILY),
     )
 
 
@@ -178,14 +183,11 @@ def news(new: Wording, old: Wording) -> float:
 
 def _uncovered(new: Wording, old: Wording) -> int:
     """Words of `new` that `old` has neither itself nor by a synonym or another word of the family."""
-    known = old.words | old.exact
-    missing = new.words - known
-    if not missing:
-        return 0
     groups = _lexicon()[0]
-    meant = {group for stem in known for group in groups.get(stem, ())}
-    families = {stem[:_FAMILY] for stem in known if len(stem) >= _FAMILY}
-    return sum(meant.isdisjoint(groups.get(stem, ())) and stem[:_FAMILY] not in families for stem in missing)
+    return sum(
+        old.meant.isdisjoint(groups.get(stem, ())) and stem[:_FAMILY] not in old.families
+        for stem in new.words - old.words - old.exact
+    )
 
 
 @cache
