@@ -24,7 +24,7 @@ from rich.table import Table
 from eval.repetition_streams import KINDS, Half, Said, stream
 from nscma_torch import load_config
 from nscma_torch.assembly import torch_device
-from nscma_torch.buffer.gate import MessageGate
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, restates
 from nscma_torch.encode.stages import Stages
@@ -51,7 +51,9 @@ def measure(streams: Sequence[Sequence[Said]], proxy: Proxy, embedder: Embedder)
         ]
         total.update(kind for own in kinds for kind in own)
         for rule, gate in gates.items():
-            for own, decision in zip(kinds, gate.replay(seen), strict=True):
+            state = GateState()
+            for own, observation in zip(kinds, seen, strict=True):
+                decision, state = gate.decide(observation, state)
                 deferred[rule].update(own if not decision.write else ())
         for own, observation in zip(kinds, seen, strict=True):
             if observation.repeat or restates(observation, gates[RULES[0]].config):

@@ -34,7 +34,7 @@ class ChatTemplate:
         self._special = _forging(tokenizer)
 
     def encode(self, turns: Sequence[Turn]) -> list[int]:
-        """Ids of a prompt that the assistant goes on with; EngineRefusedError where the template takes no such turns."""
+        """Ids of a prompt that the assistant goes on with; EngineRefusedError where no such turns are taken."""
         messages = [{"role": turn.role, "content": self._special.sub(_split, turn.content)} for turn in turns]
         try:
             text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)

@@ -18,7 +18,7 @@ from nscma_torch.errors import (
 )
 from nscma_torch.extras import require
 from nscma_torch.llm.engines.chat_template import ChatTemplate
-from nscma_torch.llm.engines.contract import Reply, Request, Turn
+from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
 from nscma_torch.llm.engines.wire import LogProb, spelled
 
 _PURPOSE = "the vllm engine"
@@ -164,7 +164,7 @@ def _result(request: Request, output: Any) -> Reply | EngineError:
     (choice,) = output.outputs
     if choice.finish_reason not in {"stop", "length"}:
         return EngineUnavailableError(f"the reply ended with finish_reason {choice.finish_reason!r}")
-    tokens = ()
+    tokens: tuple[Token, ...] = ()
     if request.logprobs:
         chosen = [place[token] for place, token in zip(choice.logprobs, choice.token_ids, strict=True)]
         try:
