@@ -20,7 +20,7 @@ from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Message, Scope, Usage
 from nscma_torch.storage import speakers, turns
-from nscma_torch.storage.turns import STANDING
+from nscma_torch.storage.turns import EVIDENCE, STANDING
 from nscma_torch.text.terms import terms
 
 
@@ -192,7 +192,7 @@ class Controller:
         if course.memorize and deferred:
             with memory.parts.database.write() as connection:
                 turns.encode_now(connection, scope.user_id, turn.id, EXTRACT)
-        quotes = {"evidence": list(answered.shown)} if answered.shown else {}
+        quotes = {EVIDENCE: list(answered.shown)} if answered.shown else {}
         echo = {ECHO: True} if answered.shown or answered.abstained or not self.policy.most_tokens else {}
         reply = self._add(Message("assistant", answered.text, metadata={**echo, **quotes}), now, infer=False)
         told = next((finding.told for finding in course.situation.findings if finding.told is not None), None)

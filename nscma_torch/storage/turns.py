@@ -6,6 +6,7 @@ be made again, and whatever hides or erases a text of the user deletes it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from nscma_torch.storage import jobs
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.schema import drafts, episodes, streams
 
+EVIDENCE = "evidence"  # metadata of a reply: ids of the messages that it was written from
 STANDING = "standing"  # metadata of a message that holds a standing instruction
 _E = episodes.c
 
@@ -79,3 +81,13 @@ def keep_rolling_summary(connection: Connection, user_id: str, stream_id: str, k
     """Replace the stream's summary."""
     connection.execute(delete(drafts).where(drafts.c.hierarchy_id == stream_id))
     connection.execute(drafts.insert().values(hierarchy_id=stream_id, key=key, user_id=user_id, text=text))
+
+
+def quoting(connection: Connection, user_id: str, episode_id: str) -> list[str]:
+    """Ids of the user's replies that were written from this message: they may repeat it word for word."""
+    query = select(_E.id, _E.metadata).where(
+        _E.user_id == user_id, _E.role == "assistant", _E.metadata.contains(episode_id, autoescape=True)
+    )
+    rows = connection.execute(query.order_by(_E.seq))
+    written_from = ((row.id, json.loads(row.metadata).get(EVIDENCE)) for row in rows)
+    return [reply for reply, ids in written_from if isinstance(ids, list) and episode_id in ids]
