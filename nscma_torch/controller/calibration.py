@@ -60,10 +60,11 @@ def at_threshold(traces: Sequence[LabelledTrace], threshold: float) -> Calibrati
 def choose_threshold(traces: Sequence[LabelledTrace], *, most_wrong: float = 0.01) -> Calibration:
     """The threshold that saves most retrievals while at most this share of all turns is answered wrong by it.
 
-    It is an uncertainty that occurs, or 0 where none keeps the bound. InvalidInputError for a bound outside [0, 1].
+    0, which always retrieves, where none keeps the bound. InvalidInputError for a bound outside [0, 1].
     """
     if not 0 <= most_wrong <= 1:
         raise InvalidInputError(f"most_wrong is a share of the turns in [0, 1], got {most_wrong}")
-    candidates = sorted({0.0, *(trace.uncertainty for trace in traces)}, reverse=True)
+    unsure = {trace.uncertainty for trace in traces if trace.uncertainty > 0}
+    candidates = sorted({0.0, min(unsure, default=1.0) / 2, *unsure}, reverse=True)
     done = [at_threshold(traces, threshold) for threshold in candidates]
     return next(one for one in done if one.wrong <= most_wrong)

@@ -46,7 +46,7 @@ class Controller:
         flush: whether the background work of a turn is done before `turn` returns, so that the next one knows its
             facts. Otherwise call `memory.flush()`.
 
-    Raises `ConfigError` where the budgets of the section [controller] do not hold two calls.
+    Raises `ConfigError` where the budgets of the section [controller] do not hold three calls.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class Controller:
         self.memory = memory
         self.scope = Scope(user_id, agent_id, run_id)
         self.policy: Policy = EmbeddedPolicy(memory.parts.tasks, own) if engine is None else PromptedPolicy(engine, own)
-        if 2 * self.policy.most_tokens > own.turn_tokens:
+        if 3 * self.policy.most_tokens > own.turn_tokens:
             raise ConfigError(
-                f"controller.turn_tokens = {own.turn_tokens} does not hold a draft and a reply, each asked twice at "
-                f"worst: {2 * self.policy.most_tokens} tokens; raise it, or lower prompt_tokens or reply_tokens"
+                f"controller.turn_tokens = {own.turn_tokens} does not hold a draft, an action and a reply, each asked "
+                f"twice at worst: {3 * self.policy.most_tokens}; raise it, or lower prompt_tokens or reply_tokens"
             )
         self._settings = own
         self._flush = flush

@@ -10,7 +10,7 @@ from nscma_torch.llm.acting import Desk
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 
 Turns = tuple[Turn, ...]
-_REMARK = "x y " * 120  # as long as what is added to a prompt whose reply could not be used
+_REMARK = "It could not be used. " * 18  # longer than what is added to a prompt whose reply could not be used
 
 
 def fit_desk(engine: LanguageEngine, build: Callable[[Desk], Turns], desk: Desk, limit: int) -> tuple[Turns, Desk]:

@@ -9,7 +9,8 @@ from nscma_torch.text.sentences import split_sentences
 _MOST_CHARACTERS = 300  # of one instruction; longer sentences are stories, not rules
 _ASKS = re.compile(
     r"[?？]\W*$"
-    r"|^\W*(?:who|whom|whose|what|when|where|which|why|how)\b(?!\s+(?:a|an)\b)"
+    r"|^\W*(?:who|whom|whose|what|which|how)\b(?!\s+(?:a|an|i|we|you|he|she|they)\b)"
+    r"|^\W*(?:when|where|why|how|what)\s+(?:is|are|was|were|am|do|does|did|will|would|can|could|should|has|have|had)\b"
     r"|^\W*(?:do|does|did|is|are|was|were|am|can|could|will|would|should|has|have|had)\s+(?:i|you|we|he|she|it|they"
     r"|my|your|our|his|her|their|the|there|any\w*|some\w*)\b"
     r"|^\W*(?:please\s+)?(?:tell|remind|show)\s+(?:me|us)\b"
@@ -31,7 +32,7 @@ _STANDING = re.compile(
 )
 _EVERY_TIME = re.compile(r"\balways\b.*\bwhen(?:ever)? i\b|\bwhen(?:ever)? i\b.*\balways\b", re.IGNORECASE)
 _QUOTED = re.compile(
-    r"```.*?(?:```|$)|^\s*>.*?$|[\"“”«].*?[\"“”»]|「.*?」|『.*?』|《.*?》|(?<!\w)['‘].*?['’](?!\w)",
+    r"```.*?(?:```|\Z)|^\s*>.*?$|[\"“”«].*?[\"“”»]|「.*?」|『.*?』|《.*?》|(?<!\w)['‘].*?['’](?!\w)",
     re.DOTALL | re.MULTILINE,
 )
 

@@ -26,7 +26,7 @@ def uncertainty(reply: Reply, key: str) -> float:
     1 where the value is missing or empty, or where the reply came without log-probabilities.
     """
     span = value_span(reply.text, key)
-    if span is None:
+    if span is None or span[0] == span[1]:
         return 1.0
     start, logprobs = 0, []
     for token in reply.tokens:
