@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nscma_torch.llm.passage import best_passage, first_words, term_weights
+from nscma_torch.llm.passage import best_passage, term_weights
 from nscma_torch.records import Episode, Fact, Hit, Unit
 from nscma_torch.text.timestamps import format_day, format_time
 
+_UNSPACED = 0x2E80  # from here on scripts are written without spaces
 _CHARACTERS = 12  # of a word, at most: base64 is one word of any length
 
 
 def clipped(text: str, words: int) -> str:
     """The beginning of a text, marked where it was cut."""
-    short = first_words(text, words)[: words * _CHARACTERS]
-    return text if short == text else f"{short.rstrip()} […]"
+    end = _end(text[: words * _CHARACTERS], words)
+    return text if end == len(text) else f"{text[:end].rstrip()} […]"
+
+
+def _end(text: str, words: int) -> int:
+    """Where the first so many words end; two characters of a script without spaces are one word."""
+    halves, inside = 2 * words, False
+    for i, character in enumerate(text):
+        if character.isspace():
+            inside = False
+        elif ord(character) >= _UNSPACED:
+            halves -= 1
+        elif not inside:
+            halves, inside = halves - 2, True
+        if halves < 0:
+            return i
+    return len(text)
 
 
 def passage(query: str, hit: Hit, words: int) -> str:

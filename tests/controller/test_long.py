@@ -34,7 +34,9 @@ def script(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
         case "Act" if "found" not in quoted:
             return act("retrieve_episodic", query=quoted["said"])
         case "Act":
-            return act("answer", text=quoted["found"][0]["text"], evidence=[1])
+            name = quoted["said"].removeprefix("Where does my ").removesuffix(" stand?")
+            telling = [item["text"] for item in quoted["found"] if name in item["text"]]
+            return act("answer", text=(telling or ["I do not know."])[0], evidence=[])
         case "RolledSummary":
             return {"summary": " ".join(f"{turn['text']}" for turn in quoted["turns"])[:1500] or "nothing"}
     raise AssertionError(form)
