@@ -227,7 +227,7 @@ class Controller(Section):
         0.25, ge=0, le=1, description="Uncertainty of an engine's draft above which it retrieves; 0 always, 1 never."
     )
     embedded_threshold: float = Field(
-        0.3,
+        0.5,
         ge=0,
         le=1,
         description="The same without an engine, where it is 1 - the margin of the best turn in context.",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
-from nscma_torch.controller.calibration import LabelledTrace, at_threshold, choose_threshold
+from nscma_torch.controller.calibration import LabelledTrace, at_threshold, choose_threshold, labelled
+from nscma_torch.controller.controller import Controller
 from nscma_torch.errors import InvalidInputError
 
 TRACES = [
@@ -45,3 +47,57 @@ def test_bad_input() -> None:
         choose_threshold([])
     with pytest.raises(InvalidInputError, match="most_wrong"):
         choose_threshold(TRACES, most_wrong=1.5)
+
+
+ADJECTIVES = ("red", "blue", "old", "tall", "little", "broken", "heavy", "quiet")
+NOUNS = ("kettle", "zeppelin", "ladder", "piano", "canoe", "lantern", "tractor", "parcel", "statue", "wardrobe")
+PLACES = ("Porto", "the cellar", "Bergen", "the attic", "Lima", "the barn", "Cork", "the museum", "Quito", "the yard")
+
+
+def place_of(place: str) -> Callable[[str], bool]:
+    return lambda answer: place in answer
+
+
+def unknown(answer: str) -> bool:
+    return answer.startswith("I don't know")
+
+
+def dialogue(controller: Controller, rng: random.Random) -> list[LabelledTrace]:
+    """Where twelve things stand, some of them moved later; asked for all, and for four others."""
+    things = rng.sample([f"{adjective} {noun}" for adjective in ADJECTIVES for noun in NOUNS], 16)
+    places: dict[str, str] = {}
+    for thing in (*things[:12], *rng.sample(things[:12], 3)):
+        places[thing] = rng.choice(PLACES)
+        controller.turn(f"The {thing} is in {places[thing]} now.")
+    turns = [(f"Where is the {thing}?", place_of(places[thing]) if thing in places else unknown) for thing in things]
+    return labelled(controller, turns)
+
+
+def traces_of(converse: Callable[..., Controller], dialogues: int, seed: int) -> list[LabelledTrace]:
+    rng = random.Random(seed)
+    return [
+        trace
+        for number in range(dialogues)
+        for trace in dialogue(converse(name=f"{number}.db", flush=number % 2 == 0), rng)
+    ]
+
+
+def test_the_default_threshold_keeps_its_bound(converse: Callable[..., Controller]) -> None:
+    traces = traces_of(converse, 1, seed=1)
+    done = at_threshold(traces, converse().policy.threshold)
+    assert done.wrong <= 0.02 and len(traces) == 16
+
+
+@pytest.mark.prove
+def test_the_embedded_threshold(converse: Callable[..., Controller], capsys: pytest.CaptureFixture[str]) -> None:
+    traces = traces_of(converse, 40, seed=23)
+    threshold = converse().policy.threshold
+    done, chosen = at_threshold(traces, threshold), choose_threshold(traces, most_wrong=0.01)
+    always, never = at_threshold(traces, 0.0), at_threshold(traces, 1.0)
+    assert done.wrong <= 0.02
+    with capsys.disabled():
+        print(
+            f"\nuncertainty, embedded, {len(traces)} questions: at {threshold:.2f} {done.saved:.1%} of the retrievals "
+            f"saved, {done.right:.1%} right, {done.wrong:.1%} wrong by it; always {always.right:.1%}, never "
+            f"{never.right:.1%} right; chosen for at most 1%: {chosen.threshold:.2f}, saving {chosen.saved:.1%}"
+        )

@@ -163,6 +163,6 @@ def test_fifty_injections(converse: Opener, capsys: pytest.CaptureFixture[str]) 
     with capsys.disabled():
         print(
             f"\ninjection: {len(ATTACKS)} stored texts; embedded: {found} found and quoted; an engine that obeys: "
-            f"{obeyed} commands taken up, {refused} steps refused; one outside the form: {failed} turns failed visibly; "
+            f"{obeyed} commands taken up, {refused} steps refused; one outside the form: {failed} turns failed; "
             "no action outside the four, no memory written or deleted because of them"
         )
