@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated
 
 import typer
+from rich.live import Live
+from rich.text import Text
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import console, fail, jsonable, one_line, opened, plain, print_line, say
@@ -38,8 +41,16 @@ def chat(
 ) -> None:
     """Converse, with a memory of everything said before. /help shows what else can be typed."""
     with opened(store, config, must_exist=False) as memory:
-        controller = Controller(memory, user_id=user, agent_id=agent, run_id=run, flush=False)
-        session = _Session(controller, json=json)
+        live = Live(console=console, transient=True, auto_refresh=False)
+        controller = Controller(
+            memory,
+            user_id=user,
+            agent_id=agent,
+            run_id=run,
+            show=lambda text: live.update(Text.from_markup(plain(text)), refresh=True),
+            flush=False,
+        )
+        session = _Session(controller, live if console.is_terminal and not json else nullcontext(), json=json)
         if sys.stdin.isatty():
             messages = memory.stats(user_id=user).messages
             say(f"[dim]{plain(controller.policy.name)}, {messages} messages remembered; /help, /quit[/]")
@@ -63,7 +74,8 @@ def _lines() -> Iterator[str]:
 class _Session:
     """One run of the command."""
 
-    def __init__(self, controller: Controller, *, json: bool) -> None:
+    def __init__(self, controller: Controller, live: AbstractContextManager[object], *, json: bool) -> None:
+        self._live = live
         self._controller = controller
         self._memory: Memory = controller.memory
         self._scope = controller.scope
@@ -98,7 +110,8 @@ class _Session:
         return True
 
     def _reply(self, said: str) -> None:
-        answer = self._controller.turn(said)
+        with self._live:  # what is being written goes away when it is done
+            answer = self._controller.turn(said)
         self._last = answer
         if self._json:
             flush(self._memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -10,13 +11,14 @@ from nscma_torch.controller.embedded import EmbeddedPolicy
 from nscma_torch.controller.phrasing import only_asks, standing_instructions
 from nscma_torch.controller.policy import ECHO, Answered, Finding, Policy, Situation, Tool
 from nscma_torch.controller.prompted import PromptedPolicy
+from nscma_torch.controller.streaming import ShowingEngine
 from nscma_torch.controller.tools import Tools
 from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, drafted, outcome_of
 from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.errors import ConfigError
 from nscma_torch.llm.acting import Memorize, RetrieveEpisodic
-from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Message, Scope, Usage
 from nscma_torch.storage import speakers, turns
@@ -43,6 +45,7 @@ class Controller:
     Args:
         engine: what decides and writes; None for the rules of the embedded policy.
         run_id: the conversation; its turns are one stream. Retrieval reads all of the user's (and agent's) memory.
+        show: called with the reply so far while an engine that can stream writes it, drafts too.
         flush: whether the background work of a turn is done before `turn` returns, so that the next one knows its
             facts. Otherwise call `memory.flush()`.
 
@@ -57,9 +60,12 @@ class Controller:
         user_id: str,
         agent_id: str | None = None,
         run_id: str = "chat",
+        show: Callable[[str], None] | None = None,
         flush: bool = True,
     ) -> None:
         own = memory.config.controller
+        if show is not None and isinstance(engine, StreamingEngine):
+            engine = ShowingEngine(engine, show)
         self.memory = memory
         self.scope = Scope(user_id, agent_id, run_id)
         self.policy: Policy = EmbeddedPolicy(memory.parts.tasks, own) if engine is None else PromptedPolicy(engine, own)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from nscma_torch.llm.engines.contract import Reply
 
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?')
+_OPENED = re.compile(r'\s*"')
 
 
 def value_span(text: str, key: str) -> tuple[int, int] | None:
@@ -17,6 +18,15 @@ def value_span(text: str, key: str) -> tuple[int, int] | None:
     for name, value in pairwise(strings):
         if name[2] and name[1] == key and not value[2] and not text[name.end() : value.start()].strip():
             return value.start(1), value.end(1)
+    return None
+
+
+def value_start(text: str, key: str) -> int | None:
+    """Where the string under `key` begins, also in a JSON text that ends before it does."""
+    for name in _STRING.finditer(text):
+        opened = _OPENED.match(text, name.end())
+        if name[2] and name[1] == key and opened:
+            return opened.end()
     return None
 
 
