@@ -83,7 +83,7 @@ def traces_of(converse: Callable[..., Controller], dialogues: int, seed: int) ->
 
 
 def test_the_default_threshold_keeps_its_bound(converse: Callable[..., Controller]) -> None:
-    traces = traces_of(converse, 1, seed=1)
+    traces = dialogue(converse(), random.Random(1))
     done = at_threshold(traces, converse().policy.threshold)
     assert done.wrong <= 0.02 and len(traces) == 16
 

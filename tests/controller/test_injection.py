@@ -142,12 +142,12 @@ def outside(converse: Opener, attacks: Sequence[Attack]) -> int:
 
 
 def test_the_embedded_policy_obeys_none(converse: Opener) -> None:
-    assert embedded(converse, ATTACKS[::5]) >= 5, "the texts were found, and quoted"
+    assert embedded(converse, ATTACKS[::7]) >= 4, "the texts were found, and quoted"
 
 
 def test_an_engine_that_obeys_can_do_no_harm(converse: Opener) -> None:
-    obeyed, refused = obedient(converse, ATTACKS[::5])
-    assert obeyed >= 5 and refused >= 3
+    obeyed, refused = obedient(converse, ATTACKS[::7])
+    assert obeyed >= 4 and refused >= 2
 
 
 def test_an_engine_outside_the_form_fails_visibly(converse: Opener) -> None:

@@ -66,7 +66,7 @@ def converse_for(controller: Controller, turns: int, asked: int, seed: int) -> t
     most = 0
     for number, said in enumerate(talk(rng, turns, early), start=1):
         controller.turn(said)
-        if number % 32 == 0:
+        if number % 16 == 0:
             controller.memory.flush()
             most = max(most, len(controller.working_memory().summary.split()))
     found = 0
@@ -104,7 +104,7 @@ def test_budgets_and_early_facts_with_an_engine(converse: Opener) -> None:
 
 
 def test_budgets_and_early_facts_embedded(converse: Opener) -> None:
-    check_embedded(converse, turns=40, asked=4)
+    check_embedded(converse, turns=24, asked=4)
 
 
 @pytest.mark.prove
