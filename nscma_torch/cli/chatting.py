@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated
 
@@ -42,6 +42,12 @@ def chat(
     """Converse, with a memory of everything said before. /help shows what else can be typed."""
     with opened(store, config, must_exist=False) as memory:
         live = Live(console=console, transient=True, auto_refresh=False)
+
+        def writing() -> AbstractContextManager[object]:
+            """Where what is being written shows, until it is done."""
+            live.update(Text())
+            return live if console.is_terminal and not json else nullcontext()
+
         controller = Controller(
             memory,
             user_id=user,
@@ -50,7 +56,7 @@ def chat(
             show=lambda text: live.update(Text.from_markup(plain(text)), refresh=True),
             flush=False,
         )
-        session = _Session(controller, live if console.is_terminal and not json else nullcontext(), json=json)
+        session = _Session(controller, writing, json=json)
         if sys.stdin.isatty():
             messages = memory.stats(user_id=user).messages
             say(f"[dim]{plain(controller.policy.name)}, {messages} messages remembered; /help, /quit[/]")
@@ -74,8 +80,10 @@ def _lines() -> Iterator[str]:
 class _Session:
     """One run of the command."""
 
-    def __init__(self, controller: Controller, live: AbstractContextManager[object], *, json: bool) -> None:
-        self._live = live
+    def __init__(
+        self, controller: Controller, writing: Callable[[], AbstractContextManager[object]], *, json: bool
+    ) -> None:
+        self._writing = writing
         self._controller = controller
         self._memory: Memory = controller.memory
         self._scope = controller.scope
@@ -110,7 +118,7 @@ class _Session:
         return True
 
     def _reply(self, said: str) -> None:
-        with self._live:  # what is being written goes away when it is done
+        with self._writing():
             answer = self._controller.turn(said)
         self._last = answer
         if self._json:
