@@ -267,6 +267,30 @@ class Worker(Section):
     lease: float = Field(120.0, gt=0, description="Seconds without a sign of life before another worker may step in.")
 
 
+class Controller(Section):
+    """Layer 2: working memory, and the loop that decides when to look."""
+
+    active_turns: int = Field(8, gt=0, description="K: the user's last written turns that stay in the active context.")
+    recent_turns: int = Field(1, gt=0, description="Newest turns that stay in it whatever the gate decided.")
+    summary_batch: int = Field(4, gt=0, description="Turns that go into the rolling summary at once.")
+    turn_words: int = Field(120, gt=0, description="Longest passage of an earlier turn or a memory, in words.")
+    prompt_tokens: int = Field(3072, gt=0, description="Most tokens of one prompt, template included.")
+    reply_tokens: int = Field(512, gt=0, description="Most tokens of one reply.")
+    summary_tokens: int = Field(192, gt=0, description="Most tokens of the rolling summary; words without an engine.")
+    turn_tokens: int = Field(32_768, gt=0, description="Most tokens of all calls that answer one turn.")
+    max_steps: int = Field(4, gt=0, description="Most actions before the answer is forced.")
+    top_k: int = Field(6, gt=0, description="Memories that one retrieval brings.")
+    threshold: float = Field(
+        0.25, ge=0, le=1, description="Uncertainty of an engine's draft above which it retrieves; 0 always, 1 never."
+    )
+    embedded_threshold: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="The same without an engine, where it is 1 - the margin of the best turn in context.",
+    )
+
+
 class Config(Section):
     """A whole configuration."""
 
@@ -286,6 +310,7 @@ class Config(Section):
     facts: Facts = Facts()
     curator: Curator = Curator()
     worker: Worker = Worker()
+    controller: Controller = Controller()
 
 
 SectionT = TypeVar("SectionT", bound=Section)

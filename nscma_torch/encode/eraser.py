@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, Past, Weighed, said
 from nscma_torch.errors import NotFoundError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import EraseReceipt
-from nscma_torch.storage import episodes, erase, statistics, streams
+from nscma_torch.storage import episodes, erase, statistics, streams, turns
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.erase import Erased
 from nscma_torch.storage.streams import Stream
@@ -50,8 +51,21 @@ class Eraser:
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
         """Erase one episode with all that came of it, and recompute the state of its stream without it.
 
-        The state is computed outside the transaction, as in `Writer`; if the stream moves meanwhile, again.
+        Replies of a controller that were written from it go too. The state is computed outside the transaction, as in
+        `Writer`; if the stream moves meanwhile, again.
         """
+        with self._database.read() as connection:
+            replies = turns.quoting(connection, user_id, episode_id)
+        gone = [self._erase(user_id, one) for one in (*replies, episode_id)]
+        rows = Counter[str]()
+        for erased, _ in gone:
+            rows.update(erased.rows)
+        rebuilt = dict.fromkeys(one for erased, stream_id in gone for one in (stream_id, *erased.rebuilt))
+        texts = [text for erased, _ in gone for text in erased.texts]
+        return self._receipt(user_id, episode_id, dict(rows), tuple(rebuilt), texts)
+
+    def _erase(self, user_id: str, episode_id: str) -> tuple[Erased, str]:
+        """Erase one episode; returns what went, and the id of its stream."""
         for _ in range(OPTIMISTIC_ATTEMPTS):
             with self._database.read() as connection:
                 stream, remaining = self._without(connection, user_id, episode_id)
@@ -65,7 +79,7 @@ class Eraser:
                 stream, remaining = self._without(connection, user_id, episode_id)
                 weighed = self._rebuilt(remaining)
                 erased = self._commit(connection, user_id, episode_id, stream, remaining, weighed)
-        return self._receipt(user_id, episode_id, erased.rows, (stream.id, *erased.rebuilt), erased.texts)
+        return erased, stream.id
 
     def _without(self, connection: Connection, user_id: str, episode_id: str) -> tuple[Stream, _Remaining]:
         """The episode's stream, and what of it will remain."""
