@@ -44,6 +44,7 @@ class CausalLM:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerFast
     name: str
+    quantization: Quantization
     files: tuple[Path, ...]
     device: torch.device
     context: int | None
@@ -123,10 +124,12 @@ def load_causal_lm(
     if adapter is not None:
         model = _with_adapter(model, adapter)
     model.eval().requires_grad_(False)
-    return _described(model, tokenizer, _name(str(name), quantization, adapter), tuple(files), first)
+    return _described(model, tokenizer, _name(str(name), quantization, adapter), quantization, tuple(files), first)
 
 
-def _described(model: Any, tokenizer: Any, name: str, files: tuple[Path, ...], device: torch.device) -> CausalLM:
+def _described(
+    model: Any, tokenizer: Any, name: str, quantization: Quantization, files: tuple[Path, ...], device: torch.device
+) -> CausalLM:
     """The model with what its configurations say about it; ModelError where they do not fit together."""
     text = model.config.get_text_config()
     if not tokenizer.is_fast:
@@ -138,7 +141,7 @@ def _described(model: Any, tokenizer: Any, name: str, files: tuple[Path, ...], d
     if not eos:
         raise ModelError(f"{name} names no end-of-text token: set eos_token in its tokenizer_config.json")
     context = getattr(text, "max_position_embeddings", None)
-    return CausalLM(model, tokenizer, name, files, device, context, text.vocab_size, frozenset(eos))
+    return CausalLM(model, tokenizer, name, quantization, files, device, context, text.vocab_size, frozenset(eos))
 
 
 def _name(model: str, quantization: Quantization, adapter: Path | None) -> str:

@@ -40,6 +40,7 @@ class Grammars:
         from llguidance.hf import from_tokenizer
 
         self._tokenizer: LLTokenizer = from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=sorted(eos))
+        self._tokens = len(tokenizer)
         self._compiled: OrderedDict[str, LLMatcher] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -55,8 +56,8 @@ class Grammars:
             return Follower(self._compiled[key].deep_copy())
 
     def spell(self, token: int) -> bytes:
-        """The bytes that a token writes."""
-        return self._tokenizer.decode_bytes([token])
+        """The bytes that a token writes; none for an id that the tokenizer does not have."""
+        return self._tokenizer.decode_bytes([token]) if token < self._tokens else b""
 
     def _compile(self, schema: str) -> LLMatcher:
         from llguidance import LLMatcher

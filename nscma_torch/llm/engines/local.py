@@ -19,15 +19,12 @@ from nscma_torch.errors import (
     EngineRefusedError,
     EngineUnavailableError,
     ModelError,
-    ReplyError,
 )
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
 from nscma_torch.llm.engines.decoding import Draft, decode
 from nscma_torch.llm.engines.grammar import Grammars
-from nscma_torch.llm.engines.wire import LogProb, spelled
+from nscma_torch.llm.engines.spelling import Speller
 from nscma_torch.llm.loading import CausalLM, Quantization, load_causal_lm
-
-_CUT = "\ufffd"  # what stands at the end of a text that ends within a character
 
 
 class TransformersEngine:
@@ -73,7 +70,9 @@ class TransformersEngine:
         self._context = min(size for size in (context, loaded.context) if size is not None)
         self._name = f"transformers/{loaded.name}"
         self._tokenizer = loaded.tokenizer
-        self._special = _forging(loaded)
+        special = [token.content for token in loaded.tokenizer.added_tokens_decoder.values() if token.special]
+        self._forging = _any_of({*special, *loaded.tokenizer.all_special_tokens})
+        self._silent = frozenset(loaded.tokenizer.convert_tokens_to_ids(special)) | loaded.eos
         self._grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.eos)
         self._batch_tokens = batch_tokens
         self._loaded: CausalLM | None = loaded
@@ -98,6 +97,8 @@ class TransformersEngine:
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """One result for each request, in order."""
         results: list[Reply | EngineError] = [self._closed_error()] * len(requests)
+        if self._closed.is_set():
+            return results
         drafts = []
         for place, request in enumerate(requests):
             try:
@@ -114,17 +115,17 @@ class TransformersEngine:
     def stream(self, request: Request) -> Iterator[Token]:
         """Tokens of the reply as they are written; raises the EngineError that `generate` would return."""
         draft = self._draft(0, request)
-        steps, sent, counted = decode(self._model(), [draft]), "", 0
+        steps, speller, sent = decode(self._model(), [draft]), self._speller(), 0
         while not draft.done:
             problem = self._step(steps)
             if problem is not None:
                 raise problem
-            text = self._text(draft)
-            if len(text) > len(sent) and (draft.done or not text.endswith(_CUT)):
-                yield Token(text[len(sent) :], sum(draft.logprobs[counted:]))
-                sent, counted = text, len(draft.logprobs)
+            for token, logprob in zip(draft.written[sent:], draft.logprobs[sent:], strict=True):
+                yield from speller.add(token, logprob)
+            sent = len(draft.written)
         if draft.error is not None:
             raise draft.error
+        yield from speller.end()
 
     def close(self) -> None:
         """Let go of the model; what is in flight ends with an error, and again is harmless."""
@@ -143,7 +144,7 @@ class TransformersEngine:
         return EngineUnavailableError(f"the engine {self._name} was closed")
 
     def _encode(self, turns: Sequence[Turn]) -> list[int]:
-        messages = [{"role": turn.role, "content": self._special.sub(_split, turn.content)} for turn in turns]
+        messages = [{"role": turn.role, "content": self._forging.sub(_split, turn.content)} for turn in turns]
         try:
             text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
             ids: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
@@ -202,34 +203,25 @@ class TransformersEngine:
                 return EngineUnavailableError(f"the device has no memory left for this batch: {error}")
         return None
 
-    def _text(self, draft: Draft) -> str:
-        text = self._tokenizer.decode(draft.written, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        assert isinstance(text, str), "one reply was decoded"
-        return text
-
     def _result(self, draft: Draft) -> Reply | EngineError:
         if draft.error is not None:
             return draft.error
-        text = self._text(draft)
-        tokens: tuple[Token, ...] = ()
-        if draft.request.logprobs:
-            parts = [self._part(token, value) for token, value in zip(draft.written, draft.logprobs, strict=True)]
-            try:
-                tokens = spelled(text, parts)
-            except ReplyError as error:
-                return error
-        return Reply(text, len(draft.prompt), draft.chosen, draft.finished, tokens)
+        speller = self._speller()
+        tokens = [
+            spelled
+            for token, logprob in zip(draft.written, draft.logprobs, strict=True)
+            for spelled in speller.add(token, logprob)
+        ]
+        tokens += speller.end()
+        text = "".join(token.text for token in tokens)
+        kept = tuple(tokens) if draft.request.logprobs else ()
+        return Reply(text, len(draft.prompt), draft.chosen, draft.finished, kept)
 
-    def _part(self, token: int, logprob: float) -> LogProb:
-        """A token as `spelled` reads it; one without text in the reply spells nothing."""
-        silent = token >= len(self._tokenizer) or token in self._tokenizer.all_special_ids
-        return LogProb(token="", logprob=logprob, bytes=() if silent else tuple(self._grammars.spell(token)))
+    def _speller(self) -> Speller:
+        return Speller(self._grammars, self._silent)
 
 
-def _forging(loaded: CausalLM) -> re.Pattern[str]:
-    """What the tokenizer reads as one special token, wherever it stands."""
-    added = loaded.tokenizer.added_tokens_decoder.values()
-    words = {*loaded.tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
+def _any_of(words: set[str]) -> re.Pattern[str]:
     longest_first = sorted((word for word in words if len(word) > 1), key=lambda word: (-len(word), word))
     return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 

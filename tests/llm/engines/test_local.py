@@ -28,7 +28,12 @@ from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import ReplyForm, fill
 from tests.llm.tiny_llama import build
 
-COLOURS = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"]}
+COLOURS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"colour": {"enum": ["red", "blue"]}},
+    "required": ["colour"],
+    "additionalProperties": False,
+}
 WORDS = "Miso likes tea and rain. 我女儿叫小雨。"
 
 
@@ -132,7 +137,7 @@ def test_schemas_are_followed_in_four_bits(nf4: TransformersEngine) -> None:
 def test_it_keeps_the_contract(engine: TransformersEngine, tiny_llama: Path) -> None:
     assert isinstance(engine, LanguageEngine) and isinstance(engine, StreamingEngine)
     assert engine.name == "transformers/tiny-llama"
-    assert engine.context == 512
+    assert engine.context == 1024
     assert TransformersEngine(tiny_llama, context=100).context == 100
     assert engine.generate([]) == []
 
@@ -173,6 +178,7 @@ def test_logprobs_are_those_of_a_plain_forward_pass(engine: TransformersEngine) 
     plain = torch.log_softmax(logits.float(), -1).gather(-1, torch.tensor(written)[:, None])[:, 0]
     assert drafts[0].logprobs == pytest.approx(plain.tolist(), abs=1e-4)
     assert sum(token.logprob for token in reply.tokens) == pytest.approx(float(plain.sum()), abs=1e-3)
+    assert "".join(token.text for token in reply.tokens) == reply.text
 
 
 def test_logprobs_under_a_schema_are_shares_of_what_it_allows(engine: TransformersEngine) -> None:
@@ -189,8 +195,8 @@ def test_logprobs_under_a_schema_are_shares_of_what_it_allows(engine: Transforme
 def test_what_is_wrong_with_one_request_leaves_the_others(engine: TransformersEngine) -> None:
     asked = [
         ask("Hi", max_tokens=4),
-        ask("Hi", max_tokens=512),
-        ask("word " * 600, max_tokens=4),
+        ask("Hi", max_tokens=1024),
+        ask("word " * 900, max_tokens=4),
         ask("Hi", schema={"type": "object", "if": {}}),
         ask("Hi", schema={"type": "nothing"}),
         ask("Hi", max_tokens=0),
@@ -201,7 +207,7 @@ def test_what_is_wrong_with_one_request_leaves_the_others(engine: TransformersEn
     first, *wrong, last = engine.generate(asked)
     assert isinstance(first, Reply) and first == last
     assert all(isinstance(error, EngineRefusedError) for error in wrong)
-    assert "context of 512 tokens" in str(wrong[0]) and "schema" in str(wrong[2])
+    assert "context of 1024 tokens" in str(wrong[0]) and "schema" in str(wrong[2])
     with pytest.raises(EngineRefusedError):
         engine.count_tokens([[Turn("user", "\ud800")]])
 
@@ -267,7 +273,7 @@ def test_a_form_is_filled(engine: TransformersEngine) -> None:
 
     filled, usage = fill(engine, Fact, [ask(f"Fact {i}", max_tokens=200) for i in range(4)])
     assert all(not isinstance(one, EngineError) for one in filled), filled
-    assert usage.calls >= 4
+    assert usage.tokens > 0
 
 
 def test_closing_ends_what_is_in_flight_and_frees_the_model(tiny_llama: Path) -> None:
@@ -282,9 +288,9 @@ def test_closing_ends_what_is_in_flight_and_frees_the_model(tiny_llama: Path) ->
         return problem
 
     engine._step = slow  # type: ignore[method-assign]
-    thread = threading.Thread(target=lambda: results.extend(engine.generate([ask("Hi", max_tokens=480)])))
+    thread = threading.Thread(target=lambda: results.extend(engine.generate([ask("Hi", max_tokens=300)])))
     thread.start()
-    started.wait()
+    assert started.wait(60)
     engine.close()
     thread.join()
     engine.close()
