@@ -32,7 +32,7 @@ _SCRIPTS = (  # first and last code point
 class Observation:
     """One message as the gate sees it."""
 
-    tokens: int  # bytes, with the end-of-message byte
+    tokens: int  # of the proxy, with the end of the message
     mean: float  # surprise S, nats per token
     nats: float  # clamped information
     memory_nats: float  # what a compressor needs that has read the recent stream
@@ -75,19 +75,19 @@ def script_of(text: str) -> str:
     return max(counts, key=lambda name: (counts[name], name))
 
 
-def observe(text: str, nll: Tensor, history: str, salience: float) -> Observation:
+def observe(text: str, nll: Tensor, history: str, salience: float, ends: Tensor | None = None) -> Observation:
     """Observe a message.
 
     Args:
         text: the message.
-        nll: nats per byte, fp32 [bytes + 1], from `Proxy.score`.
+        nll, ends: nats of each token, and where each ends, as in `measure`.
         history: the recent text of its stream, one message per line, oldest first; the last 32 KB count.
         salience: 0 to 1, from a cue lexicon.
 
     Raises:
-        InvalidInputError: `nll` does not fit the text.
+        InvalidInputError: `nll` or `ends` do not fit the text.
     """
-    surprise = measure(text, nll)
+    surprise = measure(text, nll, ends)
     return Observation(
         tokens=surprise.tokens,
         mean=surprise.mean,

@@ -50,8 +50,8 @@ def weigh(texts: Sequence[str], past: Past, proxy: Proxy, gate: SurpriseGate, st
     history, said, state = list(past.history), set(past.said), past.gate_state
     decisions, observations = [], []
     with stages.stage("gate"):
-        for text, nll in zip(texts, score.nll, strict=True):
-            observation = observe(text, nll, "\n".join(history), salience(text))
+        for text, nll, ends in zip(texts, score.nll, score.ends or [None] * len(texts), strict=True):
+            observation = observe(text, nll, "\n".join(history), salience(text), ends)
             key = episodes.text_hash(text)
             if key in said:  # this stream or another one of the user's
                 observation = replace(observation, repeat=True)
