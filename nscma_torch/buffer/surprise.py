@@ -1,8 +1,8 @@
 """How much a message says: its surprise, its information, and how much of that memory does not hold already.
 
-NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; the bundled proxy's are bytes. The mean
-hides how much is said, so the gate also reads the sum, and what a general compressor still needs when it knows the
-stream.
+NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; those of the bundled proxy are
+bytes. The mean hides how much is said, so the gate also reads the sum, and what a general compressor still needs when
+it knows the stream.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def measure(
 
 
 def _spread(nll: Tensor, ends: Tensor, total: int) -> Tensor:
-    """Nats of each byte, [total], from those of tokens; one that covers no byte of its own counts with its neighbour's."""
+    """Nats of each byte, [total], from those of tokens; one without bytes of its own counts with its neighbour."""
     if ends.shape != nll.shape or not len(ends) or int(ends[-1]) != total or bool((ends.diff() < 0).any()):
         raise InvalidInputError(
             f"ends {ends.tolist()[:8]}… do not cover {total} bytes with {len(nll)} tokens: pass what the proxy returned"
