@@ -21,7 +21,7 @@ demo: $(READY)
 	$(RUN) -m nscma_torch demo
 
 test: $(READY)
-	$(RUN) -m pytest
+	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2
 
 check: $(READY)
 	$(RUN) -m ruff check .

@@ -4,27 +4,26 @@ With z_v = cap(h . w_v + b_v), cap(z) = c tanh(z / c) where there is a cap, and 
 
     nll = log sum_v exp(z_v) - z_y        entropy = - sum_v p_v log p_v,  p = softmax(z)
 
-How: a tile of logits at a time, a running maximum and sum beside it (online softmax: Milakov & Gimelshein 2018,
-arXiv:1805.02867, algorithm 3), as in cut cross-entropy (Wijmans et al. 2024, arXiv:2411.09009). The target is left out
-of the sum and its logit computed alone, so nll = log(1 + exp(log sum_{v != y} exp(z_v) - z_y)) is never negative, keeps
-its precision near zero, and is no difference of two rounded numbers.
+How: a tile of logits at a time, a maximum and a sum beside it (`vocabulary_tiles`), as in cut cross-entropy (Wijmans
+et al. 2024, arXiv:2411.09009). The target is left out of the sum and its logit computed alone, so
+nll = log(1 + exp(log sum_{v != y} exp(z_v) - z_y)) is never negative, keeps its precision near zero, and is no
+difference of two rounded numbers.
 
-Legend: T tokens, V words of the vocabulary, d dimension; a tile is K words by N tokens.
+Legend: T tokens, V words of the vocabulary, d dimension.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from nscma_kernels.implementation import Impl, on_triton
+from nscma_kernels.vocabulary_tiles import FAR, Tiles
 
 FLOATS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
-FAR = -800.0  # exp of it is zero in float64
 
 
 @overload
@@ -103,108 +102,6 @@ def token_nll(
     return (nll, entropy[0]) if return_entropy else nll
 
 
-class Sums(NamedTuple):
-    """Of all words but the target, relative to the largest of their logits; each [T]."""
-
-    top: Tensor  # the largest logit
-    total: Tensor  # sum of exp(z - top)
-    moment: Tensor  # sum of exp(z - top) (z - top)
-
-    def finish(self, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """nll, log-sum-exp of all words, and entropy, given the target's logits [T]."""
-        rest = self.top + self.total.log()
-        against = rest - target
-        nll = against.clamp(min=0) + torch.log1p(torch.exp(-against.abs()))
-        p, others = torch.sigmoid(-against), torch.sigmoid(against)
-        # of target or not, and where not, of which: H = H(p) + (1 - p) H_rest
-        among = torch.where(others > 0, others * (self.total.log() - self.moment / self.total), 0.0)
-        entropy = torch.special.entr(p) + torch.special.entr(others) + among
-        return nll, torch.logaddexp(rest, target), entropy
-
-
-class Tiles:
-    """Logits a tile at a time, words first (the faster product on a CPU), in memory that each tile uses again."""
-
-    def __init__(
-        self, hidden: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None, softcap: float | None
-    ) -> None:
-        self.hidden, self.weight, self.targets, self.softcap = hidden, weight, targets, softcap
-        self.dtype = torch.float64 if hidden.dtype == torch.float64 else torch.float32
-        self.bias = None if bias is None else bias.to(self.dtype)
-        size, tokens = (2**20, 512) if hidden.device.type == "cpu" else (2**24, 4096)
-        self.tokens = min(tokens, max(1, len(hidden)))
-        self.words = min(len(weight), size // self.tokens)
-        cells = (self.words + 1) * self.tokens
-        self._near = hidden.new_empty(cells if hidden.dtype != self.dtype else 0)
-        self._held = hidden.new_empty(cells, dtype=self.dtype)
-
-    def __iter__(self) -> Iterator[tuple[slice, slice]]:
-        """Words and tokens of each tile: all tokens of the first words, of the next, …"""
-        for begin in range(0, len(self.weight), self.words):
-            for t in self.blocks():
-                yield slice(begin, min(len(self.weight), begin + self.words)), t
-
-    def blocks(self) -> Iterator[slice]:
-        """The tokens of each tile."""
-        for first in range(0, len(self.hidden), self.tokens):
-            yield slice(first, min(len(self.hidden), first + self.tokens))
-
-    def logits(self, v: slice, t: slice) -> tuple[Tensor, Tensor]:
-        """Logits [K + 1, N], -inf for targets, the last row of no meaning; row [1, N] of each target, K if outside."""
-        k, n = v.stop - v.start, t.stop - t.start
-        held = self._held[: (k + 1) * n].view(k + 1, n)
-        z = held[:k]
-        if self.hidden.dtype == self.dtype:
-            torch.mm(self.weight[v], self.hidden[t].T, out=z)
-        elif self.hidden.is_cuda:  # which alone rounds no product
-            torch.mm(self.weight[v], self.hidden[t].T, out_dtype=self.dtype, out=z)
-        else:
-            z.copy_(torch.mm(self.weight[v], self.hidden[t].T, out=self._near[: k * n].view(k, n)))
-        if self.bias is not None:
-            z += self.bias[v, None]
-        if self.softcap is not None:
-            z.div_(self.softcap).tanh_().mul_(self.softcap)
-        place = self.targets[None, t] - v.start
-        place = torch.where((place < 0) | (place >= k), k, place)
-        return held.scatter_(0, place, -torch.inf), place
-
-    def rounded(self, held: Tensor) -> Tensor:
-        """The tile in the dtype of the operands."""
-        if self.hidden.dtype == self.dtype:
-            return held
-        return self._near[: held.numel()].view(held.shape).copy_(held)
-
-    def target_logits(self) -> Tensor:
-        """[T]"""
-        target = self.hidden.new_empty(len(self.hidden), dtype=self.dtype)
-        for t in self.blocks():
-            words = self.weight[self.targets[t]].to(self.dtype)
-            target[t] = words.mul_(self.hidden[t]).sum(1)
-        if self.bias is not None:
-            target += self.bias[self.targets]
-        return target if self.softcap is None else target.div_(self.softcap).tanh_().mul_(self.softcap)
-
-    def sums(self, moments: bool) -> Sums:
-        """Over all tiles, in their order; without moments, those are zero."""
-        top = self.hidden.new_full((len(self.hidden),), torch.finfo(self.dtype).min, dtype=self.dtype)
-        total, moment = torch.zeros_like(top), torch.zeros_like(top)
-        for v, t in self:
-            z = self.logits(v, t)[0][:-1]
-            new = torch.maximum(top[t], z.amax(0))
-            z -= new
-            fall = top[t] - new
-            scale = fall.exp()
-            if moments:
-                z.clamp_(min=FAR)
-                p = z.exp()
-                moment[t] = scale * (moment[t] + fall.clamp(min=FAR) * total[t]) + z.mul_(p).sum(0)
-            else:
-                p = z.exp_()
-            total[t] = scale * total[t] + p.sum(0)
-            top[t] = new
-        return Sums(top, total, moment)
-
-
 class _TokenNLL(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -225,7 +122,7 @@ class _TokenNLL(torch.autograd.Function):
             tiles = Tiles(hidden, weight, targets, bias, softcap)
             rest, target = tiles.sums(return_entropy), tiles.target_logits()
         nll, total, entropy = rest.finish(target)
-        ctx.save_for_backward(hidden, weight, targets, bias, nll, total, entropy)
+        ctx.save_for_backward(hidden, weight, targets, bias, nll, total, entropy, rest.shift)
         ctx.softcap = softcap
         return (nll, entropy) if return_entropy else (nll,)
 
@@ -233,10 +130,12 @@ class _TokenNLL(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, by_nll: Tensor, by_entropy: Tensor | None = None) -> tuple[Tensor | None, ...]:
         """With g and e the gradients of nll and entropy H: dz_v = p_v (g - e (log p_v + H)) - g [v = y], times cap'."""
-        hidden, weight, targets, bias, nll, total, entropy = ctx.saved_tensors
+        hidden, weight, targets, bias, nll, total, entropy, shift = ctx.saved_tensors
         for_hidden, for_weight, _, for_bias = ctx.needs_input_grad[:4]
         with torch.autocast(hidden.device.type, enabled=False):
             tiles = Tiles(hidden, weight, targets, bias, ctx.softcap)
+            if shift is not None:  # the same products as before, so that the probabilities sum to one
+                total = total - shift
             at_target = by_nll * torch.expm1(-nll)
             if by_entropy is not None:
                 at_target -= by_entropy * torch.exp(-nll) * (entropy - nll.clamp(max=-FAR))
@@ -249,7 +148,7 @@ class _TokenNLL(torch.autograd.Function):
             d_bias = hidden.new_zeros(len(weight), dtype=tiles.dtype)
             whole = None  # gradient of a tile's words, where several blocks of tokens add to it
             for v, t in tiles:
-                held, place = tiles.logits(v, t)
+                held, place = tiles.logits(v, t) if shift is None else tiles.shifted(v, t, shift)
                 z = held[:-1]
                 slope = None if ctx.softcap is None else 1 - (z / ctx.softcap) ** 2
                 z -= total[t]

@@ -258,6 +258,23 @@ def test_keeps_its_precision_where_the_target_is_certain(dtype: torch.dtype) -> 
     assert nll.ge(0).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("level", [-300.0, -30.0, 30.0, 300.0])
+def test_first_words_that_say_little_about_the_rest(level: float, dtype: torch.dtype) -> None:
+    """A few hundred words, then others whose logits lie by `level` elsewhere, as unused words of a vocabulary do."""
+    arguments = case((40, 1500, 24), {}, dtype)
+    arguments["hidden"][:, 0] = 8.0
+    arguments["weight"][:, 0] = 0.0
+    arguments["weight"][700:, 0] = level / 8.0
+    arguments["targets"][1::5] = 5
+    arguments["targets"][2::5] = 900
+    truth = results(plain, in_float64(arguments))
+    theirs, ours = results(plain, arguments), results(token_nll, arguments, return_entropy=True)
+    for true, their, our in zip(truth, theirs, ours, strict=True):
+        allowed = (their.double() - true).abs().max() + 2e-3
+        assert torch.isfinite(our).all() and (our.double() - true).abs().max() <= allowed
+
+
 def test_under_autocast() -> None:
     arguments = case((7, 13, 5), {}, torch.float32)
     want = results(token_nll, arguments, return_entropy=True)

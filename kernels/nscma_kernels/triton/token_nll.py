@@ -21,7 +21,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from nscma_kernels.token_nll import Sums
+from nscma_kernels.vocabulary_tiles import Sums
 
 LOG2E = tl.constexpr(1.4426950408889634)
 LOWEST = tl.constexpr(-1.0e38)  # no logit is less, and its difference to itself is zero
