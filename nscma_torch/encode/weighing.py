@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
 from nscma_torch.buffer.gate import GateState, SurpriseGate
 from nscma_torch.buffer.observation import Observation, observe
@@ -49,8 +50,9 @@ def weigh(texts: Sequence[str], past: Past, proxy: Proxy, gate: SurpriseGate, st
         score = proxy.score([texts], [past.proxy_state])[0]
     history, said, state = list(past.history), set(past.said), past.gate_state
     decisions, observations = [], []
+    ends_of = score.ends or repeat(None, len(texts))
     with stages.stage("gate"):
-        for text, nll, ends in zip(texts, score.nll, score.ends or [None] * len(texts), strict=True):
+        for text, nll, ends in zip(texts, score.nll, ends_of, strict=True):
             observation = observe(text, nll, "\n".join(history), salience(text), ends)
             key = episodes.text_hash(text)
             if key in said:  # this stream or another one of the user's

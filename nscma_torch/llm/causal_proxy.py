@@ -153,7 +153,8 @@ class CausalProxy:
         scores = []
         for stream, messages, state in zip(going, tokenized, packed, strict=True):
             values = torch.cat(stream.nll) if stream.nll else torch.empty(0)
-            nll = list(values.split([len(ids) for ids, _ in messages])) if messages else []
+            sizes = [len(ids) for ids, _ in messages]
+            nll = list(torch.split_with_sizes(values, sizes)) if sizes else []
             scores.append(CausalScore(nll, [torch.tensor(ends) for _, ends in messages], state))
         return scores
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import struct
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import torch
 
+from nscma_torch.assembly import Parts, load_proxy
 from nscma_torch.buffer.surprise import measure
-from nscma_torch.errors import ConfigError, EmptyTextError, EncodingError, StateMismatchError
+from nscma_torch.config import load_config
+from nscma_torch.errors import ConfigError, EmptyTextError, EncodingError, ModelNotFoundError, StateMismatchError
 from nscma_torch.llm.causal_proxy import TILE, CausalProxy, CausalScore
 from nscma_torch.llm.loading import CausalLM, load_causal_lm
 from nscma_torch.protocols import Proxy
+from nscma_torch.records import Message, Scope
 from tests.llm.tiny_llama import CORPUS
 
 WINDOW = 4 * TILE
@@ -45,19 +49,8 @@ def test_values_are_those_of_a_plain_forward_pass(tiny: CausalLM, proxy: CausalP
     nll = torch.cat(whole.nll)
     assert len(nll) == len(ids) > 3 * WINDOW and nll.dtype == torch.float32
     half = WINDOW // 2
-    for n in [
-        0,
-        1,
-        TILE - 1,
-        TILE,
-        half,
-        WINDOW - 1,
-        WINDOW,
-        WINDOW + 1,
-        WINDOW + half,
-        2 * WINDOW + half,
-        len(ids) - 1,
-    ]:
+    edges = [0, TILE, half, WINDOW, WINDOW + half, 2 * WINDOW + half]
+    for n in [*edges, *(n - 1 for n in edges[1:]), *(n + 1 for n in edges), len(ids) - 1]:
         start = half * max(0, n // half - 1)
         seen = torch.tensor([[1, *ids[start:n]]])
         assert seen.shape[1] <= WINDOW
@@ -159,3 +152,26 @@ def test_four_bits_are_another_proxy_with_the_same_promises(tiny_llama: Path, pr
         four._kept.clear()
         nll, state = [*nll, *score.nll], score.state
     assert same(nll, together.nll) and state == together.state
+
+
+def test_a_memory_weighs_with_the_configured_model(tiny_llama: Path, tmp_path: Path) -> None:
+    section = {"model": str(tiny_llama), "window": WINDOW, "dtype": "float32"}
+    config = load_config({"proxy": section, "embedder": {"model": "hash"}, "device": "cpu"})
+    digests = []
+    for cut in (1, 4):
+        parts = Parts(tmp_path / f"{cut}.db", config)
+        assert isinstance(parts.proxy, CausalProxy)
+        said = [Message("user", text) for text in CORPUS]
+        scope = Scope("ana")
+        added = []
+        for at in range(0, len(said), cut):
+            added += parts.writer.add(said[at : at + cut], scope, recorded_at=datetime(2026, 1, 1, tzinfo=UTC))
+        digests.append([one.decision for one in added])
+        parts.database.close()
+    assert digests[0] == digests[1] and all(one is not None and one.surprise > 0 for one in digests[0])
+    with pytest.raises(ConfigError, match=r"proxy\.quantization"):
+        load_proxy(load_config({"proxy": {"quantization": "nf4"}}).proxy, torch.device("cpu"))
+    with pytest.raises(ModelNotFoundError, match="proxy weights"):
+        load_proxy(load_config({"proxy": {"model": "gone.safetensors"}}).proxy, torch.device("cpu"))
+    with pytest.raises(ConfigError, match="window"):
+        load_config({"proxy": {"window": 100}})

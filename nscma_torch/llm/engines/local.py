@@ -70,9 +70,9 @@ class TransformersEngine:
         self._context = min(size for size in (context, loaded.context) if size is not None)
         self._name = f"transformers/{loaded.name}"
         self._tokenizer = loaded.tokenizer
-        special = [token.content for token in loaded.tokenizer.added_tokens_decoder.values() if token.special]
-        self._forging = _any_of({*special, *loaded.tokenizer.all_special_tokens})
-        self._silent = frozenset(loaded.tokenizer.convert_tokens_to_ids(special)) | loaded.eos
+        special = {id_: token for id_, token in loaded.tokenizer.added_tokens_decoder.items() if token.special}
+        self._forging = _any_of({token.content for token in special.values()})
+        self._silent = frozenset(special) | loaded.eos
         self._grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.eos)
         self._batch_tokens = batch_tokens
         self._loaded: CausalLM | None = loaded
