@@ -110,8 +110,8 @@ def test_error_and_size_of_four_bits(tmp_path: Path) -> None:
     taught, held = rows[::2], rows[1::2][:48]
     torch.manual_seed(0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    for _ in range(120):
-        batch = taught[torch.randint(len(taught), (8,))]
+    for _ in range(100):
+        batch = taught[torch.randint(len(taught), (4,))]
         loss = model(batch, labels=batch).loss
         optimizer.zero_grad()
         loss.backward()
@@ -142,7 +142,7 @@ def test_error_and_size_of_four_bits(tmp_path: Path) -> None:
                 f"{form:<22} {(inside + rest) / 1e6:>7.2f} {inside / 1e6:>9.2f} {8 * inside / count:>5.2f} "
                 f"{error:>11.4f} {perplexities[form]:>10.3f}"
             )
-    assert perplexities["fp32"] < 60
+    assert perplexities["fp32"] < 120
     assert perplexities["nf4, fp32 arithmetic"] < 1.1 * perplexities["fp32"]
 
 
