@@ -1,6 +1,6 @@
-"""How well the embedded extractor reads free paraphrases of a fact: right, wrong or silent.
+"""How well the embedded extractor, or a model, reads free paraphrases of a fact: right, wrong or silent.
 
-    python -m eval.paraphrases [--half test|dev] [--errors]
+    python -m eval.paraphrases [--half test|dev] [--errors] [--config FILE]
 
 Every line of `eval/statements/paraphrases_*.jsonl` is filled with seeded values. It is read right when a
 statement of its relation, subject and topic has the new value (negated where the line denies it), wrong when one
@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from eval.readers import add_config, reader_of
 from eval.tasks.plain import Half, load_plain
-from nscma_torch.llm.statements import StatementReader
 from nscma_torch.records import Scope, Statement, Unit
 from nscma_torch.relations import load_relations
 from nscma_torch.text.names import name_key
@@ -199,11 +199,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=("test", "dev"), default="test")
     parser.add_argument("--errors", action="store_true", help="print every paraphrase that is not read right")
+    add_config(parser)
     arguments = parser.parse_args()
-    reader = StatementReader(load_relations())
+    lines = load(arguments.half)
+    units = [Unit("1", Scope("user"), "chunk", filled.text, (), SAID, name=SPEAKER) for filled in lines]
+    with reader_of(load_relations(), arguments.config) as reader:
+        found = reader.read(units, [""] * len(units))
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for filled in load(arguments.half):
-        statements = reader.read(Unit("1", Scope("user"), "chunk", filled.text, (), SAID, name=SPEAKER))
+    for filled, statements in zip(lines, found, strict=True):
         result = outcome(filled, statements)
         counts[f"{filled.relation} {filled.topic}".strip()][result] += 1
         counts["all"][result] += 1
@@ -217,6 +220,8 @@ def main() -> None:
             f"{name:22s} {count['right'] / total:5.2f}  {count['wrong'] / total:5.2f}  "
             f"{count['silent'] / total:5.2f}  {total:5d}"
         )
+    if reader.work():
+        print(reader.work())
 
 
 if __name__ == "__main__":

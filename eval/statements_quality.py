@@ -1,6 +1,6 @@
-"""How well the embedded extractor reads statements: precision and recall on hand-labelled messages.
+"""How well the embedded extractor, or a model, reads statements: precision and recall on hand-labelled messages.
 
-    python -m eval.statements_quality [--half test|dev] [--errors]
+    python -m eval.statements_quality [--half test|dev] [--errors] [--config FILE]
 
 A statement is right when relation, polarity, past and topic agree with a label (to dislike is not to like), and
 subject and object name the same: equal after case, determiners and owners ("Ben's car", "the car") are dropped, or
@@ -19,7 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nscma_torch.llm.statements import StatementReader
+from eval.readers import add_config, reader_of
 from nscma_torch.records import Scope, Statement, Unit
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.names import name_key
@@ -54,20 +54,23 @@ def load(half: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (FOLDER / f"{half}.jsonl").read_text(encoding="utf-8").splitlines() if line]
 
 
-def read(reader: StatementReader, message: Mapping[str, Any]) -> tuple[Statement, ...]:
-    """What the extractor reads in a labelled message."""
+def unit_of(message: Mapping[str, Any]) -> Unit:
+    """A labelled message as extraction sees it."""
     said = datetime.fromisoformat(message["said"].replace("Z", "+00:00"))
-    unit = Unit("1", Scope("user"), "chunk", message["text"], (), said, name=message["speaker"])
-    return reader.read(unit, message["listener"] or "")
+    return Unit("1", Scope("user"), "chunk", message["text"], (), said, name=message["speaker"])
 
 
-def score(messages: Sequence[Mapping[str, Any]], schema: Schema, *, errors: bool = False) -> tuple[Score, Counter[str]]:
-    """Counts, and misses and false alarms by relation; with `errors` each is printed."""
-    reader = StatementReader(schema)
+def score(
+    messages: Sequence[Mapping[str, Any]],
+    found: Sequence[Sequence[Statement]],
+    schema: Schema,
+    *,
+    errors: bool = False,
+) -> tuple[Score, Counter[str]]:
+    """Counts of what was found in each message, and misses and false alarms by relation; `errors` prints each."""
     totals: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
-    for message in messages:
-        statements = read(reader, message)
+    for message, statements in zip(messages, found, strict=True):
         labels = message["facts"]
         met: set[int] = set()
         for statement in statements:
@@ -149,18 +152,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=("test", "dev", "dev2"), default="test")
     parser.add_argument("--errors", action="store_true", help="print every miss and false alarm")
+    add_config(parser)
     arguments = parser.parse_args()
     schema = load_relations()
     messages = load(arguments.half)
+    with reader_of(schema, arguments.config) as reader:
+        found = reader.read([unit_of(message) for message in messages], [one["listener"] or "" for one in messages])
     for language in ("en", "zh", None):
-        chosen = [message for message in messages if language in (None, message["lang"])]
-        result, wrong = score(chosen, schema, errors=arguments.errors and language is not None)
+        chosen = [i for i, message in enumerate(messages) if language in (None, message["lang"])]
+        result, wrong = score(
+            [messages[i] for i in chosen],
+            [found[i] for i in chosen],
+            schema,
+            errors=arguments.errors and language is not None,
+        )
         print(
             f"{arguments.half} {language or 'all'}: {len(chosen)} messages, precision {result.precision:.3f} "
             f"({result.right}/{result.read}), "
             f"recall {result.recall:.3f} ({result.found}/{result.demanded}), silent on "
             f"{result.silent}/{result.empty} without a fact"
         )
+    if reader.work():
+        print(reader.work())
     print("by relation (+ false, - missed):", ", ".join(f"{name} {n}" for name, n in wrong.most_common()))
 
 

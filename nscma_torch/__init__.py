@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.errors import NscmaError
     from nscma_torch.memory import Memory
-    from nscma_torch.neural import NeuralMemory, NeuralMemoryState
+    from nscma_torch.neural import AttachedMemory, NeuralMemory, NeuralMemoryState, attach_memory
     from nscma_torch.records import (
         Added,
         Answer,
@@ -53,7 +53,7 @@ _HOME = {
     "NscmaError": "nscma_torch.errors",
     "Redecision": "nscma_torch.encode.replay",
     "Memory": "nscma_torch.memory",
-    **dict.fromkeys(("NeuralMemory", "NeuralMemoryState"), "nscma_torch.neural"),
+    **dict.fromkeys(("AttachedMemory", "NeuralMemory", "NeuralMemoryState", "attach_memory"), "nscma_torch.neural"),
     **dict.fromkeys(
         (
             *("Added", "Answer", "CuratorDecision", "Decision", "Episode", "EraseReceipt", "Evidence", "Extraction"),
@@ -74,6 +74,7 @@ __all__ = [
     "Added",
     "Answer",
     "AsyncMemory",
+    "AttachedMemory",
     "Config",
     "CuratorDecision",
     "Decision",
@@ -102,6 +103,7 @@ __all__ = [
     "Stats",
     "Unit",
     "__version__",
+    "attach_memory",
     "ego_split",
     "knn_graph",
     "label_propagation",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 
@@ -29,6 +30,9 @@ from nscma_torch.hierarchy.integrator import Integrator
 from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.llm.causal_proxy import CausalProxy
 from nscma_torch.llm.embedded import EmbeddedTasks
+from nscma_torch.llm.engines.choose import choose_engine
+from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.retrieval.fact_asker import FactAsker
@@ -39,6 +43,7 @@ from nscma_torch.retrieval.search import Searcher, SearchSettings
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import INTEGRATE
 from nscma_torch.storage.statements import CURATE
+from nscma_torch.storage.statistics import Process
 from nscma_torch.storage.vectors import EpisodicWeights
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.cross_encoder import CrossEncoder
@@ -67,6 +72,7 @@ class Parts:
         self.device = torch_device(config.device)
         self.database = Database(store, busy_timeout=config.store.busy_timeout, max_pages=config.store.max_pages)
         self.stages = Stages()
+        self.tally: Counter[str] = Counter()
         self._embedder = embedder
         self._proxy = proxy
         self._tasks = tasks
@@ -94,8 +100,32 @@ class Parts:
     def tasks(self) -> LanguageTasks:
         """The language tasks."""
         words = self.config.hierarchy.summary_words
-        settings = self.config.answer.model_dump()
-        return self._tasks or EmbeddedTasks(**settings, summary_words=words, relations=self.relations)
+        if self._tasks is not None:
+            return self._tasks
+        if self.engine is None:
+            settings = self.config.answer.model_dump()
+            return EmbeddedTasks(**settings, summary_words=words, relations=self.relations)
+        return PromptedTasks(
+            self.engine,
+            relations=self.relations,
+            max_tokens=self.config.llm.max_tokens,
+            temperature=self.config.llm.temperature,
+            summary_words=words,
+            words=self.config.answer.words,
+            tally=self.tally,
+        )
+
+    @cached_property
+    def engine(self) -> LanguageEngine | None:
+        """The configured language engine, which starts when it is first asked; None for the embedded tasks."""
+        return choose_engine(self.config.llm)
+
+    @property
+    def process(self) -> Process:
+        """What this process did, for `stats`."""
+        name = "embedded" if self.engine is None else self.engine.name
+        language = name if self._tasks is None else type(self._tasks).__name__
+        return Process(self.stages.seconds, language, self.tally)
 
     @cached_property
     def relations(self) -> Schema:
@@ -209,6 +239,14 @@ class Parts:
             max_attempts=section.max_attempts,
             lease_seconds=section.lease,
         )
+
+    def close(self) -> None:
+        """Let go of the language engine and close the file."""
+        try:
+            if self.engine is not None:
+                self.engine.close()
+        finally:
+            self.database.close()
 
     @cached_property
     def integrator(self) -> Integrator:

@@ -11,9 +11,9 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from nscma_torch.errors import ConfigError
 
@@ -190,7 +190,50 @@ class Hierarchy(Section):
     max_levels: int = Field(8, ge=0, description="Levels of clusters; 0 keeps the network of chunks alone.")
     min_members: int = Field(3, gt=1, description="Members below which a cluster gets no summary.")
     max_members: int = Field(24, gt=2, description="Members above which a cluster is split.")
-    summary_words: int = Field(100, gt=0, description="Longest extractive summary in words.")
+    summary_words: int = Field(100, gt=0, description="Longest summary in words.")
+
+
+class Llm(Section):
+    """The language model that extracts, summarizes, judges and answers; without one, rules do."""
+
+    engine: Literal["embedded", "http"] = Field(
+        "embedded", description="'embedded' (rules, no model), or 'http' (an OpenAI-compatible server)."
+    )
+    model: str = Field("", description="Its name on the server; empty for the only one that it serves.")
+    base_url: str = Field("http://127.0.0.1:8000", description="The server's address, with or without /v1.")
+    server: Literal["vllm", "llama.cpp", "other"] = Field(
+        "vllm", description="Which server it is: how it counts tokens; 'other' needs context."
+    )
+    api_key_env: str = Field("", description="Environment variable that holds the server's key; empty for none.")
+    quantization: Literal["none", "nf4", "awq", "bitsandbytes"] = Field(
+        "none", description="Of the weights, where the engine loads them; a server has its own."
+    )
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto", description="Precision of the weights, where the engine loads them."
+    )
+    context: int = Field(0, ge=0, description="Most tokens of prompt and reply together; 0 for the model's own.")
+    max_tokens: int = Field(1024, gt=0, description="Most tokens of a reply.")
+    temperature: float = Field(0.0, ge=0, le=2, description="Of the sampling; 0 is greedy.")
+    concurrency: int = Field(16, gt=0, description="Most requests in flight, or sequences in a batch.")
+    timeout: float = Field(300.0, gt=0, description="Seconds without a byte after which an attempt fails.")
+    attempts: int = Field(4, gt=0, description="How often a request is sent while the server is away or overloaded.")
+    gpu_memory_share: float = Field(
+        0.6, gt=0, lt=1, description="Share of the GPU's memory for the model, where the engine loads it."
+    )
+    adapter: str = Field("", description="Folder of a LoRA adapter, where the engine loads the model; empty for none.")
+
+    @model_validator(mode="after")
+    def _is_used(self) -> Self:
+        fields = type(self).model_fields
+        unused = [] if self.engine != "embedded" else [name for name in fields if name != "engine"]
+        unused = [*_LOADING] if self.engine == "http" else unused
+        changed = [name for name in unused if getattr(self, name) != fields[name].default]
+        if changed:
+            raise ValueError(f"engine {self.engine!r} makes no use of {', '.join(changed)}; leave it out")
+        return self
+
+
+_LOADING = ("quantization", "dtype", "gpu_memory_share", "adapter")  # keys of engines that load weights
 
 
 class Facts(Section):
@@ -236,6 +279,7 @@ class Config(Section):
     score: Score = Score()
     retrieval: Retrieval = Retrieval()
     answer: Answer = Answer()
+    llm: Llm = Llm()
     hierarchy: Hierarchy = Hierarchy()
     facts: Facts = Facts()
     curator: Curator = Curator()

@@ -330,7 +330,7 @@ class Memory(Knowing):
     def stats(self, *, user_id: str | None = None) -> Stats:
         """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""
         with self.parts.database.read() as connection:
-            return statistics.collect(connection, self.parts.database, user_id, self.parts.stages.seconds)
+            return statistics.collect(connection, self.parts.database, user_id, self.parts.process)
 
     def retry_failed(self) -> int:
         """Queue failed jobs again; returns how many."""
@@ -376,11 +376,11 @@ class Memory(Knowing):
             self.erase(user_id=user_id)
 
     def close(self) -> None:
-        """Queue the recalls and close the file. Background work stays queued; `flush()` first to have it done."""
+        """Queue the recalls, close engine and file. Background work stays queued; `flush()` first to have it done."""
         try:
             self._recalls.queue()
         finally:
-            self.parts.database.close()
+            self.parts.close()
 
     def __enter__(self) -> Self:
         return self

@@ -346,7 +346,9 @@ class Stats:
     """Counts of a user or of the whole store.
 
     `written` and `deferred` are the gate's decisions; `units` counts active ones by kind, `facts` those believed now by
-    status; `stage_seconds` is what this process spent per stage of ingestion.
+    status; `stage_seconds` is what this process spent per stage of ingestion. `language` names what does the language
+    work, `language_work` counts it in this process where that is a model: requests, tokens, requests that failed, and
+    what was dropped as ungrounded: read by the model, and not said by the text.
     """
 
     users: int
@@ -364,6 +366,8 @@ class Stats:
     embedder: str | None
     file_bytes: int
     stage_seconds: Mapping[str, float]
+    language: str
+    language_work: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ def stats(
         "jobs": f"{counts.jobs_queued} queued, {counts.jobs_failed} failed",
         "recalls to count": counts.recalls_queued,
         "embedder": counts.embedder or "none yet",
+        "language": counts.language,
         "size": f"{counts.file_bytes / 1e6:.1f} MB",
         "digest": digest,
     }
@@ -110,6 +111,7 @@ def doctor(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = Fal
             bound = memory.stats().embedder
             if bound not in (None, report["embedder"]):
                 wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
+            report["language"] = memory.parts.process.language
             report["proxy"] = memory.parts.proxy.fingerprint
     report["problems"] = wrong
     if json:

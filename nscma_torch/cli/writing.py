@@ -98,6 +98,8 @@ def flush(memory: Memory) -> None:
     stats = memory.stats()
     for failure in stats.failures:
         typer.echo(f"warning: {stats.jobs_failed} jobs failed and can be retried: {failure}", err=True)
+    if dropped := stats.language_work.get("ungrounded"):
+        typer.echo(f"note: {dropped} readings by {stats.language} were dropped: their texts do not say that", err=True)
 
 
 @o.app.command()

@@ -1,1 +1,1 @@
-"""Language: the tasks that the system needs, here by rules and evidence alone."""
+"""Language: the tasks that the system needs, by rules and evidence alone, or by a model behind an engine."""

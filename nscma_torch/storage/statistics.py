@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
@@ -17,7 +18,15 @@ def users_of(connection: Connection) -> list[str]:
     return list(connection.execute(select(users.c.user_id).order_by(users.c.user_id)).scalars())
 
 
-def collect(connection: Connection, database: Database, user_id: str | None, seconds: Mapping[str, float]) -> Stats:
+class Process(NamedTuple):
+    """What a process knows of its own work; see `Stats`."""
+
+    stage_seconds: Mapping[str, float]
+    language: str
+    language_work: Mapping[str, int]
+
+
+def collect(connection: Connection, database: Database, user_id: str | None, process: Process) -> Stats:
     """Counts of a user, or of the whole store."""
     query = select(episodes.c.status, episodes.c.write, func.count()).group_by(episodes.c.status, episodes.c.write)
     of_streams = select(func.count()).select_from(streams)
@@ -44,5 +53,7 @@ def collect(connection: Connection, database: Database, user_id: str | None, sec
         recalls_queued=int(connection.execute(of_recalls).scalar_one()),
         embedder=fingerprint.stored(connection),
         file_bytes=sum(path.stat().st_size for path in database.files()),
-        stage_seconds=dict(seconds),
+        stage_seconds=dict(process.stage_seconds),
+        language=process.language,
+        language_work=dict(process.language_work),
     )

@@ -8,6 +8,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from nscma_torch.errors import EngineError
 
+_TURN_OVERHEAD = 16  # tokens that a chat template puts around a turn, at most
+_PROMPT_OVERHEAD = 128  # tokens that it puts around a prompt, at most; some write a system turn of their own
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -58,6 +61,11 @@ class Reply:
     completion_tokens: int
     finished: bool
     tokens: tuple[Token, ...] = field(default=())
+
+
+def most_tokens(turns: Sequence[Turn]) -> int:
+    """What a prompt has at most: a byte-level tokenizer makes no token out of less than a byte."""
+    return _PROMPT_OVERHEAD + sum(_TURN_OVERHEAD + len(turn.content.encode(errors="replace")) for turn in turns)
 
 
 @runtime_checkable

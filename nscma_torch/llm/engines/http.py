@@ -16,12 +16,9 @@ from typing import Any, Literal
 
 from nscma_torch.errors import ConfigError, EngineError, ReplyError
 from nscma_torch.extras import require
-from nscma_torch.llm.engines.contract import Reply, Request, Turn
+from nscma_torch.llm.engines.contract import Reply, Request, Turn, most_tokens
 from nscma_torch.llm.engines.patience import Patience
 from nscma_torch.llm.engines.wire import Counted, Filled, Models, Props, ShapeT, Tokenized, read_reply, shaped
-
-_TURN_OVERHEAD = 16  # tokens that a chat template puts around a turn, at most
-_PROMPT_OVERHEAD = 128  # tokens that it puts around a prompt, at most; some write a system turn of their own
 
 
 class HttpEngine:
@@ -88,7 +85,7 @@ class HttpEngine:
         Raises the first EngineError.
         """
         if self._server == "other":
-            return [_most_tokens(turns) for turns in prompts]
+            return [most_tokens(turns) for turns in prompts]
         messages = [{"model": self._model, "messages": _messages(turns)} for turns in prompts]
         if self._server == "vllm":
             return [counted.count for counted in self._ask("/tokenize", messages, Counted)]
@@ -157,8 +154,3 @@ def _result(request: Request, body: bytes | EngineError) -> Reply | EngineError:
         return read_reply(body, logprobs=request.logprobs)
     except ReplyError as error:
         return error
-
-
-def _most_tokens(turns: Sequence[Turn]) -> int:
-    """A byte-level tokenizer makes no token out of less than a byte."""
-    return _PROMPT_OVERHEAD + sum(_TURN_OVERHEAD + len(turn.content.encode(errors="replace")) for turn in turns)

@@ -187,7 +187,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send({"error": {"message": f"no {self.path}"}}, status=404)
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # the client left while it was sending
+            self.close_connection = True
+            return
+        body = json.loads(sent)
         if self.path == "/v1/chat/completions":
             self._complete(body)
         elif self.path == "/apply-template":

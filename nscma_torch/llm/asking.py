@@ -1,0 +1,148 @@
+"""Puts prompts to a language engine: within its context, in one batch, and all answered or visibly failed.
+
+What succeeded of a batch that failed is kept, so that the next attempt asks only for the rest.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from nscma_torch.errors import EngineError, EngineRefusedError
+from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn, most_tokens
+from nscma_torch.llm.engines.structured import Filled, FormT, ReplyForm, fill
+from nscma_torch.records import Usage
+
+ItemT = TypeVar("ItemT")
+Turns = tuple[Turn, ...]
+_REMARK = 128  # tokens that a prompt grows by when it says what was wrong with the last reply, at most
+_JOINT = 4  # tokens that an item of a prompt has beside its own, at most
+_MOST_KEPT = 4096  # forms of batches that failed
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is asked, and the form of the reply."""
+
+    turns: Turns
+    form: type[ReplyForm]
+
+
+class Asker:
+    """Asks an engine.
+
+    Args:
+        max_tokens: most tokens of a reply.
+        temperature: 0 is greedy.
+        tally: counts requests, tokens, and requests that failed.
+    """
+
+    def __init__(self, engine: LanguageEngine, *, max_tokens: int, temperature: float, tally: Counter[str]) -> None:
+        self.engine = engine
+        self._max_tokens = max_tokens
+        self._temperature = temperature
+        self._tally = tally
+        self._kept: dict[Prompt, ReplyForm] = {}
+        self._lock = threading.Lock()
+
+    def count(self, what: str, times: int = 1) -> None:
+        """Add to the tally."""
+        with self._lock:
+            self._tally[what] += times
+
+    def ask(self, form: type[FormT], prompts: Sequence[Turns]) -> tuple[list[FormT], Usage]:
+        """A form for each prompt, in order, and what they cost now.
+
+        Raises the first EngineError where any failed, EngineRefusedError for a prompt that does not fit the context.
+        """
+        keys = [Prompt(turns, form) for turns in prompts]
+        with self._lock:
+            forms = {key: self._kept[key] for key in keys if key in self._kept}
+        new = [key for key in dict.fromkeys(keys) if key not in forms]
+        got, usage = self._filled(form, new)
+        errors = [one for one in got if isinstance(one, EngineError)]
+        fresh = {key: one.form for key, one in zip(new, got, strict=True) if isinstance(one, Filled)}
+        with self._lock:
+            self._tally.update(requests=usage.llm_calls, tokens=usage.tokens, failed=len(errors))
+            for key in keys:
+                self._kept.pop(key, None)
+            if errors:
+                self._kept |= {**{key: forms[key] for key in keys if key in forms}, **fresh}
+                for key in list(self._kept)[: max(0, len(self._kept) - _MOST_KEPT)]:
+                    del self._kept[key]
+        if errors:
+            raise _together(errors, len(keys))
+        forms |= fresh
+        return [_of(form, forms[key]) for key in keys], usage
+
+    def packed(
+        self, items: Sequence[ItemT], render: Callable[[Sequence[ItemT]], Turns], *, most: int | None = None
+    ) -> list[list[ItemT]]:
+        """The items in order, in as few prompts as fit the context, each with at most `most` of them.
+
+        Raises EngineRefusedError for an item that does not fit alone.
+        """
+        if not items:
+            return []
+        if len(items) <= (most or len(items)) and most_tokens(render(items)) <= self._room:
+            return [list(items)]
+        bare, *alone = self.engine.count_tokens([render([]), *(render([item]) for item in items)])
+        packs: list[list[ItemT]] = []
+        size = 0
+        for item, tokens in zip(items, alone, strict=True):
+            self._check(tokens)
+            own = tokens - bare + _JOINT
+            if not packs or size + own > self._room or (most is not None and len(packs[-1]) == most):
+                packs.append([])
+                size = bare
+            packs[-1].append(item)
+            size += own
+        return packs
+
+    @property
+    def _room(self) -> int:
+        """Most tokens of a prompt."""
+        return self.engine.context - self._max_tokens - _REMARK
+
+    def _check(self, tokens: int) -> None:
+        if tokens > self._room:
+            raise EngineRefusedError(
+                f"a prompt of {tokens} tokens does not fit: {self.engine.name} takes {self.engine.context} in all, of "
+                f"which llm.max_tokens = {self._max_tokens} are for the reply and {_REMARK} for a second attempt; "
+                "raise llm.context, or lower llm.max_tokens or chunker.max_tokens"
+            )
+
+    def _filled(self, form: type[FormT], prompts: Sequence[Prompt]) -> tuple[list[Filled[FormT] | EngineError], Usage]:
+        """Ask for what fits; what does not is an error in its place."""
+        if not prompts:
+            return [], Usage()
+        found: dict[int, Filled[FormT] | EngineError] = {}
+        unsure = [i for i, prompt in enumerate(prompts) if most_tokens(prompt.turns) > self._room]
+        counts = self.engine.count_tokens([prompts[i].turns for i in unsure]) if unsure else []
+        for i, tokens in zip(unsure, counts, strict=True):
+            try:
+                self._check(tokens)
+            except EngineRefusedError as error:
+                found[i] = error
+        fitting = [i for i in range(len(prompts)) if i not in found]
+        requests = [
+            Request(prompts[i].turns, max_tokens=self._max_tokens, temperature=self._temperature) for i in fitting
+        ]
+        got, usage = fill(self.engine, form, requests) if requests else ([], Usage())
+        found |= dict(zip(fitting, got, strict=True))
+        return [found[i] for i in range(len(prompts))], usage
+
+
+def _together(errors: Sequence[EngineError], asked: int) -> EngineError:
+    """The first error, saying how many there were."""
+    if asked == 1:
+        return errors[0]
+    return type(errors[0])(f"{len(errors)} of {asked} requests failed, the others are kept; the first: {errors[0]}")
+
+
+def _of(form: type[FormT], value: ReplyForm) -> FormT:
+    assert isinstance(value, form)
+    return value

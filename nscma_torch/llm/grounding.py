@@ -1,0 +1,41 @@
+"""Whether a text says what a model read in it: every word that counts must occur there, or name who speaks.
+
+A model can be wrong, and a text can tell it what to write. Neither puts words into memory that its source lacks.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nscma_torch.text.names import name_key
+from nscma_torch.text.terms import terms
+
+_ADDRESSED = re.compile(r"\b(?:you|your|yours|yourself|yourselves)\b|[你您]", re.IGNORECASE)
+_DENIED = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|stopped|quit)\b|n['’]t\b|[不没沒无無别]",
+    re.IGNORECASE,
+)
+
+
+def holds(words: str, *texts: str) -> bool:
+    """Whether every word of `words` occurs in one of the texts, whatever its inflection.
+
+    Words too common to be indexed do not count; where there are no others, `words` itself must occur.
+    """
+    wanted = set(terms(words))
+    if wanted:
+        return wanted <= {term for text in texts for term in terms(text)}
+    key = name_key(words)
+    return bool(key) and any(re.search(rf"(?<!\w){re.escape(key)}(?!\w)", name_key(text)) for text in texts)
+
+
+def resolves(name: str, text: str, speaker: str, listener: str) -> bool:
+    """Whether a name is made of words of the text, of who speaks, and of who is spoken to where it says you."""
+    addressed = (listener,) if listener and _ADDRESSED.search(text) else ()
+    return holds(name, text, speaker, *addressed)
+
+
+def stands_for(note: str, sentence: str, text: str, speaker: str, listener: str) -> bool:
+    """Whether a note says of a sentence no more than its text does, and denies something where that does."""
+    same = bool(_DENIED.search(note)) == bool(_DENIED.search(sentence))
+    return same and resolves(note, text, speaker, listener)

@@ -1,0 +1,172 @@
+"""Language tasks by a language model: any engine, replies in forms, and nothing kept that its text does not say.
+
+A task is one batch of requests. A message or a group of texts has its own, so that what one of them says reaches no
+reading of another; hits are judged by many at a time. What does not fit the context is split, and where that cannot
+be, it fails. A reply that cannot be used is asked for once more (`structured.fill`), and then raises an EngineError:
+the job, or the question, fails visibly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from nscma_torch.errors import EngineRefusedError
+from nscma_torch.llm import prompts
+from nscma_torch.llm.asking import Asker, Turns
+from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.llm.passage import best_passage, first_words, term_weights, word_count
+from nscma_torch.llm.prompts import NumberedForm
+from nscma_torch.llm.reading import Reading
+from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
+from nscma_torch.relations import Schema, load_relations
+from nscma_torch.text.sentences import split_sentences
+from nscma_torch.text.terms import script
+
+
+class PromptedTasks:
+    """`LanguageTasks` and `RetrievalTasks` over an engine.
+
+    Args:
+        engine: closed by whoever made it.
+        relations: what facts there are; None for the bundled ones.
+        max_tokens: most tokens of a reply.
+        temperature: 0 is greedy.
+        summary_words: longest summary.
+        words: longest passage that an answer shows; a shorter message is shown whole.
+        tally: counts requests, tokens, requests that failed, and readings that were dropped as ungrounded.
+    """
+
+    def __init__(
+        self,
+        engine: LanguageEngine,
+        *,
+        relations: Schema | None = None,
+        max_tokens: int = 1024,
+        temperature: float = 0.0,
+        summary_words: int = 100,
+        words: int = 60,
+        tally: Counter[str] | None = None,
+    ) -> None:
+        self._schema = relations or load_relations()
+        self._summary_words = summary_words
+        self._words = words
+        self.tally: Counter[str] = Counter() if tally is None else tally
+        self._asker = Asker(engine, max_tokens=max_tokens, temperature=temperature, tally=self.tally)
+
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        """Statements and notes of each unit that its text bears out; see `reading`."""
+        readings = [Reading(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
+        asked = [prompts.extraction(self._schema, one.unit, one.sentences, one.listener) for one in readings]
+        forms, _ = self._asker.ask(prompts.extraction_form(self._schema), asked)
+        extracted = [one.extraction(form, self._schema) for one, form in zip(readings, forms, strict=True)]
+        self._asker.count("ungrounded", sum(one.dropped for one in readings))
+        return extracted
+
+    def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+        """A summary of each group; of one that does not fit a prompt, the summary of its parts' summaries."""
+        texts: dict[int, str] = {}
+        left: dict[int, Sequence[Unit | str]] = dict(enumerate(groups))
+        while left:
+            parts = {number: self._asker.packed(own, self._summary) for number, own in left.items()}
+            stuck = next((n for n, packs in parts.items() if len(packs) == len(left[n]) > 1), None)
+            if stuck is not None:
+                raise EngineRefusedError(
+                    f"no two of {len(left[stuck])} texts of a summary fit a prompt together; raise llm.context"
+                )
+            asked = [(number, pack) for number, packs in parts.items() for pack in packs]
+            forms, _ = self._asker.ask(prompts.SummaryForm, [self._summary(pack) for _, pack in asked])
+            written: dict[int, list[str]] = {}
+            for (number, _), form in zip(asked, forms, strict=True):
+                written.setdefault(number, []).append(_within(form.summary, self._summary_words))
+            texts |= {number: own[0] for number, own in written.items() if len(own) == 1}
+            left = {number: own for number, own in written.items() if len(own) > 1}
+        return [texts[number] for number in range(len(groups))]
+
+    def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        """The model's scores from 0 to 10, as [0, 1]."""
+        scores = self._judged(question, hits, prompts.scoring, prompts.scores_form)
+        return [score / 10 for score in scores]
+
+    def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
+        """The hits that the model finds helpful."""
+        return [bool(helps) for helps in self._judged(question, hits, prompts.choosing, prompts.choices_form)]
+
+    def refine(self, question: str, hits: Sequence[Hit]) -> str:
+        """The model's next question, "" for none or the same; it reads the best hits, as many as fit."""
+        if not hits:
+            return ""
+        fitting, _ = self._fitting(lambda some: prompts.refining(question, some), hits)
+        (form,), _ = self._asker.ask(prompts.QuestionForm, [prompts.refining(question, fitting)])
+        return "" if form.question.casefold() == question.strip().casefold() else form.question
+
+    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
+        """The model's answer with the passages it names, or that it does not know; without hits nothing is asked."""
+        begin = time.perf_counter()
+        confidence = min(1.0, max(0.0, support / 2))
+        trace: tuple[str, ...] = (f"{len(hits)} hits", f"support {support:.2f}")
+        if not hits:
+            return Answer(_unknown(question), True, confidence, (), (*trace, "abstained"))
+        fitting, left_out = self._fitting(lambda some: prompts.answering(question, some), hits)
+        if left_out:
+            trace = (*trace, f"the {left_out} lowest hits did not fit the context")
+        (form,), cost = self._asker.ask(prompts.answer_form(len(fitting)), [prompts.answering(question, fitting)])
+        trace = (*trace, f"read by {self._asker.engine.name}")
+        usage = Usage(cost.llm_calls, cost.tokens, time.perf_counter() - begin)
+        if not form.known:
+            return Answer(_unknown(question), True, confidence, (), (*trace, "abstained"), usage)
+        evidence = self._evidence(question, fitting, form.evidence)
+        return Answer(form.answer, False, confidence, evidence, (*trace, f"{len(evidence)} passages named"), usage)
+
+    def _summary(self, parts: Sequence[Unit | str]) -> Turns:
+        return prompts.summary(self._summary_words, parts)
+
+    def _judged(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        render: Callable[[str, Sequence[Hit]], Turns],
+        form_of: Callable[[int], type[NumberedForm]],
+    ) -> list[int]:
+        """One value for each hit. Prompts of different sizes have forms of their own, so each size is a batch."""
+        packs = self._asker.packed(hits, lambda some: render(question, some), most=prompts.MOST_JUDGED)
+        values: dict[int, list[int]] = {}
+        for size in dict.fromkeys(map(len, packs)):
+            numbers = [i for i, pack in enumerate(packs) if len(pack) == size]
+            forms, _ = self._asker.ask(form_of(size), [render(question, packs[i]) for i in numbers])
+            values |= {i: form.values() for i, form in zip(numbers, forms, strict=True)}
+        return [value for i in range(len(packs)) for value in values[i]]
+
+    def _fitting(self, render: Callable[[Sequence[Hit]], Turns], hits: Sequence[Hit]) -> tuple[Sequence[Hit], int]:
+        """The best hits that fit one prompt, in the order they came, and how many others there are."""
+        packs = self._asker.packed(sorted(hits, key=lambda hit: -hit.score), render)
+        kept = {hit.unit.id for hit in packs[0]} if packs else set()
+        fitting = [hit for hit in hits if hit.unit.id in kept]
+        return fitting, len(hits) - len(fitting)
+
+    def _evidence(self, question: str, hits: Sequence[Hit], numbers: Sequence[int]) -> tuple[Evidence, ...]:
+        weights = term_weights(question, hits)
+        top = max(hit.score for hit in hits) or 1.0
+        chosen = [hits[number - 1] for number in dict.fromkeys(numbers)]
+        passages = [best_passage(hit.text, weights, self._words) for hit in chosen]
+        return tuple(
+            Evidence(hit, passage.text, passage.start, passage.end, hit.score / top)
+            for hit, passage in zip(chosen, passages, strict=True)
+        )
+
+
+def _unknown(question: str) -> str:
+    if script(question) == "cjk":
+        return "我不知道：记忆里没有能回答这个问题的内容。"
+    return "I don't know: nothing I remember answers that."
+
+
+def _within(text: str, words: int) -> str:
+    """The first sentences of at most so many words together; of a first one that is longer, its beginning."""
+    end = 0
+    for span in split_sentences(text):
+        if word_count(text[: span.end]) > words:
+            break
+        end = span.end
+    return text[:end] if end else first_words(text, words)
