@@ -152,5 +152,5 @@ def _bytes(weight: torch.nn.Parameter) -> int:
     state = getattr(weight, "quant_state", None)
     while state is not None:
         size += state.absmax.numel() * state.absmax.element_size()
-        state = state.state2
+        state = getattr(state, "state2", None)
     return size
