@@ -76,7 +76,7 @@ def load_causal_lm(
         device: where it runs; "auto" lets accelerate spread it over the GPUs and, where they are full, the CPU.
         dtype: of what is not quantized and of all arithmetic; by default what the device multiplies natively.
         quantization: "nf4" keeps the matrices of the layers in 4-bit NormalFloat with double-quantized scales (QLoRA,
-            Dettmers et al. 2023, section 3), about 4.1 bits a weight; embeddings and head stay in `dtype`.
+            Dettmers et al. 2023, section 3), 4.1 to 4.3 bits a weight; embeddings and head stay in `dtype`.
         adapter: folder of a LoRA adapter that peft wrote.
 
     Raises:
