@@ -14,6 +14,7 @@ from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.config import Config, Gate
+from nscma_torch.config import Proxy as ProxySection
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.curator.skills import Skills
@@ -28,6 +29,7 @@ from nscma_torch.encode.writer import EXTRACT, Writer
 from nscma_torch.errors import ConfigError
 from nscma_torch.hierarchy.integrator import Integrator
 from nscma_torch.hierarchy.settings import CamSettings
+from nscma_torch.llm.causal_proxy import CausalProxy
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.contract import LanguageEngine
@@ -94,9 +96,7 @@ class Parts:
     @cached_property
     def proxy(self) -> Proxy:
         """The model whose surprise the gate weighs."""
-        model = self.config.proxy.model
-        path = None if model == "bundled" else Path(model)
-        return self._proxy or RecurrentProxy.load(path, device=str(self.device))
+        return self._proxy or load_proxy(self.config.proxy, self.device)
 
     @cached_property
     def tasks(self) -> LanguageTasks:
@@ -276,6 +276,19 @@ def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate
     """The gate of a configuration's [gate] section."""
     keys = section.model_dump(exclude={"weights"})
     return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
+
+
+def load_proxy(section: ProxySection, device: torch.device) -> Proxy:
+    """The proxy of a configuration's [proxy] section."""
+    dtype = None if section.dtype == "auto" else getattr(torch, section.dtype)
+    path = Path(section.model)
+    if section.model == "bundled" or path.is_file() or path.suffix == ".safetensors":
+        if section.quantization != "none":
+            raise ConfigError("proxy.quantization is for causal language models; the byte-level proxy has a few MB")
+        return RecurrentProxy.load(None if section.model == "bundled" else path, device=str(device), dtype=dtype)
+    return CausalProxy.load(
+        section.model, device=device, dtype=dtype, quantization=section.quantization, window=section.window
+    )
 
 
 def torch_device(name: str) -> torch.device:

@@ -73,7 +73,19 @@ class Chunker(Section):
 class Proxy(Section):
     """The language model whose surprise the gate weighs."""
 
-    model: str = Field("bundled", description="'bundled', or the path of weights made by train/proxy_lm.py.")
+    model: str = Field(
+        "bundled",
+        description="'bundled', a file of train/proxy_lm.py, or a causal language model's folder or Hub name.",
+    )
+    window: int = Field(
+        1024, gt=0, multiple_of=64, description="Most tokens that a token of a causal language model sees."
+    )
+    dtype: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto", description="Precision of the forward pass; 'auto' is bfloat16 where the device multiplies it natively."
+    )
+    quantization: Literal["none", "nf4"] = Field(
+        "none", description="Of a causal language model's weights; 'nf4' is 4 bits with bitsandbytes."
+    )
 
 
 class GateWeights(Section):

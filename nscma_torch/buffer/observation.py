@@ -34,7 +34,7 @@ _QUESTION_MARKS = "?？؟"
 class Observation:
     """One message as the gate sees it."""
 
-    tokens: int  # bytes, with the end-of-message byte
+    tokens: int  # of the proxy, with the end of the message
     mean: float  # surprise S, nats per token
     nats: float  # clamped information
     memory_nats: float  # what a compressor needs that has read the recent stream
@@ -88,6 +88,7 @@ def observe(
     history: str,
     salience: float,
     *,
+    ends: Tensor | None = None,
     nearest: float | None = None,
     news: float | None = None,
     learned: float | None = None,
@@ -96,7 +97,7 @@ def observe(
 
     Args:
         text: the message.
-        nll: nats per byte, fp32 [bytes + 1], from `Proxy.score`.
+        nll, ends: nats of each token, and where each ends, as in `measure`.
         history: the recent text of its stream, one message per line, oldest first; the last 32 KB count.
         salience: 0 to 1, from a cue lexicon.
         nearest: cosine to the nearest earlier message of the stream, 0 where there is none; None without vectors.
@@ -104,9 +105,9 @@ def observe(
         learned: log-odds of a `SalienceHead`; None without one.
 
     Raises:
-        InvalidInputError: `nll` does not fit the text.
+        InvalidInputError: `nll` or `ends` do not fit the text.
     """
-    surprise = measure(text, nll)
+    surprise = measure(text, nll, ends)
     return Observation(
         tokens=surprise.tokens,
         mean=surprise.mean,

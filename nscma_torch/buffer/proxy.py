@@ -38,6 +38,7 @@ class StreamScore:
 
     nll: list[Tensor]  # per message fp32 [bytes + 1] on the CPU, nats; the last entry is the end-of-message byte
     state: bytes  # after the last message
+    ends: None = None  # tokens are bytes
 
 
 class RecurrentProxy:

@@ -1,8 +1,8 @@
 """How much a message says: its surprise, its information, and how much of that memory does not hold already.
 
-NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; tokens are bytes here. The mean
-hides how much is said, so the gate also reads the sum, and what a general compressor still needs when it knows the
-stream.
+NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; those of the bundled proxy are
+bytes. The mean hides how much is said, so the gate also reads the sum, and what a general compressor still needs when
+it knows the stream.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONG_RUN = 24  # shortest run of any ASCII that counts as code
 class Surprise:
     """Surprise of one message."""
 
-    tokens: int  # L, bytes with the end-of-message byte
+    tokens: int  # L, of the proxy, with the end of the message
     mean: float  # S, nats per token, as in the paper
     nats: float  # information: sum over the tokens after clamping
     code_share: float  # share of the bytes that stand in runs like ids, hashes, base64, paths; 0 for a short one alone
@@ -53,31 +53,41 @@ def is_code(run: bytes) -> bool:
 
 
 def measure(
-    text: str, nll: Tensor, *, byte_clamp: float = 6.0, run_clamp: float = 30.0, code_clamp: float = 8.0
+    text: str,
+    nll: Tensor,
+    ends: Tensor | None = None,
+    *,
+    byte_clamp: float = 6.0,
+    run_clamp: float = 30.0,
+    code_clamp: float = 8.0,
 ) -> Surprise:
-    """Surprise of a message from its per-byte nats.
+    """Surprise of a message from its per-token nats.
 
     A random id is maximally surprising and says next to nothing, so the information is clamped three times: per byte,
     per unbroken ASCII run, and harder per run that looks like code. The mean is never clamped: it is the paper's S.
+    A token's nats are spread evenly over its bytes first.
 
     Args:
         text: the message.
-        nll: nats of each byte of its UTF-8 form and of the end-of-message byte, fp32 [bytes + 1], from `Proxy.score`.
+        nll: nats of each token of the message and its line feed, fp32 [tokens], from `Proxy.score`.
+        ends: bytes of the UTF-8 form with the line feed up to each token's end, int64 [tokens], never falling; None
+            where each byte is a token.
         byte_clamp: most nats that one byte can contribute.
         run_clamp: most nats that one run of ASCII without spaces can contribute.
         code_clamp: the same for a run that looks like code.
 
     Raises:
-        InvalidInputError: `nll` is not one value per byte and one more, or is not finite.
+        InvalidInputError: `nll` is not one value per token, `ends` do not cover the message, or a value is not finite.
     """
     raw = text.encode()
-    if nll.shape != (len(raw) + 1,):
+    if ends is None and nll.shape != (len(raw) + 1,):
         raise InvalidInputError(
             f"nll has shape {tuple(nll.shape)} for {len(raw)} bytes: pass one value per byte and one for the end"
         )
     if not bool(torch.isfinite(nll).all()):
         raise InvalidInputError("nll holds NaN or infinity: the proxy's weights or state are damaged")
-    before = torch.cat([nll.new_zeros(1), nll.double().clamp(max=byte_clamp)]).cumsum(0).tolist()
+    per_byte = nll.double() if ends is None else _spread(nll.double(), ends, len(raw) + 1)
+    before = torch.cat([per_byte.new_zeros(1), per_byte.clamp(max=byte_clamp)]).cumsum(0).tolist()
     total, codes = before[-1], []
     for run in _RUN.finditer(raw):
         start, end = run.span()
@@ -88,7 +98,19 @@ def measure(
         total -= max(before[end] - before[start] - most, 0.0)
     if len(codes) == 1 and codes[0] < min(_LONG_RUN, len(raw) // 2):  # a password, an order number: what it is about
         codes = []
-    return Surprise(len(raw) + 1, float(nll.double().mean()), total, sum(codes) / max(len(raw), 1))
+    return Surprise(len(nll), float(nll.double().mean()), total, sum(codes) / max(len(raw), 1))
+
+
+def _spread(nll: Tensor, ends: Tensor, total: int) -> Tensor:
+    """Nats of each byte, [total], from those of tokens; one without bytes of its own counts with its neighbour."""
+    if ends.shape != nll.shape or not len(ends) or int(ends[-1]) != total or bool((ends.diff() < 0).any()):
+        raise InvalidInputError(
+            f"ends {ends.tolist()[:8]}… do not cover {total} bytes with {len(nll)} tokens: pass what the proxy returned"
+        )
+    last = torch.cat([ends.diff() > 0, ends.new_ones(1, dtype=torch.bool)]) & (ends > 0)
+    upto = nll.cumsum(0)[last]
+    sizes = ends[last].diff(prepend=ends.new_zeros(1))
+    return (upto.diff(prepend=upto.new_zeros(1)) / sizes).repeat_interleave(sizes)
 
 
 def memory_nats(text: str, history: str) -> float:

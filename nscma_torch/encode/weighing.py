@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
 from torch import Tensor
 
@@ -79,12 +80,12 @@ def weigh(
             learned = [*gate.head.log_odds(own)]
     history, said, state = list(past.history), set(past.said), past.gate_state
     decisions, observations = [], []
+    ends_of = score.ends or repeat(None, len(texts))
     with stages.stage("gate"):
-        for text, nll, odds in zip(texts, score.nll, learned, strict=True):
+        for text, nll, ends, odds in zip(texts, score.nll, ends_of, learned, strict=True):
             nearest, news = (None, None) if nearness is None else nearness.look(text, history)
-            observation = observe(
-                text, nll, "\n".join(history), salience(text), nearest=nearest, news=news, learned=odds
-            )
+            seen = "\n".join(history)
+            observation = observe(text, nll, seen, salience(text), ends=ends, nearest=nearest, news=news, learned=odds)
             whole, *quoted = said_in(text)
             if whole in said or (quoted and said.issuperset(quoted)):  # in this stream or another one of the user's
                 observation = replace(observation, repeat=True)
