@@ -44,7 +44,7 @@ class Mixture(NamedTuple):
     @classmethod
     def unpacked(cls, numbers: Tensor) -> Mixture:
         """From its `NUMBERS` numbers in a row."""
-        weights, curvature = numbers.split([LEVELS * OPINIONS, LEVELS * OPINIONS**2])
+        weights, curvature = numbers[: LEVELS * OPINIONS], numbers[LEVELS * OPINIONS :]
         return cls(weights.view(LEVELS, OPINIONS), curvature.view(LEVELS, OPINIONS, OPINIONS))
 
     def mix(self, opinions: Tensor, level: Tensor) -> Tensor:
@@ -74,4 +74,5 @@ def _solved(matrix: Tensor, vector: Tensor) -> Tensor:
     """x of matrix x = vector for symmetric positive definite [.., 2, 2] and [.., 2], by Cramer's rule in fp64."""
     (a, b), (_, d) = matrix.double().movedim((-2, -1), (0, 1))
     p, q = vector.double().unbind(-1)
-    return (torch.stack([d * p - b * q, a * q - b * p], -1) / (a * d - b * b)[..., None]).float()
+    solution: Tensor = torch.stack([d * p - b * q, a * q - b * p], -1) / (a * d - b * b)[..., None]
+    return solution.float()
