@@ -1,8 +1,8 @@
 """Train or evaluate the bundled byte-level proxy (`nscma_torch/buffer/proxy.py`); train/README.md has its recipe.
 
-    python train/proxy_lm.py --config configs/train/proxy_lm.toml --data DIR --out FILE
-    torchrun --nproc-per-node N train/proxy_lm.py --config … --data DIR --out FILE
-    python train/proxy_lm.py --data DIR --evaluate
+    python -m train.proxy_lm --config configs/train/proxy_lm.toml --data DIR --out FILE
+    torchrun --nproc-per-node N -m train.proxy_lm --config … --data DIR --out FILE
+    python -m train.proxy_lm --data DIR --evaluate
 
 DIR holds `lm_text/`: ELTeC-eng novels (`ENG*.txt`), `qmsum_train_meetings.txt` and, only read for the final figures,
 `wikitext2_valid.txt` and `wikitext2_test.txt`. Needs torch and safetensors, one CPU or one GPU a process; from a
@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from proxy_texts import Lanes, as_chat, read_meetings, read_texts
 from safetensors.torch import load_file
 from torch import Tensor, distributed
 from torch.nn.functional import cross_entropy
@@ -33,6 +32,7 @@ from torch.nn.functional import cross_entropy
 from nscma_torch.buffer.byte_context import ByteContext
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
 from nscma_torch.buffer.proxy import RecurrentProxy
+from train.proxy_texts import Lanes, as_chat, read_meetings, read_texts
 
 DEV_BYTES = 65536  # of the held-out meetings that are looked at while training
 
@@ -63,7 +63,7 @@ class Ranks:
         if self.size > 1:
             flat = torch.cat([value.flatten() for value in values])
             distributed.all_reduce(flat)
-            for value, mean in zip(values, flat.split([value.numel() for value in values]), strict=True):
+            for value, mean in zip(values, torch.split(flat, [value.numel() for value in values]), strict=True):
                 value.copy_(mean.view_as(value) / self.size)
 
     def gathered(self, own: Any) -> list[Any]:

@@ -13,14 +13,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
+from train import proxy_lm
+from train.proxy_texts import SEGMENTS, Lanes, as_chat, read_meetings, spaced, synthetic
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "train"))
-
-import proxy_lm  # noqa: E402
-from proxy_texts import SEGMENTS, Lanes, as_chat, read_meetings, spaced, synthetic  # noqa: E402
-
-from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig  # noqa: E402
-
 SIZES = {"layers": 1, "width": 16, "table_bits": 6, "table_width": 4, "match_width": 4, "reach": 256}
 SHARES = {"meetings": 0.3, "meetings_as_chat": 0.3, "novels": 0.2, "novels_spaced": 0.1, "synthetic": 0.1}
 TRAIN = {
@@ -138,7 +135,7 @@ def test_two_processes_learn_what_one_does(tmp_path: Path) -> None:
     data, config = folder_and_config(tmp_path)
     path = os.pathsep.join([str(ROOT), str(ROOT / "kernels")])
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    program = [str(ROOT / "train" / "proxy_lm.py"), "--config", str(config), "--data", str(data), "--device", "cpu"]
+    program = ["-m", "train.proxy_lm", "--config", str(config), "--data", str(data), "--device", "cpu"]
     many = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
     def train(out: str, launcher: list[str], *arguments: str) -> str:
