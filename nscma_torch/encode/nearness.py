@@ -15,11 +15,12 @@ from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.storage import units
-from nscma_torch.text.restatement import Wording, news, wording
+from nscma_torch.text.restatement import Wording, joined, news, unheard, wording
 from nscma_torch.text.sentences import split_sentences
 
 NEAR = 0.6  # least cosine of an earlier message whose words are compared; of two about different things it is less
 COMPARED = 8  # most earlier messages whose words are compared, nearest first
+MUCH = 10.0  # news that is not counted further
 DECIMALS = 4  # of a cosine; those beyond depend on which texts were embedded side by side
 
 
@@ -61,7 +62,7 @@ class Nearness:
 
         Returns:
             The cosine to the nearest of them, 0 without any, and the least news to any near ones (`news` of
-            text/restatement.py, sentence by sentence); None where none is near.
+            text/restatement.py, sentence by sentence), at most `MUCH`; None where none is near.
         """
         at, self._next = self._next, self._next + 1
         if not history:
@@ -75,10 +76,20 @@ class Nearness:
 def _least_news(text: str, near: Sequence[str]) -> float:
     """The news of each sentence to the sentence, or two on end, of a near message that leaves the least, summed up.
 
-    Sentences, because the words of a long message taken together would make up facts that it never stated.
+    Sentences, because the words of a long message taken together would make up facts that it never stated. What even
+    all near messages together do not hold is counted first: a long message mostly has that much news.
     """
+    together = joined([wording(other) for other in near])
+    sentences = _wordings(text)[0]
+    if sum(unheard(sentence, together) for sentence in sentences) >= MUCH:
+        return MUCH
     known = [part for other in near for part in _wordings(other)[1]]
-    return sum(min(news(sentence, old) for old in known) for sentence in _wordings(text)[0])
+    total = 0.0
+    for sentence in sentences:
+        total += min(news(sentence, old) for old in known)
+        if total >= MUCH:
+            return MUCH
+    return total
 
 
 @lru_cache(maxsize=1 << 10)  # a message is near to many later ones

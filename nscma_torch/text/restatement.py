@@ -10,7 +10,7 @@ their words must agree.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -172,17 +172,30 @@ def news(new: Wording, old: Wording) -> float:
     """How much `new` says that `old` does not: 1 for each word that is neither there nor in other words, and `CONTRARY`
     for each name and number that is not there, for a denial on one side only, and for another person spoken of.
     """
-    added = _uncovered(new, old)
+    added = unheard(new, old)
     contrary = len(new.exact - old.words - old.exact) + (new.denies != old.denies)
     if new.ours and not old.ours:
-        contrary += bool(_uncovered(old, new) or old.exact - new.exact)  # "Ana lives here", now I do
+        contrary += bool(unheard(old, new) or old.exact - new.exact)  # "Ana lives here", now I do
     elif new.third and not new.ours:
         contrary += old.ours and not old.third
     return added + CONTRARY * contrary
 
 
-def _uncovered(new: Wording, old: Wording) -> int:
-    """Words of `new` that `old` has neither itself nor by a synonym or another word of the family."""
+def joined(wordings: Sequence[Wording]) -> Wording:
+    """All words of several wordings; of no use but for `unheard`."""
+    return Wording(
+        frozenset[str]().union(*(one.words for one in wordings)),
+        frozenset[str]().union(*(one.exact for one in wordings)),
+        any(one.denies for one in wordings),
+        any(one.ours for one in wordings),
+        any(one.third for one in wordings),
+        frozenset[int]().union(*(one.meant for one in wordings)),
+        frozenset[str]().union(*(one.families for one in wordings)),
+    )
+
+
+def unheard(new: Wording, old: Wording) -> int:
+    """Words of `new` that `old` has neither itself nor by a synonym or another word of the family; a part of `news`."""
     groups = _lexicon()[0]
     return sum(
         old.meant.isdisjoint(groups.get(stem, ())) and stem[:_FAMILY] not in old.families

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.llm.tiny_llama import build
 
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.engines.http import HttpEngine
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
+from tests.llm.tiny_llama import build
 
 CONTEXT = 2048
 START_SECONDS = 600
