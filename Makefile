@@ -5,10 +5,11 @@ VENV := .venv
 PEER := .venv-mem0
 CHROMA := .venv-chroma
 CACHE := .cache
+VLLM := $(HOME)/.cache/nscma/vllm-$(shell cksum < tests/vllm/requirements.txt | cut -d' ' -f1)
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: demo test check prove bench clean
+.PHONY: demo test test-vllm check prove bench clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +23,20 @@ demo: $(READY)
 
 test: $(READY)
 	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2
+
+# vLLM pins too much to live beside the rest; its environment is shared by all checkouts.
+test-vllm: $(VLLM)/.ready
+	rm -rf $(CACHE)/vllm
+	$(VLLM)/bin/python -m pip install --quiet --no-deps --no-build-isolation --target $(CACHE)/vllm .
+	PYTHONPATH=$(CACHE)/vllm OMP_NUM_THREADS=1 VLLM_CPU_KVCACHE_SPACE=1 VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 \
+		$(VLLM)/bin/python -m pytest -m vllm -o filterwarnings= tests/vllm
+
+$(VLLM)/.ready: tests/vllm/requirements.txt
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/pip install --quiet --upgrade 'pip>=24'
+	$(VLLM)/bin/pip install --quiet --constraint constraints.txt torch
+	$(VLLM)/bin/pip install --quiet --no-deps --requirement tests/vllm/requirements.txt
+	touch $@
 
 check: $(READY)
 	$(RUN) -m ruff check .

@@ -1,22 +1,25 @@
 """Which signal tells, when a message is heard, whether it will be needed later?
 
-    python -m eval.gating --data DIR [--cache DIR] [--out DIR]
+    python -m eval.gating --data DIR [--cache DIR] [--out DIR] [--sets NAME ...] [--limit N]
 
 A message is needed if it is evidence of some question. Each signal ranks the messages of a conversation; the last ones
 are deferred. AUC is the chance that a needed message ranks above another of its conversation, averaged over
 conversations; `kept` is the share of the needed messages among those written when so many are deferred, `bytes` the
-share of the bytes that is deferred with them. The last table is the gate as it ships, at its own threshold. Settings
-were chosen on conversations with an even index; claims quote the odd ones. LoCoMo knows what its questions need; BEAM's
-evidence is the messages that its questions were written from.
+share of the bytes that is deferred with them. A second table gives what whole gates defer and keep at their own
+thresholds: the one that ships, and the paper's over lambda, with and without carried state. Settings were chosen on
+conversations with an even index; claims quote the odd ones. The supervised mix alone is fitted on the benchmark's
+labels: an upper reference that does not ship. LoCoMo knows what its questions need; BEAM's evidence is the messages
+that its questions were written from.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,13 +29,15 @@ from rich.table import Table
 
 from eval.embedding_cache import CachedEmbedder
 from eval.metrics import auc, mean
+from eval.supervised_mix import cross_validated, standardized
 from eval.tasks import beam, locomo
 from nscma_torch import load_config
 from nscma_torch.assembly import torch_device
-from nscma_torch.buffer.gate import SurpriseGate
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig
+from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import Past, weigh
 from nscma_torch.protocols import Embedder
@@ -42,6 +47,8 @@ from nscma_torch.text.embedder import load_embedder
 
 HALVES = ("even", "odd", "all")
 DEFERRED = (0.3, 0.5, 0.7)  # shares of the messages at which the curve is printed
+LAMBDAS = (0.0, 0.5, 1.0, 1.5, 2.0)  # of the paper's gate
+SUPERVISED = "supervised linear mix (fitted on labels of even)"
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ class Heard:
     decisions: Mapping[str, Sequence[Decision]]
     without_state: Sequence[float]  # mean surprise of each message read alone
     vectors: torch.Tensor
+    learned: Sequence[float] = ()  # log-odds of the salience head
 
 
 def _locomo(data: Path) -> list[Talk]:
@@ -96,18 +104,30 @@ SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(
 )
 
 
-def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder) -> Heard:
-    """Weigh a talk under every rule that is compared."""
-    rules = ("composition", "paper")
-    weighed = {rule: weigh(talk.texts, Past(), proxy, SurpriseGate(GateConfig(rule=rule)), Stages()) for rule in rules}
+def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder, head: SalienceHead) -> Heard:
+    """Weigh a talk as the memory does, and read each of its messages alone."""
+    vectors = _vectors(talk.texts, embedder)
+    weighed = weigh(talk.texts, Past(), proxy, MessageGate(head=head), Stages(), lambda: vectors)
     alone = proxy.score([[text] for text in talk.texts], [None] * len(talk.texts))
+    with torch.no_grad():
+        learned = head(vectors).tolist()
     return Heard(
         talk,
-        weighed["composition"].observations,
-        {rule: weighed[rule].decisions for rule in rules},
+        weighed.observations,
+        {"composition": weighed.decisions, "paper": decide(weighed.observations, GateConfig(rule="paper"))},
         [float(score.nll[0].double().mean()) for score in alone],
-        _vectors(talk.texts, embedder),
+        vectors,
+        learned,
     )
+
+
+def decide(observations: Sequence[Observation], config: GateConfig) -> list[Decision]:
+    """What a gate decides on a talk."""
+    gate, state, decisions = MessageGate(config), GateState(), []
+    for observation in observations:
+        decision, state = gate.decide(observation, state)
+        decisions.append(decision)
+    return decisions
 
 
 def _vectors(texts: Sequence[str], embedder: Embedder) -> torch.Tensor:
@@ -149,9 +169,36 @@ SIGNALS: Mapping[str, Callable[[Heard], Sequence[float]]] = MappingProxyType(
         "sum NLL, clamped": lambda heard: [own.nats for own in heard.observations],
         "zlib given history": lambda heard: [own.memory_nats for own in heard.observations],
         "cues": lambda heard: [own.salience for own in heard.observations],
+        "answer to a question": lambda heard: [float(own.answers) for own in heard.observations],
+        "learned head": lambda heard: heard.learned,
         "composition": lambda heard: [own.score for own in heard.decisions["composition"]],
     }
 )
+MIXED = (  # signals of the supervised mix
+    "paper's S, carried state",
+    "length",
+    "sum NLL, clamped",
+    "zlib given history",
+    "cues",
+    "answer to a question",
+    "learned head",
+)
+
+
+def supervised(talks: Sequence[Heard]) -> list[Sequence[float]]:
+    """Scores of the supervised mix of the signals of `MIXED`, of sizes their logarithms."""
+    sizes = ("length", "sum NLL, clamped", "zlib given history")
+
+    def column(heard: Heard, name: str) -> list[float]:
+        values = SIGNALS[name](heard)
+        if name == "cues":
+            odds = [min(max(value, 1e-6), 1 - 1e-6) for value in values]
+            return [math.log(value / (1 - value)) for value in odds]
+        return [math.log(max(value, 1.0)) if name in sizes else value for value in values]
+
+    signals = [standardized([column(heard, name) for name in MIXED]) for heard in talks]
+    even = [heard.talk.half == "even" for heard in talks]
+    return [own.tolist() for own in cross_validated(signals, [heard.talk.needed for heard in talks], even)]
 
 
 @dataclass(frozen=True)
@@ -199,22 +246,34 @@ def table(name: str, rows: Mapping[str, Sequence[Curve]]) -> Table:
     return shown
 
 
-def shipped(name: str, talks: Sequence[Heard]) -> Table:
-    """What the gate defers and keeps at its own threshold."""
-    shown = Table(name, "rule", *(f"{half}: deferred, kept" for half in HALVES))
-    for rule in ("composition", "paper"):
+def _alone(heard: Heard) -> list[Observation]:
+    """The observations with the surprise of each message read alone."""
+    return [replace(own, mean=mean) for own, mean in zip(heard.observations, heard.without_state, strict=True)]
+
+
+def gates(name: str, talks: Sequence[Heard]) -> Table:
+    """What whole gates defer and keep at their own thresholds."""
+    shown = Table(name, *(f"deferred, kept, {half}" for half in HALVES))
+    rows = {"composition": [heard.decisions["composition"] for heard in talks]}
+    for lam in LAMBDAS:
+        config = GateConfig(rule="paper", lam=lam)
+        rows[f"paper, lambda {lam:g}, carried state"] = [decide(heard.observations, config) for heard in talks]
+    for lam in LAMBDAS:
+        config = GateConfig(rule="paper", lam=lam)
+        rows[f"paper, lambda {lam:g}, no state"] = [decide(_alone(heard), config) for heard in talks]
+    for rule, decided in rows.items():
         cells = []
         for half in HALVES:
-            own = [heard for heard in talks if half in ("all", heard.talk.half) and any(heard.talk.needed)]
-            out = mean([mean([not made.write for made in heard.decisions[rule]]) for heard in own])
-            cells.append(f"{out:.3f}, {mean([_kept(heard, rule) for heard in own]):.3f}")
-        shown.add_row("", rule, *cells)
+            own = [
+                (heard.talk.needed, [made.write for made in made_of])
+                for heard, made_of in zip(talks, decided, strict=True)
+                if half in ("all", heard.talk.half) and any(heard.talk.needed)
+            ]
+            out = mean([1 - mean(writes) for _, writes in own])
+            kept = [mean([float(w) for w, need in zip(writes, needed, strict=True) if need]) for needed, writes in own]
+            cells.append(f"{out:.3f}, {mean(kept):.3f}")
+        shown.add_row(rule, *cells)
     return shown
-
-
-def _kept(heard: Heard, rule: str) -> float:
-    pairs = zip(heard.decisions[rule], heard.talk.needed, strict=True)
-    return mean([float(made.write) for made, need in pairs if need])
 
 
 def plot(rows: Mapping[str, Mapping[str, Sequence[float]]], shares: Sequence[float], path: Path) -> None:
@@ -244,6 +303,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds locomo/ and beam/")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--limit", type=int, help="only so many conversations of each set, from the first")
     parser.add_argument("--cache", type=Path, help="folder that keeps vectors for the next run")
     parser.add_argument("--out", type=Path, help="folder for gating.png and gating.json")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
@@ -251,22 +311,27 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     config = load_config(None)
     plain = load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
-    embedder, proxy = CachedEmbedder(plain, arguments.cache), RecurrentProxy.load()
+    embedder, proxy, head = CachedEmbedder(plain, arguments.cache), RecurrentProxy.load(), SalienceHead.load()
     console, shares = Console(width=170), [i / 50 for i in range(51)]
     drawn: dict[str, dict[str, list[float]]] = {}
     for name in arguments.sets:
-        talks = [hear(talk, proxy, embedder) for talk in SETS[name](arguments.data)]
-        embedder.save()
+        talks = []
+        for talk in SETS[name](arguments.data)[: arguments.limit]:
+            talks.append(hear(talk, proxy, embedder, head))
+            embedder.save()
+        scores = {signal: [score(heard) for heard in talks] for signal, score in SIGNALS.items()}
+        if sum(heard.talk.half == "even" for heard in talks) > 1:
+            scores[SUPERVISED] = supervised(talks)
         rows: dict[str, list[Curve]] = {}
         drawn[name] = {}
-        for signal, score in SIGNALS.items():
-            scores = [(heard, score(heard)) for heard in talks]
-            rows[signal] = [own for heard, some in scores if (own := curve(heard, some, DEFERRED)) is not None]
-            whole = [own for heard, some in scores if (own := curve(heard, some, shares)) is not None]
+        for signal, of_talks in scores.items():
+            pairs = list(zip(talks, of_talks, strict=True))
+            rows[signal] = [own for heard, some in pairs if (own := curve(heard, some, DEFERRED)) is not None]
+            whole = [own for heard, some in pairs if (own := curve(heard, some, shares)) is not None]
             odd = of_half(whole, "odd")
             drawn[name][signal] = [mean([own.kept[i] for own in odd]) for i in range(len(shares))]
-        console.print(table(name, rows))
-        console.print(shipped(name, talks))
+        console.print(table(f"{name}, {len(talks)} conversations", rows))
+        console.print(gates(name, talks))
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
         kept = {"deferred": shares, "kept, odd half": drawn}

@@ -34,7 +34,7 @@ class Places:
     Attributes:
         whole: whether a place is a message; if not, it is a chunk.
         chunks: where each stands.
-        vectors: [n, d] of the chunks.
+        vectors: [n, d] of the chunks, zeros of those that are not embedded.
         texts: of the chunks, after the name of who said it, where somebody did.
         chunks_of: by the id of a message, its chunks.
         below: by the id of a summary, the chunks below it.
@@ -105,7 +105,8 @@ def read(memory: Memory, user: str, place: Mapping[str, int], *, whole: bool) ->
     for seq in seqs:
         chunks_of.setdefault(found[seq].episode_ids[0], []).append(row[seq])
     chunks = [Span(place[found[seq].episode_ids[0]], found[seq].start, found[seq].end) for seq in seqs]
-    vectors = torch.from_numpy(np.stack([stored[seq] for seq in seqs]))
+    none = np.zeros(memory.parts.embedder.dimension, dtype=np.float32)
+    vectors = torch.from_numpy(np.stack([stored.get(seq, none) for seq in seqs]))
     return Places(whole, chunks, vectors, [_as_said(found[seq]) for seq in seqs], chunks_of, below)
 
 

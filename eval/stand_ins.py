@@ -16,6 +16,7 @@ from nscma_torch.records import Answer, Extraction, Hit, Unit
 class _Indifferent:
     nll: list[torch.Tensor]
     state: bytes
+    ends: None = None
 
 
 class IndifferentProxy:

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
         update_split,
     )
     from nscma_torch.aio import AsyncMemory
+    from nscma_torch.buffer import Gating, SurpriseGate, SurpriseGateState
     from nscma_torch.config import Config, load_config
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.errors import NscmaError
     from nscma_torch.memory import Memory
-    from nscma_torch.neural import NeuralMemory, NeuralMemoryState
+    from nscma_torch.neural import AttachedMemory, NeuralMemory, NeuralMemoryState, attach_memory
     from nscma_torch.records import (
         Added,
         Answer,
@@ -53,7 +54,8 @@ _HOME = {
     "NscmaError": "nscma_torch.errors",
     "Redecision": "nscma_torch.encode.replay",
     "Memory": "nscma_torch.memory",
-    **dict.fromkeys(("NeuralMemory", "NeuralMemoryState"), "nscma_torch.neural"),
+    **dict.fromkeys(("Gating", "SurpriseGate", "SurpriseGateState"), "nscma_torch.buffer"),
+    **dict.fromkeys(("AttachedMemory", "NeuralMemory", "NeuralMemoryState", "attach_memory"), "nscma_torch.neural"),
     **dict.fromkeys(
         (
             *("Added", "Answer", "CuratorDecision", "Decision", "Episode", "EraseReceipt", "Evidence", "Extraction"),
@@ -74,6 +76,7 @@ __all__ = [
     "Added",
     "Answer",
     "AsyncMemory",
+    "AttachedMemory",
     "Config",
     "CuratorDecision",
     "Decision",
@@ -83,6 +86,7 @@ __all__ = [
     "Evidence",
     "Extraction",
     "Fact",
+    "Gating",
     "HistoryEvent",
     "Hit",
     "Memory",
@@ -100,8 +104,11 @@ __all__ = [
     "SleepReport",
     "Statement",
     "Stats",
+    "SurpriseGate",
+    "SurpriseGateState",
     "Unit",
     "__version__",
+    "attach_memory",
     "ego_split",
     "knn_graph",
     "label_propagation",

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.buffer.gate import SurpriseGate
+from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, GateWeights
+from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.config import Config, Gate
+from nscma_torch.config import Proxy as ProxySection
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.curator.skills import Skills
@@ -27,6 +29,7 @@ from nscma_torch.encode.writer import EXTRACT, Writer
 from nscma_torch.errors import ConfigError
 from nscma_torch.hierarchy.integrator import Integrator
 from nscma_torch.hierarchy.settings import CamSettings
+from nscma_torch.llm.causal_proxy import CausalProxy
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.contract import LanguageEngine
@@ -46,6 +49,7 @@ from nscma_torch.storage.vectors import EpisodicWeights
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.cross_encoder import CrossEncoder
 from nscma_torch.text.embedder import load_embedder
+from nscma_torch.text.segmentation import Segmentation
 from nscma_torch.worker import Handler, Worker
 
 
@@ -92,9 +96,7 @@ class Parts:
     @cached_property
     def proxy(self) -> Proxy:
         """The model whose surprise the gate weighs."""
-        model = self.config.proxy.model
-        path = None if model == "bundled" else Path(model)
-        return self._proxy or RecurrentProxy.load(path, device=str(self.device))
+        return self._proxy or load_proxy(self.config.proxy, self.device)
 
     @cached_property
     def tasks(self) -> LanguageTasks:
@@ -134,17 +136,30 @@ class Parts:
         return load_relations(None if path == "bundled" else path)
 
     @cached_property
-    def gate(self) -> SurpriseGate:
+    def gate(self) -> MessageGate:
         """The gate with the configured rules."""
-        return surprise_gate(self.config.gate)
+        return message_gate(self.config.gate, self.salience_head)
+
+    @cached_property
+    def salience_head(self) -> SalienceHead | None:
+        """The gate's learned head; None where the embedder is not the one whose vectors it reads."""
+        head = SalienceHead.load()
+        return head if head.embedder == self.embedder.fingerprint else None
 
     @cached_property
     def indexer(self) -> Indexer:
         """Chunks, embeds and analyses texts."""
         section = self.config.chunker
         limit = min(section.max_tokens or self.embedder.max_tokens, self.embedder.max_tokens)
-        chunker = Chunker(self.embedder.count_tokens, limit, section.overlap_sentences, section.strategy)
+        segmentation = None
+        if section.strategy == "surprise":
+            segmentation = Segmentation(self._surprise, section.gamma, section.window, section.min_tokens)
+        chunker = Chunker(self.embedder.count_tokens, limit, section.overlap_sentences, section.strategy, segmentation)
         return Indexer(self.embedder, chunker, self.stages)
+
+    def _surprise(self, text: str) -> torch.Tensor:
+        """Nats of each byte of a text read alone, and of its end."""
+        return self.proxy.score([[text]], [None])[0].nll[0]
 
     @cached_property
     def writer(self) -> Writer:
@@ -160,7 +175,8 @@ class Parts:
     @cached_property
     def eraser(self) -> Eraser:
         """Real deletion."""
-        return Eraser(self.database, self.proxy, self.gate)
+        gate = message_gate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
+        return Eraser(self.database, self.proxy, gate)
 
     @cached_property
     def searcher(self) -> Searcher:
@@ -256,10 +272,23 @@ class Parts:
         return Integrator(self.database, self.indexer, self.tasks, settings, self.device)
 
 
-def surprise_gate(section: Gate) -> SurpriseGate:
+def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate:
     """The gate of a configuration's [gate] section."""
     keys = section.model_dump(exclude={"weights"})
-    return SurpriseGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())))
+    return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
+
+
+def load_proxy(section: ProxySection, device: torch.device) -> Proxy:
+    """The proxy of a configuration's [proxy] section."""
+    dtype = None if section.dtype == "auto" else getattr(torch, section.dtype)
+    path = Path(section.model)
+    if section.model == "bundled" or path.is_file() or path.suffix == ".safetensors":
+        if section.quantization != "none":
+            raise ConfigError("proxy.quantization is for causal language models; the byte-level proxy has a few MB")
+        return RecurrentProxy.load(None if section.model == "bundled" else path, device=str(device), dtype=dtype)
+    return CausalProxy.load(
+        section.model, device=device, dtype=dtype, quantization=section.quantization, window=section.window
+    )
 
 
 def torch_device(name: str) -> torch.device:

@@ -58,15 +58,34 @@ class Embedder(Section):
 class Chunker(Section):
     """How a long message becomes units."""
 
-    strategy: Literal["sentence", "fixed"] = Field("sentence", description="Where a chunk may end.")
+    strategy: Literal["sentence", "fixed", "surprise"] = Field(
+        "sentence", description="Where a chunk may end: 'surprise' is at sentences that the proxy did not expect, too."
+    )
     max_tokens: int = Field(0, ge=0, description="Longest chunk in tokens; 0 for the embedder's own limit.")
     overlap_sentences: int = Field(0, ge=0, description="Sentences repeated at the start of the next chunk.")
+    gamma: float = Field(
+        1.0, description="gamma of 'surprise', mu + gamma*sigma, in standard deviations; EM-LLM eq. 1."
+    )
+    window: int = Field(32, gt=1, description="tau of 'surprise': sentences that mu and sigma look back on.")
+    min_tokens: int = Field(64, gt=0, description="Tokens before which 'surprise' ends no chunk at a peak.")
 
 
 class Proxy(Section):
     """The language model whose surprise the gate weighs."""
 
-    model: str = Field("bundled", description="'bundled', or the path of weights made by train/proxy_lm.py.")
+    model: str = Field(
+        "bundled",
+        description="'bundled', a file of train/proxy_lm.py, or a causal language model's folder or Hub name.",
+    )
+    window: int = Field(
+        1024, gt=0, multiple_of=64, description="Most tokens that a token of a causal language model sees."
+    )
+    dtype: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto", description="Precision of the forward pass; 'auto' is bfloat16 where the device multiplies it natively."
+    )
+    quantization: Literal["none", "nf4"] = Field(
+        "none", description="Of a causal language model's weights; 'nf4' is 4 bits with bitsandbytes."
+    )
 
 
 class GateWeights(Section):
@@ -76,8 +95,11 @@ class GateWeights(Section):
     information: float = Field(0.2, description="Score per standard deviation of ln of the information in nats.")
     memory: float = Field(0.6, description="Score per standard deviation of ln of the nats that memory lacks.")
     salience: float = Field(1.0, description="Score per unit of log-odds of the cue lexicon.")
+    answer: float = Field(0.4, ge=0, description="Added to what follows a question.")
+    learned: float = Field(0.3, description="Score per unit of log-odds of the salience head; needs embedder.deferred.")
     code: float = Field(2.5, ge=0, description="Taken off, times the share of ids, hashes and base64.")
     repeat: float = Field(10.0, ge=0, description="Taken off what was already said.")
+    restatement: float = Field(2.5, ge=0, description="Taken off what was already said in other words.")
 
 
 class Gate(Section):
@@ -94,6 +116,10 @@ class Gate(Section):
     salience_threshold: float = Field(0.5, description="Salience above which 'salience' writes, in [0, 1].")
     low: float = Field(-1.0, description="Least standard deviations that a term counts.")
     high: float = Field(2.5, description="Most standard deviations that a term counts.")
+    near: float = Field(
+        0.65, ge=0.6, description="Least cosine of a restatement to an earlier message; needs embedder.deferred."
+    )
+    news: float = Field(0.5, ge=0, description="Words that no near message has, from which on it is no restatement.")
     weights: GateWeights = GateWeights()
 
 
@@ -253,6 +279,30 @@ class Worker(Section):
     lease: float = Field(120.0, gt=0, description="Seconds without a sign of life before another worker may step in.")
 
 
+class Controller(Section):
+    """Layer 2: working memory, and the loop that decides when to look."""
+
+    active_turns: int = Field(8, gt=0, description="K: the user's last written turns that stay in the active context.")
+    recent_turns: int = Field(1, gt=0, description="Newest turns that stay in it whatever the gate decided.")
+    summary_batch: int = Field(4, gt=0, description="Turns that go into the rolling summary at once.")
+    turn_words: int = Field(120, gt=0, description="Longest passage of an earlier turn or a memory, in words.")
+    prompt_tokens: int = Field(3072, gt=0, description="Most tokens of one prompt, template included.")
+    reply_tokens: int = Field(512, gt=0, description="Most tokens of one reply.")
+    summary_tokens: int = Field(192, gt=0, description="Most tokens of the rolling summary; words without an engine.")
+    turn_tokens: int = Field(32_768, gt=0, description="Most tokens of all calls that answer one turn.")
+    max_steps: int = Field(4, gt=0, description="Most actions before the answer is forced.")
+    top_k: int = Field(6, gt=0, description="Memories that one retrieval brings.")
+    threshold: float = Field(
+        0.25, ge=0, le=1, description="Uncertainty of an engine's draft above which it retrieves; 0 always, 1 never."
+    )
+    embedded_threshold: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="The same without an engine, where it is 1 - the margin of the best turn in context.",
+    )
+
+
 class Config(Section):
     """A whole configuration."""
 
@@ -272,6 +322,7 @@ class Config(Section):
     facts: Facts = Facts()
     curator: Curator = Curator()
     worker: Worker = Worker()
+    controller: Controller = Controller()
 
 
 SectionT = TypeVar("SectionT", bound=Section)

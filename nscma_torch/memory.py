@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, get_args
 
 from nscma_torch.arguments import checked_count, checked_limit, checked_text, clock, narrowed
-from nscma_torch.assembly import Parts, surprise_gate
+from nscma_torch.assembly import Parts, message_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
 from nscma_torch.encode.replay import Redecision, replay
@@ -318,7 +318,7 @@ class Memory(Knowing):
         Returns how many messages were decided, and those on which the decision changes. Nothing is stored unless
         `dry_run=False`.
         """
-        other = surprise_gate(override(self.config.gate, gate or {}))
+        other = message_gate(override(self.config.gate, gate or {}))
         scope = Scope(user_id, agent_id, run_id)
         return replay(self.parts.database, other, scope, at=clock(now), dry_run=dry_run)
 

@@ -45,7 +45,11 @@ class StreamScore(Protocol):
 
     @property
     def nll(self) -> Sequence[torch.Tensor]:
-        """Per message, the nats of each token, float32 [tokens]."""
+        """Per message, the nats of each token, float32 [tokens]; the line feed after the message is read too."""
+
+    @property
+    def ends(self) -> Sequence[torch.Tensor] | None:
+        """Per message, the bytes of it and its line feed up to each token's end, int64 [tokens]; None: one a byte."""
 
     @property
     def state(self) -> bytes:

@@ -46,6 +46,7 @@ def embedder() -> HashEmbedder:
 class LightScore:
     nll: list[torch.Tensor]
     state: bytes
+    ends: None = None
 
 
 class LightProxy:

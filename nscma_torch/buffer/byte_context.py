@@ -95,7 +95,7 @@ def hashed_contexts(text: Tensor, bits: int) -> Tensor:
     return torch.stack([_mixed(key, bits) for key in keys], dim=-1)
 
 
-def _sorted(keys: Tensor) -> Tensor:
+def in_order(keys: Tensor) -> Tensor:
     """Rows in ascending order; on a CPU numpy's vectorised sort, ten times as fast here as torch's."""
     if keys.device.type != "cpu":
         return keys.sort(dim=-1).values
@@ -117,7 +117,7 @@ def matches(text: Tensor, reach: int, first: int = 0) -> tuple[Tensor, Tensor]:
     size = len(text)
     here = torch.arange(size, device=text.device)
     keys = (_mixed(torch.stack(_packed(text, MATCH_ORDERS)), 48) << 15) | here  # [M, T]
-    ordered = _sorted(keys)
+    ordered = in_order(keys)
     position = ordered & (MAX_TEXT - 1)
     key = ordered >> 15
     newest = torch.where(key[:, 1:] == key[:, :-1], position[:, :-1], -1)

@@ -1,18 +1,20 @@
-"""The surprise gate: decides which messages are encoded now and which are deferred.
+"""The gate of messages: decides which are encoded now and which are deferred.
 
 NSCMA section 3.2 writes when S > mu + lambda * sigma over the last N inputs; here that is the rule `paper` among
-several (`rules.py`). mu and sigma belong to a stream and a script, so that a Chinese turn in an English chat does not
-move the English threshold. Deciding is pure: the state goes in and comes out.
+several (`rules.py`), and `SurpriseGate` is that rule as a module for any model. mu and sigma belong to a stream and a
+script, so that a Chinese turn in an English chat does not move the English threshold. Deciding is pure: the state goes
+in and comes out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.rules import QUANTITIES, RULES, GateConfig, Verdict, quantities
+from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.records import Decision
 
@@ -22,8 +24,11 @@ _CLAUSES = {  # term of the score: what it says when it raises the score, and wh
     "information": ("says more than usual", "says less than usual"),
     "memory": ("new to memory", "little that memory lacks"),
     "salience": ("cues of a fact", "small talk or a question"),
+    "answer": ("answers a question", ""),
+    "learned": ("may be asked about", "nothing to ask about"),
     "code": ("", "mostly ids or codes"),
     "repeat": ("", "already said"),
+    "restatement": ("", "already said in other words"),
 }
 
 
@@ -58,18 +63,20 @@ class GateState:
         return cls(series)
 
 
-class SurpriseGate:
+class MessageGate:
     """Decides on observations, one after the other.
 
     Args:
         config: rule, window and weights.
+        head: reads the vectors of messages; None leaves its term out.
 
     Raises:
         ConfigError: an unknown rule, or a value out of range.
     """
 
-    def __init__(self, config: GateConfig | None = None) -> None:
+    def __init__(self, config: GateConfig | None = None, head: SalienceHead | None = None) -> None:
         self.config = config or GateConfig()
+        self.head = head
         if self.config.rule not in RULES:
             raise ConfigError(f"unknown gate rule {self.config.rule!r}: choose one of {', '.join(RULES)}")
         if self.config.window < 1 or self.config.warmup < 1 or self.config.prior < 1:
@@ -103,15 +110,6 @@ class SurpriseGate:
         values = quantities(observation)
         longer = {name: (*recent[name], values[name])[-self.config.window :] for name in QUANTITIES}
         return decision, GateState({**state.series, observation.script: longer})
-
-    def replay(self, observations: Iterable[Observation], state: GateState | None = None) -> list[Decision]:
-        """Decide again on logged observations of one stream, in order, under this gate's rule."""
-        decisions = []
-        state = state or GateState()
-        for observation in observations:
-            decision, state = self.decide(observation, state)
-            decisions.append(decision)
-        return decisions
 
 
 def _reason(rule: str, verdict: Verdict) -> str:

@@ -27,12 +27,14 @@ _SCRIPTS = (  # first and last code point
     ("cjk", 0x20000, 0x323AF),
 )
 
+_QUESTION_MARKS = "?？؟"
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One message as the gate sees it."""
 
-    tokens: int  # bytes, with the end-of-message byte
+    tokens: int  # of the proxy, with the end of the message
     mean: float  # surprise S, nats per token
     nats: float  # clamped information
     memory_nats: float  # what a compressor needs that has read the recent stream
@@ -40,6 +42,10 @@ class Observation:
     salience: float  # cue lexicon, 0 to 1, 0.5 neutral
     repeat: bool  # the stream, or another one of the user, already said this
     script: str  # most frequent writing system
+    nearest: float | None = None  # cosine to the nearest earlier message of the stream; None without vectors
+    news: float | None = None  # what it says that none of the near ones does, in words; None where none is near
+    answers: bool = False  # the message before it ends with a line that asks something
+    learned: float | None = None  # log-odds of the salience head; None without it or without vectors
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready fields."""
@@ -55,7 +61,8 @@ class Observation:
 
     def __post_init__(self) -> None:
         numbers = (self.tokens, self.mean, self.nats, self.memory_nats, self.code_share, self.salience)
-        if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers) or self.tokens < 1:
+        known = [*numbers, *(number for number in (self.nearest, self.news, self.learned) if number is not None)]
+        if not all(isinstance(number, int | float) and math.isfinite(number) for number in known) or self.tokens < 1:
             raise InvalidInputError(f"a gate observation needs finite numbers and at least one token, got {self}")
 
 
@@ -75,19 +82,32 @@ def script_of(text: str) -> str:
     return max(counts, key=lambda name: (counts[name], name))
 
 
-def observe(text: str, nll: Tensor, history: str, salience: float) -> Observation:
+def observe(
+    text: str,
+    nll: Tensor,
+    history: str,
+    salience: float,
+    *,
+    ends: Tensor | None = None,
+    nearest: float | None = None,
+    news: float | None = None,
+    learned: float | None = None,
+) -> Observation:
     """Observe a message.
 
     Args:
         text: the message.
-        nll: nats per byte, fp32 [bytes + 1], from `Proxy.score`.
+        nll, ends: nats of each token, and where each ends, as in `measure`.
         history: the recent text of its stream, one message per line, oldest first; the last 32 KB count.
         salience: 0 to 1, from a cue lexicon.
+        nearest: cosine to the nearest earlier message of the stream, 0 where there is none; None without vectors.
+        news: what the message says that none of the near ones does; None where none is near.
+        learned: log-odds of a `SalienceHead`; None without one.
 
     Raises:
-        InvalidInputError: `nll` does not fit the text.
+        InvalidInputError: `nll` or `ends` do not fit the text.
     """
-    surprise = measure(text, nll)
+    surprise = measure(text, nll, ends)
     return Observation(
         tokens=surprise.tokens,
         mean=surprise.mean,
@@ -97,4 +117,8 @@ def observe(text: str, nll: Tensor, history: str, salience: float) -> Observatio
         salience=salience,
         repeat=repeats(text, history),
         script=script_of(text),
+        nearest=nearest,
+        news=news,
+        answers=any(mark in history.rsplit("\n", 1)[-1] for mark in _QUESTION_MARKS),
+        learned=learned,
     )

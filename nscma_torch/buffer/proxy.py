@@ -1,8 +1,10 @@
 """The bundled proxy: how surprising is each byte of a message, given all that its stream said before.
 
-P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with bytes as tokens: h_{t-1} is the network's recurrent
-state plus the last 8 KB of the stream, in which repetition is looked up. A stream is read as one text in which every
-message ends with a line feed; its byte is scored too, because where a message ends is part of what it says.
+P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with bytes as tokens. Two models give their opinion: a
+network (`byte_lm`), which knows language, and counts over the last 32 KB of the stream (`byte_counts`), which know the
+stream; `byte_mixer` learns from the stream how far to trust each. h_{t-1} is the network's recurrent state, those 32 KB
+and the mixture's weights. A stream is read as one text in which every message ends with a line feed; its byte is scored
+too, because where a message ends is part of what it says.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -23,7 +26,9 @@ from torch import Tensor
 
 from nscma_kernels import native_dtype
 from nscma_torch.buffer.byte_context import ByteContext, byte_context
+from nscma_torch.buffer.byte_counts import REACH, counted
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
+from nscma_torch.buffer.byte_mixer import NUMBERS, Mixture
 from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
 
 END_OF_MESSAGE = b"\n"
@@ -38,13 +43,23 @@ class StreamScore:
 
     nll: list[Tensor]  # per message fp32 [bytes + 1] on the CPU, nats; the last entry is the end-of-message byte
     state: bytes  # after the last message
+    ends: None = None  # tokens are bytes
+
+
+class _Reading(NamedTuple):
+    """What a stream's state holds."""
+
+    hidden: Tensor  # [L, 1, D] fp32, on the proxy's device
+    mixture: Mixture
+    history: bytes  # the stream's last bytes, at least the end of an imagined message before
 
 
 class RecurrentProxy:
-    """A byte-level linear-recurrent language model with exact state carry-over.
+    """A byte-level linear-recurrent language model with exact state carry-over, which learns the stream it reads.
 
-    Messages are scored one after the other, so results do not depend on how they are grouped into calls. The state
-    holds the end of the stream's text in the clear: erasing a message includes dropping the states that saw it.
+    Messages are scored one after the other and streams one by one, so that results do not depend on the grouping into
+    calls: matrix products of several streams side by side would round differently from those of one. The state holds
+    the end of the stream's text in the clear: erasing a message includes dropping the states that saw it.
 
     Args:
         model: the network; its weights are copied and rounded to the bfloat16 in which they are stored.
@@ -94,24 +109,32 @@ class RecurrentProxy:
             for message in messages:
                 values, state = self.score_bytes(_encode(message), state)
                 nll.append(values)
-            scores.append(StreamScore(nll, self._pack(*self._unpack(state))))
+            scores.append(StreamScore(nll, self._pack(self._unpack(state))))
         return scores
 
     def score_bytes(self, text: bytes, state: bytes | None) -> tuple[Tensor, bytes]:
         """Nats of each byte of `text`, fp32 [len(text)], and the state after it; memory does not grow with the text."""
-        hidden, history = self._unpack(state)
-        parts = []
+        reading, parts = self._unpack(state), []
         with torch.inference_mode(), _one_thread(self._device):
             for at in range(0, len(text), BLOCK):
-                block = text[at : at + BLOCK]
-                seen = torch.frombuffer(bytearray(history + block), dtype=torch.uint8).to(self._device).long()
-                first = len(history) - 1
-                context = byte_context(seen[:-1], self._config.table_bits, self._config.reach, first)
-                logits, hidden = self._model(ByteContext(*(field[None] for field in context)), hidden)
-                log_p = torch.log_softmax(logits[0], -1)
-                parts.append(-log_p.gather(-1, seen[first + 1 :, None])[:, 0].cpu())
-                history = (history + block)[-self._config.reach :]
-        return torch.cat(parts) if parts else torch.empty(0), self._pack(hidden, history)
+                nll, reading = self._read(text[at : at + BLOCK], reading)
+                parts.append(nll)
+        return torch.cat(parts) if parts else torch.empty(0), self._pack(reading)
+
+    def _read(self, block: bytes, reading: _Reading) -> tuple[Tensor, _Reading]:
+        """Nats of each byte of a block, on the CPU, and what the stream's state holds after it."""
+        seen = torch.frombuffer(bytearray(reading.history + block), dtype=torch.uint8).to(self._device).long()
+        target = seen[len(reading.history) :]
+        near = max(len(reading.history) - self._config.reach, 0)
+        first = len(reading.history) - near - 1
+        context = byte_context(seen[near:-1], self._config.table_bits, self._config.reach, first)
+        logits, hidden = self._model(ByteContext(*(field[None] for field in context)), reading.hidden)
+        chance, level = counted(seen, len(reading.history))
+        opinions = torch.stack([torch.log_softmax(logits[0], -1), chance.log()], 1)
+        mixed = reading.mixture.mix(opinions, level)
+        mixture = reading.mixture.learned(opinions, level, mixed, target)
+        nll = -mixed.gather(-1, target[:, None])[:, 0].cpu()
+        return nll, _Reading(hidden, mixture, (reading.history + block)[-REACH:])
 
     def save(self, path: Path) -> None:
         """Write configuration and bfloat16 weights as one safetensors file."""
@@ -142,24 +165,25 @@ class RecurrentProxy:
             raise ModelError(f"{path} does not hold weights of this proxy: {error}") from error
         return cls(model, device, dtype)
 
-    def _pack(self, hidden: Tensor, history: bytes) -> bytes:
-        numbers = hidden.cpu().numpy().astype("<f4").tobytes()
-        return _HEADER.pack(self._fingerprint.encode(), len(history)) + numbers + history
+    def _pack(self, reading: _Reading) -> bytes:
+        parts = (reading.hidden, *reading.mixture)
+        numbers = torch.cat([part.flatten().cpu() for part in parts]).numpy().astype("<f4").tobytes()
+        return _HEADER.pack(self._fingerprint.encode(), len(reading.history)) + numbers + reading.history
 
-    def _unpack(self, state: bytes | None) -> tuple[Tensor, bytes]:
-        """Hidden state [L, 1, D] and the bytes read so far, at least the end of an imagined message before."""
+    def _unpack(self, state: bytes | None) -> _Reading:
         shape = (self._config.layers, 1, self._config.width)
         if state is None:
-            return torch.zeros(shape, device=self._device), END_OF_MESSAGE
-        size = 4 * self._config.layers * self._config.width
+            return _Reading(torch.zeros(shape, device=self._device), Mixture.initial(self._device), END_OF_MESSAGE)
+        count = self._config.layers * self._config.width
+        start = _HEADER.size + 4 * (count + NUMBERS)
         if state[:16] != self._fingerprint.encode():
             raise StateMismatchError(
                 f"the stream's state is not of proxy {self._fingerprint}: load the proxy that wrote it, or reset it"
             )
-        if len(state) < _HEADER.size + size + 1 or len(state) != _HEADER.size + size + _HEADER.unpack_from(state)[1]:
+        if len(state) < start + 1 or len(state) != start + _HEADER.unpack_from(state)[1]:
             raise StateMismatchError("the stream's state is damaged: reset it by scoring the stream from its start")
-        numbers = torch.frombuffer(bytearray(state[_HEADER.size : _HEADER.size + size]), dtype=torch.float32)
-        return numbers.reshape(shape).to(self._device), state[_HEADER.size + size :]
+        numbers = torch.frombuffer(bytearray(state[_HEADER.size : start]), dtype=torch.float32).to(self._device)
+        return _Reading(numbers[:count].reshape(shape), Mixture.unpacked(numbers[count:]), state[start:])
 
 
 def _encode(message: str) -> bytes:

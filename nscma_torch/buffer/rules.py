@@ -11,7 +11,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import torch
+
 from nscma_torch.buffer.observation import Observation
+from nscma_torch.buffer.paper_rule import limit, moments
 
 QUANTITIES = ("surprise", "information", "memory")  # what statistics are kept of
 
@@ -31,8 +34,11 @@ class GateWeights:
     information: float = 0.2  # ln of the clamped information
     memory: float = 0.6  # ln of the information that memory does not hold
     salience: float = 1.0  # per unit of log-odds of the cue lexicon
+    answer: float = 0.4  # added to what follows a question
+    learned: float = 0.3  # per unit of log-odds of the salience head
     code: float = 2.5  # subtracted, times the share of ids, hashes, base64
     repeat: float = 10.0  # subtracted from what was already said
+    restatement: float = 2.5  # subtracted from what was already said in other words
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,8 @@ class GateConfig:
     salience_threshold: float = 0.5  # of `salience`
     low: float = -1.0  # least standard deviations that a term counts: short is no proof of empty
     high: float = 2.5  # most standard deviations that a term counts: entropy alone does not win
+    near: float = 0.65  # least cosine to an earlier message of a restatement
+    news: float = 0.5  # a restatement says less than this that the near messages do not, in words
     weights: GateWeights = field(default_factory=GateWeights)
 
 
@@ -55,19 +63,16 @@ class GateConfig:
 class Statistics:
     """Mean and standard deviation of one quantity over the last inputs of a stream and script."""
 
-    count: int
     mean: float
     sd: float
 
     @classmethod
     def of(cls, values: Sequence[float], prior: tuple[float, float], weight: int) -> Statistics:
-        """Of `values` and a prior (mean, sd) that counts as `weight` inputs; without weight, of the values alone."""
+        """Of `values` and a prior (mean, sd) that counts as `weight` inputs, at least one."""
         total = weight + len(values)
-        if total == 0:
-            return cls(0, *prior)
         mean = (weight * prior[0] + math.fsum(values)) / total
         spread = weight * (prior[1] ** 2 + (prior[0] - mean) ** 2) + math.fsum((value - mean) ** 2 for value in values)
-        return cls(len(values), mean, math.sqrt(spread / total))
+        return cls(mean, math.sqrt(spread / total))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +108,21 @@ def _prior(observation: Observation, name: str) -> tuple[float, float]:
 
 
 def _above_usual(name: str) -> Rule:
-    """The rule x > mu + lambda * sigma for one quantity."""
+    """The rule x > mu + lambda * sigma of the paper for one quantity."""
 
     def rule(observation: Observation, history: History, config: GateConfig) -> Verdict:
-        value = quantities(observation)[name]
-        seen = Statistics.of(history[name], _prior(observation, name), 0)
-        parts = {"mu": seen.mean, "sigma": seen.sd, "count": float(seen.count)}
-        return Verdict(value, seen.mean + config.lam * seen.sd, parts, always=seen.count < config.warmup)
+        value, seen = quantities(observation)[name], history[name]
+        mean, sd = _prior(observation, name)
+        if seen:
+            mean, sd = map(float, moments(torch.tensor(seen, dtype=torch.float64), torch.tensor(len(seen))))
+        parts = {"mu": mean, "sigma": sd, "count": float(len(seen))}
+        return Verdict(value, limit(mean, sd, config.lam), parts, always=len(seen) < config.warmup)
 
     return rule
 
 
 def composition(observation: Observation, history: History, config: GateConfig) -> Verdict:
-    """Sum of named terms: surprise, information, news to memory, salience; less code and repetition.
+    """Sum of named terms: surprise, information, news to memory, cues, answer, learned head; less code and repetition.
 
     The first three are standard deviations from the stream's usual, held between `low` and `high`. What speaks for
     writing counts only for the share of the message that is not code.
@@ -133,12 +140,25 @@ def composition(observation: Observation, history: History, config: GateConfig) 
         parts[name] = weight * deviation
     odds = min(max(observation.salience, 1e-6), 1 - 1e-6)
     parts["salience"] = weights.salience * math.log(odds / (1 - odds))
+    if observation.answers:
+        parts["answer"] = weights.answer
+    if observation.learned is not None:
+        parts["learned"] = weights.learned * observation.learned
     if observation.code_share:
         parts = {name: part * (1.0 - observation.code_share) if part > 0 else part for name, part in parts.items()}
         parts["code"] = -weights.code * observation.code_share
     if observation.repeat:
         parts["repeat"] = -weights.repeat
+    elif restates(observation, config):
+        parts["restatement"] = -weights.restatement
     return Verdict(sum(parts.values()), config.threshold, parts)
+
+
+def restates(observation: Observation, config: GateConfig) -> bool:
+    """Whether the stream already said this in other words: an earlier message is near, and nothing in this is news."""
+    if observation.nearest is None or observation.news is None:
+        return False
+    return observation.nearest >= config.near and observation.news < config.news
 
 
 def salience(observation: Observation, _history: History, config: GateConfig) -> Verdict:

@@ -53,6 +53,12 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(jsonable(value), ensure_ascii=False, indent=2) + "\n")
 
 
+def print_line(value: Any) -> None:
+    """One line of JSON on stdout, at once."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
 def jsonable(value: Any) -> Any:
     """Records and times as what JSON can say."""
     match value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from nscma_torch.buffer.gate import GateState, SurpriseGate
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.records import Decision, Episode, Scope
@@ -23,7 +23,7 @@ class Redecision:
 
 
 def replay(
-    database: Database, gate: SurpriseGate, scope: Scope, *, at: datetime, dry_run: bool = True
+    database: Database, gate: MessageGate, scope: Scope, *, at: datetime, dry_run: bool = True
 ) -> tuple[int, list[Redecision]]:
     """Run `gate` over the logged observations of each stream of the scope, in order.
 

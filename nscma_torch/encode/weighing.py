@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
-from nscma_torch.buffer.gate import GateState, SurpriseGate
+from torch import Tensor
+
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation, observe
+from nscma_torch.buffer.quoting import unquoted
+from nscma_torch.encode.nearness import Nearness
 from nscma_torch.encode.stages import Stages
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Decision
@@ -21,14 +26,16 @@ HISTORY = 32_768  # characters of the stream's past that repetition is looked up
 class Past:
     """What a stream carries before its next message; without arguments, that of a fresh one.
 
-    `history` is its last `HISTORY` characters in whole messages, oldest first; `said` holds the hashes of those texts,
-    among the ones to be weighed, that the user's memory already has.
+    `history` is its last `HISTORY` characters in whole messages, oldest first, and `vectors` [n, d] are theirs, zeros
+    for those that have none; `said` holds the hashes, among `said_in` the texts to be weighed, that the user's memory
+    already has.
     """
 
     proxy_state: bytes | None = None
     gate_state: GateState = field(default_factory=GateState)
     history: Sequence[str] = ()
     said: frozenset[str] = frozenset()
+    vectors: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +48,50 @@ class Weighed:
     gate_state: GateState
 
 
-def weigh(texts: Sequence[str], past: Past, proxy: Proxy, gate: SurpriseGate, stages: Stages) -> Weighed:
-    """Ask the proxy and the gate about the next messages of a stream, in order."""
+def said_in(text: str) -> list[str]:
+    """Hashes of a text and, where it quotes, of each statement that it quotes."""
+    return list(dict.fromkeys([episodes.text_hash(text), *map(episodes.text_hash, unquoted(text))]))
+
+
+def weigh(
+    texts: Sequence[str],
+    past: Past,
+    proxy: Proxy,
+    gate: MessageGate,
+    stages: Stages,
+    vectors: Callable[[], Tensor] | None = None,
+) -> Weighed:
+    """Ask the proxy and the gate about the next messages of a stream, in order.
+
+    `vectors` gives those of the messages, [n, d], and is called once the proxy is done, so that they can be made
+    beside it. Without it nothing is known of what was said in other words: `nearest`, `news` and `learned`
+    are None.
+    """
     if not texts:
         return Weighed([], [], past.proxy_state, past.gate_state)
     with stages.stage("proxy"):
         score = proxy.score([texts], [past.proxy_state])[0]
+    nearness, learned = None, list[float | None]([None] * len(texts))
+    if vectors is not None:
+        own = vectors()
+        before = own.new_zeros(len(past.history), own.shape[1]) if past.vectors is None else past.vectors
+        nearness = Nearness(before, own)
+        if gate.head is not None:
+            learned = [*gate.head.log_odds(own)]
     history, said, state = list(past.history), set(past.said), past.gate_state
     decisions, observations = [], []
+    ends_of = score.ends or repeat(None, len(texts))
     with stages.stage("gate"):
-        for text, nll in zip(texts, score.nll, strict=True):
-            observation = observe(text, nll, "\n".join(history), salience(text))
-            key = episodes.text_hash(text)
-            if key in said:  # this stream or another one of the user's
+        for text, nll, ends, odds in zip(texts, score.nll, ends_of, learned, strict=True):
+            nearest, news = (None, None) if nearness is None else nearness.look(text, history)
+            seen = "\n".join(history)
+            observation = observe(text, nll, seen, salience(text), ends=ends, nearest=nearest, news=news, learned=odds)
+            whole, *quoted = said_in(text)
+            if whole in said or (quoted and said.issuperset(quoted)):  # in this stream or another one of the user's
                 observation = replace(observation, repeat=True)
             decision, state = gate.decide(observation, state)
             observations.append(observation)
             decisions.append(decision)
             history = episodes.newest([text, *reversed(history)], HISTORY)
-            said.add(key)
+            said.add(whole)
     return Weighed(decisions, observations, score.state, state)

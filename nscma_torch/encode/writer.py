@@ -14,12 +14,15 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+import torch
 from sqlalchemy import Connection
+from torch import Tensor
 
-from nscma_torch.buffer.gate import GateState, SurpriseGate
+from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
+from nscma_torch.encode.nearness import message_vectors, stored_vectors
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import HISTORY, OPTIMISTIC_ATTEMPTS, Past, Weighed, weigh
+from nscma_torch.encode.weighing import HISTORY, OPTIMISTIC_ATTEMPTS, Past, Weighed, said_in, weigh
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope
 from nscma_torch.storage import episodes, fingerprint, jobs, streams, units
@@ -42,7 +45,7 @@ class Writer:
         database: Database,
         indexer: Indexer,
         proxy: Proxy,
-        gate: SurpriseGate,
+        gate: MessageGate,
         stages: Stages,
         *,
         embed_deferred: bool = True,
@@ -104,13 +107,16 @@ class Writer:
     def _past(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Past]:
         """The stream as it is stored, and what the proxy and the gate must know of it and of the user's memory."""
         stream = streams.load(connection, batch.scope, batch.source)
-        hashes = [episodes.text_hash(batch.messages[i].content) for i in new]
-        history = episodes.recent_text(connection, stream.id, HISTORY)
+        hashes = [key for i in new for key in said_in(batch.messages[i].content)]
+        recent = episodes.recent(connection, stream.id, HISTORY)
+        history = list(recent.values())
+        vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None
         return stream, Past(
             self._proxy_state(stream, history),
             GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState(),
             history,
             episodes.known_texts(connection, batch.scope.user_id, hashes),
+            vectors,
         )
 
     def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
@@ -130,9 +136,15 @@ class Writer:
             return weighed
         with ThreadPoolExecutor(max_workers=1) as beside:
             indexing = beside.submit(self._index, batch, dict.fromkeys(new, True), indexed)
-            weighed = weigh(texts, past, self._proxy, self._gate, self._stages)
-            indexing.result()
-        return weighed
+
+            def vectors() -> Tensor:
+                indexing.result()
+                owned = [(row, chunk.vector) for row, i in enumerate(new) for chunk in indexed[i]]
+                chunks = torch.stack([vector for _, vector in owned if vector is not None]).float()
+                units.refuse_infinite(chunks)
+                return message_vectors([row for row, _ in owned], chunks, len(new))
+
+            return weigh(texts, past, self._proxy, self._gate, self._stages, vectors)
 
     def _index(self, batch: _Batch, embed: Mapping[int, bool], indexed: dict[int, list[IndexedChunk]]) -> None:
         """Fill `indexed` for the messages of `embed` that it lacks, or whose vector it lacks."""

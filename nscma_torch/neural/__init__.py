@@ -1,6 +1,7 @@
 """A memory inside a network: modules whose weights learn while they read. Stands alone: no store, no language model."""
 
+from nscma_torch.neural.attach import AttachedMemory, attach_memory
 from nscma_torch.neural.neural_memory import NeuralMemory
 from nscma_torch.neural.state import NeuralMemoryState
 
-__all__ = ["NeuralMemory", "NeuralMemoryState"]
+__all__ = ["AttachedMemory", "NeuralMemory", "NeuralMemoryState", "attach_memory"]

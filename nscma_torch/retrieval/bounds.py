@@ -17,6 +17,7 @@ class Bounds:
     Attributes:
         now: what was said later is not found; the clock of what was said may be `skew` ahead.
         metadata: keys with the value that a unit's message must have.
+        without: keys with values; a unit whose message has them all is left out.
     """
 
     scope: Scope
@@ -24,3 +25,4 @@ class Bounds:
     skew: timedelta = timedelta(0)
     kinds: tuple[UnitKind, ...] = ("chunk",)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    without: Mapping[str, Any] = field(default_factory=dict)

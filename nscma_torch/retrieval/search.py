@@ -161,6 +161,8 @@ class Searcher:
             matching = episodes.units_with_metadata(connection, scope.user_id, bounds.metadata)
             wanted[index.rows_of(matching)] = True
             mask &= wanted
+        if bounds.without:
+            mask[index.rows_of(episodes.units_with_metadata(connection, scope.user_id, bounds.without))] = False
         return mask
 
     def _scored(

@@ -125,11 +125,18 @@ def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> 
     return frozenset(known)
 
 
-def recent_text(connection: Connection, stream_id: str, limit: int) -> list[str]:
-    """Texts of the stream's last messages, oldest first, at most `limit` characters in all."""
-    query = select(episodes.c.text).where(episodes.c.stream_id == stream_id, episodes.c.status == "active")
-    query = query.order_by(episodes.c.position.desc()).execution_options(yield_per=32)
-    return newest(connection.execute(query).scalars(), limit)
+def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]:
+    """Texts of the stream's last messages by position, oldest first, at most `limit` characters in all."""
+    query = select(episodes.c.position, episodes.c.text)
+    query = query.where(episodes.c.stream_id == stream_id, episodes.c.status == "active")
+    found: dict[int, str] = {}
+    left = limit
+    for row in connection.execute(query.order_by(episodes.c.position.desc()).execution_options(yield_per=32)):
+        left -= len(row.text)
+        if left < 0:
+            break
+        found[row.position] = row.text
+    return dict(reversed(found.items()))
 
 
 def newest(backwards: Iterable[str], limit: int) -> list[str]:
@@ -198,6 +205,20 @@ def observations(connection: Connection, stream_id: str) -> list[tuple[int, str,
     )
     rows = connection.execute(query.order_by(episodes.c.position))
     return [(row.seq, row.text, json.loads(row.observation)) for row in rows]
+
+
+def positions(connection: Connection, stream_id: str) -> dict[int, int]:
+    """Position of each episode of a stream, by row number."""
+    query = select(episodes.c.seq, episodes.c.position).where(episodes.c.stream_id == stream_id)
+    return {row.seq: row.position for row in connection.execute(query)}
+
+
+def said_before(connection: Connection, user_id: str, seq: int, hashes: Sequence[str]) -> bool:
+    """Whether the user's live memory held all of these text hashes before an episode."""
+    query = select(episodes.c.text_hash).where(
+        episodes.c.user_id == user_id, episodes.c.text_hash.in_(hashes), episodes.c.seq < seq, live()
+    )
+    return bool(hashes) and set(hashes) <= set(connection.execute(query).scalars())
 
 
 def row_of(connection: Connection, seq: int) -> Mapping[Any, Any]:

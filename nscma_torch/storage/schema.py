@@ -265,7 +265,9 @@ links = Table(
     sqlite_with_rowid=False,
 )
 
-# Summaries of an integration that has not been committed yet: after a kill they need not be written again.
+# Summaries that can be made again from what they summarise: those of an integration that has not been committed yet,
+# and the rolling summary of each stream (its id stands for the hierarchy). Whatever hides or erases text of a user
+# deletes them.
 drafts = Table(
     "drafts",
     metadata,

@@ -32,9 +32,14 @@ def derive_id(*parts: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def stream_id_of(scope: Scope, source: str | None = None) -> str:
+    """Id of the stream of this scope and document (None: the conversation), stored or not."""
+    return derive_id("stream", scope.user_id, scope.agent_id, scope.run_id, source)
+
+
 def load(connection: Connection, scope: Scope, source: str | None) -> Stream:
     """The stream of this scope and document (None: the conversation), stored or new."""
-    stream_id = derive_id("stream", scope.user_id, scope.agent_id, scope.run_id, source)
+    stream_id = stream_id_of(scope, source)
     row = connection.execute(select(streams).where(streams.c.id == stream_id)).mappings().first()
     if row is None:
         return Stream(stream_id, scope, source)

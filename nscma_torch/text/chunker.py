@@ -1,4 +1,4 @@
-"""Cut a text into chunks that an embedder can read whole, at sentence ends where possible."""
+"""Cut a text into chunks that an embedder can read whole, at sentence ends or surprise peaks where possible."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from nscma_torch.errors import ConfigError
+from nscma_torch.text.segmentation import Segmentation
 from nscma_torch.text.sentences import split_sentences
 
-Strategy = Literal["sentence", "fixed"]
+Strategy = Literal["sentence", "fixed", "surprise"]
 
 _CLAUSE_MARKS = re.compile(r"[,;:—–，、：；]++[\"'”’)\]」』）]*+")
 _WORD = re.compile(r"\S++")
@@ -45,8 +46,9 @@ class Chunker:
     `count_tokens` is the embedder's own counter, special tokens included, and is called with batches. A sentence above
     the limit is cut at clause marks, then between words, then between characters (Chinese without marks, base64), never
     inside a combined character. `overlap_sentences` repeats that many sentences at the start of the next chunk, as far
-    as they fit. `strategy="fixed"` packs words instead of sentences. Every chunk is counted as a whole before it is
-    returned, so the limit holds for tokenizers whose counts do not add up.
+    as they fit. `strategy="fixed"` packs words instead of sentences; "surprise" begins a new chunk where `segmentation`
+    finds a peak, too, in texts that do not fit one. Every chunk is counted as a whole before it is returned, so the
+    limit holds for tokenizers whose counts do not add up.
 
     Raises `ConfigError` when not even one character fits.
     """
@@ -57,10 +59,13 @@ class Chunker:
         max_tokens: int,
         overlap_sentences: int = 0,
         strategy: Strategy = "sentence",
+        segmentation: Segmentation | None = None,
     ) -> None:
-        if strategy not in ("sentence", "fixed"):
-            raise ConfigError(f"chunker.strategy must be 'sentence' or 'fixed', got {strategy!r}")
-        if overlap_sentences < 0 or (overlap_sentences and strategy == "fixed"):
+        if strategy not in ("sentence", "fixed", "surprise"):
+            raise ConfigError(f"chunker.strategy must be 'sentence', 'fixed' or 'surprise', got {strategy!r}")
+        if (strategy == "surprise") != (segmentation is not None):
+            raise ConfigError("chunker.strategy 'surprise' needs a segmentation, and no other strategy takes one")
+        if overlap_sentences < 0 or (overlap_sentences and strategy != "sentence"):
             raise ConfigError(
                 f"chunker.overlap_sentences = {overlap_sentences} needs strategy 'sentence' and must not be negative"
             )
@@ -71,8 +76,13 @@ class Chunker:
                 f"chunker.max_tokens = {max_tokens} leaves no room beside {self._empty} special tokens; raise it"
             )
         self.max_tokens = max_tokens
+        if segmentation is not None and segmentation.min_tokens > max_tokens:
+            raise ConfigError(
+                f"chunker.min_tokens = {segmentation.min_tokens} is more than a chunk may have, {max_tokens}: lower it"
+            )
         self.overlap_sentences = overlap_sentences
         self.strategy: Strategy = strategy
+        self._segmentation = segmentation
 
     def chunk(self, text: str) -> list[Chunk]:
         """Chunks in order. Every character that is not white space is in one (in more with overlap); "" gives none."""
@@ -88,6 +98,10 @@ class Chunker:
         else:
             sentences = [(span.start, span.end) for span in split_sentences(text)]
             units = self._fit(text, self._counted(text, sentences), (_clauses, _words))
+            if self._segmentation is not None:
+                starts = self._segmentation.starts(text, sentences)
+                parts = _segments(units, starts, self._segmentation.min_tokens - self._empty, self._room)
+                return [self._chunk_of(text, piece) for part in parts for piece in self._pack(text, part, 0)]
         packed = self._pack(text, units, self.overlap_sentences)
         return [self._chunk_of(text, piece) for piece in packed]
 
@@ -171,6 +185,23 @@ class Chunker:
             large = [ab for ab, piece in zip(ranges, pieces, strict=True) if piece.cost > self._room]
             ranges = [half for a, b in large for half in ((a, (a + b) // 2), ((a + b) // 2, b))]
         return _without_contained(packed)
+
+
+def _segments(units: Sequence[_Piece], starts: frozenset[int], least: int, most: int) -> list[Sequence[_Piece]]:
+    """The units cut before each of `starts`, unless the segment or the one behind would cost less than `least`.
+
+    A segment that grows over `most` is cut there too, as packing would cut it, so that the next one is counted anew.
+    """
+    rest = sum(unit.cost for unit in units)
+    parts, first, total = [], 0, 0
+    for i, unit in enumerate(units):
+        peak = unit.start in starts and total >= least and rest >= least
+        if i > first and (peak or total + unit.cost > most):
+            parts.append(units[first:i])
+            first, total = i, 0
+        total += unit.cost
+        rest -= unit.cost
+    return [*parts, units[first:]]
 
 
 def _without_contained(pieces: list[_Piece]) -> list[_Piece]:

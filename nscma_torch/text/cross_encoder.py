@@ -6,13 +6,13 @@ From a folder or from the local Hugging Face cache; nothing is downloaded here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
 
-from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.errors import ModelError
 from nscma_torch.extras import require
+from nscma_torch.text.model_folder import model_folder
 
 _PURPOSE = "retrieval.reranker"
 
@@ -31,18 +31,10 @@ class CrossEncoder:
 
     def __init__(self, name: str, device: str | torch.device, *, batch_size: int = 32) -> None:
         library = require("sentence_transformers", extra="hf", purpose=_PURPOSE)
-        hub = require("huggingface_hub", extra="hf", purpose=_PURPOSE)
-        errors = require("huggingface_hub.errors", extra="hf", purpose=_PURPOSE)
-        try:
-            folder = name if Path(name).is_dir() else hub.snapshot_download(name, local_files_only=True)
-        except (errors.HFValidationError, errors.LocalEntryNotFoundError) as error:
-            raise ModelNotFoundError(
-                f"the cross-encoder {name!r} is not on this machine, and nothing is downloaded unasked; "
-                f"run `hf download {name}` once, or give the folder that holds it"
-            ) from error
+        folder = model_folder(name, kind="cross-encoder", purpose=_PURPOSE)
         try:
             self._model = library.CrossEncoder(
-                folder, device=str(device), local_files_only=True, activation_fn=torch.nn.Sigmoid()
+                str(folder), device=str(device), local_files_only=True, activation_fn=torch.nn.Sigmoid()
             )
         except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
             raise ModelError(f"{folder} holds no cross-encoder that sentence-transformers reads: {error}") from error

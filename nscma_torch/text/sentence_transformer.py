@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 
 from nscma_torch.errors import ModelError, ModelNotFoundError
 from nscma_torch.extras import require
+from nscma_torch.text.model_folder import model_folder
 from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_not_finite, refuse_surrogates
 
 if TYPE_CHECKING:
@@ -30,22 +31,7 @@ _PURPOSE = "an embedding model other than all-MiniLM-L6-v2"
 
 def local_folder(name: str) -> Path:
     """Folder of a model given as a folder or as a name in the local Hugging Face cache; ModelNotFoundError."""
-    hub = require("huggingface_hub", extra="hf", purpose=_PURPOSE)
-    errors = require("huggingface_hub.errors", extra="hf", purpose=_PURPOSE)
-    if Path(name).is_dir():
-        folder = Path(name)
-    else:
-        try:
-            folder = Path(hub.snapshot_download(name, local_files_only=True))
-        except errors.HFValidationError as error:
-            raise ModelNotFoundError(
-                f"{name!r} is neither a folder nor a model name; give a folder, or a name like 'BAAI/bge-m3'"
-            ) from error
-        except errors.LocalEntryNotFoundError as error:
-            raise ModelNotFoundError(
-                f"the embedding model {name!r} is not on this machine, and nothing is downloaded unasked; "
-                f"run `hf download {name}` once, or give the folder that holds it"
-            ) from error
+    folder = model_folder(name, kind="embedding model", purpose=_PURPOSE)
     if not (folder / "modules.json").is_file():
         raise ModelNotFoundError(
             f"{folder} has no modules.json, so it is not a sentence-transformers model (or only part of it is there); "

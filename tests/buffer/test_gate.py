@@ -1,4 +1,4 @@
-"""The gate: the paper's rule by its formula, the composition on real wording, pure state, replay."""
+"""The gate of messages: the paper's rule by its formula, the composition on real wording, pure state."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import math
 import random
 import statistics
 import uuid
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.buffer import GateConfig, GateState, Observation, RecurrentProxy, SurpriseGate, observe
+from nscma_torch.buffer import GateConfig, GateState, GateWeights, MessageGate, Observation, RecurrentProxy, observe
 from nscma_torch.buffer.rules import RULES
 from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.records import Decision
@@ -44,6 +45,10 @@ observations = st.builds(
     salience=st.floats(0, 1),
     repeat=st.booleans(),
     script=st.sampled_from(["latin", "cjk", "cyrillic"]),
+    answers=st.booleans(),
+    learned=st.none() | st.floats(-4, 4),
+    nearest=st.none() | st.floats(-1, 1),
+    news=st.none() | st.floats(0, 50),
 )
 
 
@@ -53,13 +58,22 @@ def proxy() -> RecurrentProxy:
 
 
 def decide(proxy: RecurrentProxy, text: str, before: list[str], config: GateConfig | None = None) -> Decision:
-    gate = SurpriseGate(config)
+    gate = MessageGate(config)
     (score,) = proxy.score([[*before, text]], [None])
     seen = [
         observe(message, nll, "\n".join(before[:i]), salience(message))
         for i, (message, nll) in enumerate(zip([*before, text], score.nll, strict=True))
     ]
-    return gate.replay(seen)[-1]
+    return decisions_of(gate, seen)[-1]
+
+
+def decisions_of(gate: MessageGate, observations: Iterable[Observation]) -> list[Decision]:
+    """Of a stream, in order."""
+    decisions, state = [], GateState()
+    for observation in observations:
+        decision, state = gate.decide(observation, state)
+        decisions.append(decision)
+    return decisions
 
 
 def surprises(means: list[float], script: str = "latin") -> list[Observation]:
@@ -70,7 +84,8 @@ def surprises(means: list[float], script: str = "latin") -> list[Observation]:
 def test_paper_rule_is_its_formula(lam: float) -> None:
     draw = random.Random(3)
     means = [draw.uniform(0.5, 3.0) for _ in range(60)]
-    decisions = SurpriseGate(GateConfig(rule="paper", lam=lam, window=20, warmup=5)).replay(surprises(means))
+    gate = MessageGate(GateConfig(rule="paper", lam=lam, window=20, warmup=5))
+    decisions = decisions_of(gate, surprises(means))
     assert all(decision.write for decision in decisions[:5])
     for i in range(5, 60):
         last = means[max(i - 20, 0) : i]
@@ -80,11 +95,12 @@ def test_paper_rule_is_its_formula(lam: float) -> None:
 
 
 def test_scripts_keep_their_own_threshold() -> None:
-    gate = SurpriseGate(GateConfig(rule="paper", warmup=2))
+    gate = MessageGate(GateConfig(rule="paper", warmup=2))
     english = surprises([1.0, 1.1, 0.9, 1.05])
     chinese = surprises([6.0, 6.5, 7.0], "cjk")
-    mixed = gate.replay([english[0], chinese[0], english[1], chinese[1], english[2], chinese[2], english[3]])
-    assert [mixed[i] for i in (0, 2, 4, 6)] == gate.replay(english)
+    order = [english[0], chinese[0], english[1], chinese[1], english[2], chinese[2], english[3]]
+    mixed = decisions_of(gate, order)
+    assert [mixed[i] for i in (0, 2, 4, 6)] == decisions_of(gate, english)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +163,7 @@ def test_a_fact_beside_a_code_is_still_written(proxy: RecurrentProxy) -> None:
 @given(st.lists(observations, max_size=30), st.sampled_from(sorted(RULES)), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
 def test_state_is_bounded_pure_and_survives_storage(seen: list[Observation], rule: str, window: int) -> None:
-    gate = SurpriseGate(GateConfig(rule=rule, window=window, warmup=2))
+    gate = MessageGate(GateConfig(rule=rule, window=window, warmup=2))
     state, decisions = GateState(), []
     for observation in seen:
         stored = state.to_bytes()
@@ -159,28 +175,72 @@ def test_state_is_bounded_pure_and_survives_storage(seen: list[Observation], rul
         assert decision.reason.startswith("written: " if decision.write else "deferred: ")
         state = state_after
         decisions.append(decision)
-    assert decisions == gate.replay(seen)
+    assert decisions == decisions_of(gate, seen)
 
 
 def test_composition_score_is_the_sum_of_its_parts() -> None:
-    decision, _ = SurpriseGate().decide(replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState())
+    decision, _ = MessageGate().decide(replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState())
     assert decision.score == pytest.approx(sum(decision.parts.values()))
     assert set(decision.parts) == {"surprise", "information", "memory", "salience", "code", "repeat"}
 
 
+def test_the_learned_head_and_an_answer_have_their_terms() -> None:
+    plain, _ = MessageGate().decide(PLAIN, GateState())
+    assert not {"learned", "answer"} & set(plain.parts), "a term that nothing is known for is not there"
+    told, _ = MessageGate().decide(replace(PLAIN, learned=2.0, answers=True), GateState())
+    weights = GateWeights()
+    assert told.parts == {**plain.parts, "answer": weights.answer, "learned": 2.0 * weights.learned}
+    assert told.write and "may be asked about" in told.reason
+    idle, _ = MessageGate().decide(replace(PLAIN, learned=-2.0), GateState())
+    assert idle.parts["learned"] == -told.parts["learned"]
+    assert not idle.write and "nothing to ask about" in idle.reason
+    code, _ = MessageGate().decide(replace(PLAIN, learned=2.0, code_share=1.0), GateState())
+    assert code.parts["learned"] == 0.0, "a vector does not speak for an id"
+
+
+def test_small_talk_that_answers_is_deferred_all_the_same(proxy: RecurrentProxy) -> None:
+    for text in ("haha ok", "thanks!", "lol", "good morning", "好的"):
+        assert not decide(proxy, text, [*CHAT, "So, did you like it?"]).write, text
+    answer = "In Porto, near the river."
+    asked, told = (decide(proxy, answer, [*CHAT, before]) for before in ("Where is it?", "That is nice."))
+    assert asked.parts["answer"] > 0 and "answer" not in told.parts
+
+
+@pytest.mark.parametrize(
+    ("nearest", "news", "restated"),
+    [
+        (0.9, 0.0, True),
+        (0.65, 0.0, True),
+        (0.64, 0.0, False),
+        (0.9, 1.0, False),
+        (0.9, None, False),
+        (None, None, False),
+    ],
+)
+def test_a_restatement_is_near_and_no_news(nearest: float | None, news: float | None, restated: bool) -> None:
+    decision, _ = MessageGate().decide(replace(PLAIN, salience=0.8, nearest=nearest, news=news), GateState())
+    assert ("restatement" in decision.parts) == restated != decision.write
+    assert ("in other words" in decision.reason) == restated
+
+
+def test_a_verbatim_repeat_is_not_counted_twice() -> None:
+    seen = replace(PLAIN, repeat=True, nearest=1.0, news=0.0)
+    assert "restatement" not in MessageGate().decide(seen, GateState())[0].parts
+
+
 def test_replay_under_another_rule_decides_again() -> None:
     seen = surprises([1.0] * 10 + [3.0])
-    assert [d.write for d in SurpriseGate(GateConfig(rule="everything")).replay(seen)] == [True] * 11
-    paper = [d.write for d in SurpriseGate(GateConfig(rule="paper", warmup=2)).replay(seen)]
+    assert [d.write for d in decisions_of(MessageGate(GateConfig(rule="everything")), seen)] == [True] * 11
+    paper = [d.write for d in decisions_of(MessageGate(GateConfig(rule="paper", warmup=2)), seen)]
     assert paper == [True, True] + [False] * 8 + [True]
 
 
 def test_unusable_configuration_is_refused() -> None:
     with pytest.raises(ConfigError, match="composition"):
-        SurpriseGate(GateConfig(rule="papper"))
+        MessageGate(GateConfig(rule="papper"))
     for config in (GateConfig(window=0), GateConfig(warmup=0), GateConfig(prior=0), GateConfig(low=3.0)):
         with pytest.raises(ConfigError):
-            SurpriseGate(config)
+            MessageGate(config)
 
 
 @pytest.mark.parametrize(

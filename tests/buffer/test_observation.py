@@ -38,7 +38,33 @@ def test_observation_round_trips_through_json() -> None:
     assert (seen.tokens, seen.script, seen.repeat, seen.salience) == (19, "cjk", False, 0.75)
 
 
-@pytest.mark.parametrize("change", [{"extra": 1}, {"nats": math.nan}, {"mean": "high"}, {"tokens": 0}])
+@pytest.mark.parametrize(
+    ("history", "answers"),
+    [("", False), ("Where?", True), ("Where?\nThere.", False), ("Hm.\nWhere? Tell me!", True), ("你好吗？", True)],
+)
+def test_what_follows_a_question_is_an_answer(history: str, answers: bool) -> None:
+    assert observe("hello", torch.zeros(6), history, 0.5).answers is answers
+
+
+def test_an_observation_stored_before_restatements_were_seen() -> None:
+    fields = observe("hello", torch.zeros(6), "", 0.5, nearest=0.9, news=1.0).to_dict()
+    assert (fields.pop("nearest"), fields.pop("news")) == (0.9, 1.0)
+    seen = Observation.from_dict(fields)
+    assert seen.nearest is None and seen.news is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"extra": 1},
+        {"nats": math.nan},
+        {"nearest": math.inf},
+        {"news": "none"},
+        {"learned": math.inf},
+        {"mean": "high"},
+        {"tokens": 0},
+    ],
+)
 def test_unusable_observation_is_refused(change: dict[str, object]) -> None:
     fields = observe("hello", torch.zeros(6), "", 0.5).to_dict()
     with pytest.raises(InvalidInputError, match="observation"):

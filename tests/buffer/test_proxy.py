@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from nscma_torch.buffer.byte_counts import REACH
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
+from nscma_torch.buffer.byte_mixer import NUMBERS
 from nscma_torch.buffer.proxy import BLOCK, RecurrentProxy
 from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
 
@@ -99,7 +101,22 @@ def test_blocks_of_a_long_message_are_counted_from_its_start(small: RecurrentPro
         part, state = small.score_bytes(text[at : at + BLOCK], state)
         parts.append(part)
     assert torch.equal(whole, torch.cat(parts)) and end == state
-    assert len(end) == 20 + 4 * SMALL.layers * SMALL.width + SMALL.reach
+    assert len(end) == 20 + 4 * (SMALL.layers * SMALL.width + NUMBERS) + len(text) + 1
+
+
+def test_a_state_stops_growing_and_forgets_what_is_further_back(small: RecurrentProxy) -> None:
+    secret = b"The safe opens with 99-31-07.\n"
+    text = secret + b"the day was long and nothing was said of it\n" * (REACH // 44 + 1)
+    (_, state) = small.score_bytes(text, None)
+    assert len(state) == 20 + 4 * (SMALL.layers * SMALL.width + NUMBERS) + REACH
+    assert secret[4:20] not in state and b"nothing was said" in state
+
+
+def test_a_network_that_knows_nothing_learns_the_stream(small: RecurrentProxy) -> None:
+    """The head of `small` is noise: what it says well it has from the stream alone."""
+    line = "Petra keeps her bees behind the old mill in Zell. "
+    costs = nats(small, *[line] * 4)
+    assert costs[1] < 0.8 * costs[0] and costs[2] < 0.1 * costs[0] and costs[3] < 0.05 * costs[0]
 
 
 def test_probabilities_sum_to_one(small: RecurrentProxy) -> None:

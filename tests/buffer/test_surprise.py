@@ -58,6 +58,16 @@ def test_no_codes(run: str) -> None:
     assert not is_code(run.encode())
 
 
+def test_one_short_code_is_what_a_sentence_is_about() -> None:
+    one, two = "The wifi password is kaktus99now.", "The passwords are kaktus99now and moonlight7x."
+    assert measure(one, uniform(one, 3.0)).code_share == 0.0
+    assert measure(two, uniform(two, 3.0)).code_share > 0.4
+    alone = "kaktus99now"
+    assert measure(alone, uniform(alone, 3.0)).code_share == 1.0
+    long = f"The id of the order is {UUID} now"
+    assert measure(long, uniform(long, 3.0)).code_share > 0.5
+
+
 def test_chinese_without_spaces_is_no_code() -> None:
     text = "我女儿叫小雨今年五岁她喜欢画画也喜欢游泳"
     assert measure(text, uniform(text, 3.0)).code_share == 0.0
@@ -69,6 +79,29 @@ def test_nll_that_does_not_fit_is_refused() -> None:
         measure("abc", torch.zeros(3))
     with pytest.raises(InvalidInputError, match="NaN"):
         measure("abc", torch.tensor([0.0, math.nan, 0.0, 0.0]))
+
+
+def test_tokens_of_several_bytes_count_as_their_bytes() -> None:
+    code = torch.tensor([10.0, 0.5, 2.0, 1.0])
+    surprise = measure("abcd e", code, torch.tensor([2, 4, 6, 7]))  # ab, cd, " e", the line feed
+    assert (surprise.tokens, surprise.mean) == (4, pytest.approx(13.5 / 4))
+    assert surprise.nats == pytest.approx(13.5)
+    assert measure("abcd e", code, torch.tensor([1, 4, 6, 7])).nats == pytest.approx(13.5 - 4), "10 nats on a byte"
+    one_each = torch.rand(len(UUID) + 1)
+    assert measure(UUID, one_each, torch.arange(1, len(UUID) + 2)) == measure(UUID, one_each)
+    assert measure(UUID, torch.full((13,), 9.0), torch.arange(1, 14) * 37 // 13).nats < 8.0 + 9.0 + 1e-6
+
+
+def test_a_token_without_bytes_counts_with_its_neighbour() -> None:
+    nll = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    assert measure("é", nll, torch.tensor([0, 2, 2, 3])).nats == pytest.approx(10.0)
+    assert measure("é", nll, torch.tensor([0, 2, 2, 3]), byte_clamp=2.5).nats == pytest.approx(7.5)
+
+
+@pytest.mark.parametrize("ends", [[1, 2], [1, 2, 3], [2, 1, 4], [0, 0, 0], []])
+def test_ends_that_do_not_cover_the_message_are_refused(ends: list[int]) -> None:
+    with pytest.raises(InvalidInputError, match="ends"):
+        measure("abc", torch.ones(3), torch.tensor(ends, dtype=torch.long))
 
 
 def test_memory_nats_fall_with_what_history_holds() -> None:

@@ -1,13 +1,16 @@
 import base64
 import random
 import re
+from itertools import pairwise
 
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.errors import ConfigError
 from nscma_torch.text.chunker import Chunker
+from nscma_torch.text.segmentation import Segmentation
 
 SPECIAL = 2
 
@@ -24,6 +27,15 @@ def by_bytes(texts):
 def superadditive(texts):
     """Joined texts cost more than the sum of their parts, as no greedy sum foresees."""
     return [len(text) + len(text.split()) ** 2 // 4 for text in texts]
+
+
+def shrill(text):
+    """Nats of each byte: upper case and what is not ASCII surprise."""
+    return torch.tensor([3.0 if byte > 127 or 65 <= byte <= 90 else 1.0 for byte in text.encode("utf-8")])
+
+
+def at_peaks(counter, limit, least=6, gamma=1.0, window=8):
+    return Chunker(counter, limit, strategy="surprise", segmentation=Segmentation(shrill, gamma, window, least))
 
 
 def check(text, chunks, limit, counter):
@@ -49,6 +61,16 @@ def check(text, chunks, limit, counter):
 def test_no_chunk_is_too_long_and_nothing_is_lost(text, limit, overlap, counter):
     check(text, Chunker(counter, limit, overlap).chunk(text), limit, counter)
     check(text, Chunker(counter, limit, strategy="fixed").chunk(text), limit, counter)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(
+    st.text(alphabet=st.sampled_from("ab cd. E,f;\n中文。，😊é!A1/+="), max_size=300),
+    st.integers(6, 40),
+    st.sampled_from([by_pieces, by_bytes, superadditive]),
+)
+def test_peaks_keep_to_the_limit_and_lose_nothing(text, limit, counter):
+    check(text, at_peaks(counter, limit).chunk(text), limit, counter)
 
 
 def test_whole_sentences_are_packed_greedily():
@@ -120,9 +142,41 @@ def test_fixed_ignores_sentences():
     assert any(not chunk.text.endswith(".") for chunk in chunks)
 
 
+QUIET = "it is as ever here. and so it went on. as one may say. it is so again. "
+LOUD = "THE WAR BROKE OUT THEN. "
+
+
+def test_a_peak_of_surprise_begins_a_chunk():
+    text = QUIET + LOUD + QUIET + LOUD + QUIET
+    chunks = at_peaks(by_pieces, SPECIAL + 40).chunk(text)
+    check(text, chunks, SPECIAL + 40, by_pieces)
+    assert [chunk.text for chunk in chunks] == [QUIET.strip(), (LOUD + QUIET).strip(), (LOUD + QUIET).strip()]
+    assert at_peaks(by_pieces, SPECIAL + 40).chunk(text) == chunks
+
+
+def test_what_fits_one_chunk_is_not_cut_and_not_scored():
+    def unasked(text):
+        raise AssertionError(text)
+
+    chunker = Chunker(by_pieces, 256, strategy="surprise", segmentation=Segmentation(unasked))
+    assert len(chunker.chunk(QUIET + LOUD + QUIET)) == 1
+
+
+def test_segments_keep_their_size_bounds():
+    text = (QUIET + LOUD + LOUD + LOUD) * 6 + LOUD
+    for least in (SPECIAL + 8, SPECIAL + 30):
+        chunks = at_peaks(by_pieces, SPECIAL + 60, least, window=20).chunk(text)
+        check(text, chunks, SPECIAL + 60, by_pieces)
+        ends = [chunk.n_tokens for chunk, following in pairwise(chunks) if following.text.startswith("THE")]
+        assert ends and min(ends) >= least
+    one_long_sentence = "it goes, on and on, " * 60
+    check(one_long_sentence, at_peaks(by_pieces, SPECIAL + 60).chunk(one_long_sentence), SPECIAL + 60, by_pieces)
+
+
 @pytest.mark.parametrize("text", ["", "  \n\t "])
 def test_empty(text):
     assert Chunker(by_pieces, 16).chunk(text) == []
+    assert at_peaks(by_pieces, 16).chunk(text) == []
 
 
 def test_bad_settings():
@@ -134,6 +188,14 @@ def test_bad_settings():
         Chunker(by_pieces, 9, -1)
     with pytest.raises(ConfigError, match="overlap"):
         Chunker(by_pieces, 9, 1, strategy="fixed")
+    with pytest.raises(ConfigError, match="overlap"):
+        Chunker(by_pieces, 9, 1, "surprise", Segmentation(shrill, min_tokens=3))
+    with pytest.raises(ConfigError, match="segmentation"):
+        Chunker(by_pieces, 9, strategy="surprise")
+    with pytest.raises(ConfigError, match="segmentation"):
+        Chunker(by_pieces, 9, segmentation=Segmentation(shrill))
+    with pytest.raises(ConfigError, match="min_tokens"):
+        Chunker(by_pieces, 9, strategy="surprise", segmentation=Segmentation(shrill))
     with pytest.raises(ConfigError, match="too small"):
         Chunker(by_bytes, 2).chunk("中文字")
 

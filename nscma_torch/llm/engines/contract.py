@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -92,3 +92,11 @@ class LanguageEngine(Protocol):
 
     def close(self) -> None:
         """Let go of the model and its memory, or of the connections; what is in flight ends with an error."""
+
+
+@runtime_checkable
+class StreamingEngine(LanguageEngine, Protocol):
+    """A language engine that hands out a reply while it is written."""
+
+    def stream(self, request: Request) -> Iterator[Token]:
+        """Tokens of one reply in order. Raises the EngineError that `generate` would return, when it happens."""

@@ -11,12 +11,13 @@ things no request can set:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from nscma_torch.errors import ConfigError, EngineError, ReplyError
 from nscma_torch.extras import require
-from nscma_torch.llm.engines.contract import Reply, Request, Turn, most_tokens
+from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn, most_tokens
+from nscma_torch.llm.engines.events import read_tokens
 from nscma_torch.llm.engines.patience import Patience
 from nscma_torch.llm.engines.wire import Counted, Filled, Models, Props, ShapeT, Tokenized, read_reply, shaped
 
@@ -97,6 +98,11 @@ class HttpEngine:
         """One result for each request, in order; what interrupts it (Ctrl-C, `close`) cancels those in flight."""
         bodies = self._client.send("/v1/chat/completions", [self._body(request) for request in requests])
         return [_result(request, body) for request, body in zip(requests, bodies, strict=True)]
+
+    def stream(self, request: Request) -> Iterator[Token]:
+        """Tokens of one reply as the server sends them; tried again only while none has come. Raises EngineError."""
+        lines = self._client.lines("/v1/chat/completions", {**self._body(request), "stream": True})
+        return read_tokens(lines, logprobs=request.logprobs)
 
     def close(self) -> None:
         """Cancel what is in flight and close the connections; again is harmless."""

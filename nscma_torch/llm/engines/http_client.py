@@ -6,11 +6,13 @@ import asyncio
 import ipaddress
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait as wait_for
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, NoReturn, TypeVar
 
 import httpx2
 
@@ -18,6 +20,7 @@ from nscma_torch.errors import ConfigError, EngineError, EngineRefusedError, Eng
 from nscma_torch.llm.engines.patience import Patience
 from nscma_torch.llm.engines.wire import shown
 
+T = TypeVar("T")
 Body = Mapping[str, Any] | None
 _MOST_BYTES = 64 * 2**20  # of one response
 
@@ -75,6 +78,24 @@ class HttpClient:
             batch.cancel()
         return list(results)
 
+    def lines(self, path: str, body: Body) -> Iterator[str]:
+        """Post a body and hand out the lines of the response as they come; tried again only while none has come.
+
+        Raises EngineError; whoever stops reading cancels the request.
+        """
+        pieces: SimpleQueue[str | EngineError | None] = SimpleQueue()
+        with self._submitting:
+            if self._closed:
+                raise EngineUnavailableError(f"the connection to {self._url} was closed")
+            reading = asyncio.run_coroutine_threadsafe(self._read_lines(path, body, pieces), self._loop)
+        try:
+            while (piece := pieces.get()) is not None:
+                if isinstance(piece, EngineError):
+                    raise piece
+                yield piece
+        finally:
+            reading.cancel()
+
     def close(self) -> None:
         """Cancel what is in flight and end the thread; again is harmless."""
         with self._submitting:
@@ -98,7 +119,7 @@ class HttpClient:
         async def one(index: int, body: Body) -> None:
             async with self._slots:
                 try:
-                    results[index] = await self._patiently(path, body)
+                    results[index] = await self._patiently(path, partial(self._once, path, body))
                 except EngineError as error:
                     results[index] = error
 
@@ -106,14 +127,42 @@ class HttpClient:
             for index, body in enumerate(bodies):
                 group.create_task(one(index, body))
 
-    async def _patiently(self, path: str, body: Body) -> bytes:
+    async def _read_lines(self, path: str, body: Body, pieces: SimpleQueue[str | EngineError | None]) -> None:
+        """Put each line, then None, or the error that ended it."""
+        end: EngineError | None = EngineUnavailableError(f"the connection to {self._url} was closed")
+        try:
+            async with self._slots:
+                await self._patiently(path, lambda: self._put_lines(path, body, pieces))
+            end = None
+        except EngineError as error:
+            end = error
+        finally:
+            pieces.put(end)
+
+    async def _put_lines(self, path: str, body: Body, pieces: SimpleQueue[str | EngineError | None]) -> None:
+        begun = False
+        try:
+            async with self._client.stream("POST", path, content=json.dumps(body).encode()) as response:
+                if not response.is_success:
+                    await response.aread()
+                    self._refuse(path, response, response.content)
+                async for line in response.aiter_lines():
+                    begun = True
+                    pieces.put(line)
+        except httpx2.RequestError as error:
+            reason = f"{type(error).__name__} {error}".strip()
+            if begun:
+                raise EngineUnavailableError(f"{self._url}{path} ended in the middle: {reason}") from error
+            raise _PassingError(reason) from error
+
+    async def _patiently(self, path: str, once: Callable[[], Awaitable[T]]) -> T:
         """Try until there is a response, it is refused, or patience ends."""
         patience = self._patience
         give_up = self._loop.time() + patience.total
         for attempt in range(1, patience.attempts + 1):
             try:
                 async with asyncio.timeout_at(give_up):
-                    return await self._once(path, body)
+                    return await once()
             except _PassingError as error:
                 reason, least = str(error), error.least
             except TimeoutError:
@@ -136,8 +185,12 @@ class HttpClient:
                         raise ReplyError(f"{self._url}{path}: the response is larger than {_MOST_BYTES >> 20} MiB")
         except httpx2.RequestError as error:
             raise _PassingError(f"{type(error).__name__} {error}".strip()) from error
-        if response.is_success:
-            return bytes(got)
+        if not response.is_success:
+            self._refuse(path, response, got)
+        return bytes(got)
+
+    def _refuse(self, path: str, response: httpx2.Response, got: bytes | bytearray) -> NoReturn:
+        """Raise what a response without success means."""
         said = f"{response.status_code} {response.reason_phrase} {shown(got)}"
         if response.status_code == 429 or response.status_code >= 500:
             raise _PassingError(said, least=_retry_after(response.headers.get("Retry-After")))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from nscma_torch.errors import EngineError, EngineUnavailableError
-from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
+from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, StreamingEngine, Token, Turn
 
 
 class LazyEngine:
@@ -56,3 +56,13 @@ class LazyEngine:
             if self._engine is None:
                 self._engine = self._make()
             return self._engine
+
+
+class LazyStreamingEngine(LazyEngine):
+    """`StreamingEngine` that another one is made for."""
+
+    def stream(self, request: Request) -> Iterator[Token]:
+        """Tokens of a reply, in order."""
+        engine = self._started()
+        assert isinstance(engine, StreamingEngine), f"{engine.name} was chosen as one that streams"
+        return engine.stream(request)

@@ -219,6 +219,12 @@ class _Handler(BaseHTTPRequestHandler):
         double = self.server.double
         good = double.answer(body)
         match fault:
+            case Fault.NONE if body.get("stream"):
+                self._send_bytes(_events(body, good), status=200, headers={"Content-Type": "text/event-stream"})
+            case Fault.HALF_CLOSED if body.get("stream"):
+                whole = _events(body, good)
+                self._send_bytes(whole[: draw.randrange(len(whole) - 16)], status=200, promised=len(whole))
+                self.close_connection = True
             case Fault.NONE:
                 self._send(_completion(body, good))
             case Fault.SLOW | Fault.HANG:
@@ -283,6 +289,19 @@ def _completion(body: Mapping[str, Any], content: str | None, *, finish_reason: 
     prompt_tokens = len(_prompt(body["messages"]).encode())
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": len(data), "total_tokens": prompt_tokens + len(data)}
     return {"object": "chat.completion", "model": body["model"], "choices": [choice], "usage": usage}
+
+
+def _events(body: Mapping[str, Any], content: str) -> bytes:
+    """The same completion as server-sent events, a character each, and one for the end."""
+    events: list[dict[str, Any]] = []
+    for character in content:
+        choice: dict[str, Any] = {"index": 0, "delta": {"content": character}, "finish_reason": None}
+        if body.get("logprobs"):
+            parts = [{"token": chr(b), "bytes": [b], "logprob": -b / 256} for b in character.encode()]
+            choice["logprobs"] = {"content": parts}
+        events.append({"object": "chat.completion.chunk", "choices": [choice]})
+    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + b"data: [DONE]\n\n"
 
 
 def _retyped(value: Any) -> Any:

@@ -20,6 +20,7 @@ from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Tur
 from nscma_torch.llm.engines.wire import shown
 from nscma_torch.records import Usage
 
+_CONTROLS = dict.fromkeys(range(32), " ")  # xgrammar lets them into strings, and JSON does not
 _LOWER = {"minimum", "exclusiveMinimum"}
 _UPPER = {"maximum", "exclusiveMaximum"}
 
@@ -108,7 +109,7 @@ def _read(reply: Reply, form: type[FormT]) -> Filled[FormT] | _Failure:
         problem = "it was empty"
     else:
         try:
-            return Filled(form.model_validate_json(reply.text), reply)
+            return Filled(form.model_validate_json(reply.text.translate(_CONTROLS)), reply)
         except ValidationError as error:
             problem = _explained(error)
     return _Failure(ReplyError(f"the reply is no {form.__name__}: {problem}; it began {shown(reply.text)}"), problem)

@@ -328,3 +328,13 @@ def test_a_thousand_mixed_replies() -> None:
     counts = rounds(1000, seed=0)
     print("\n" + ", ".join(f"{name}: {count}" for name, count in counts.items()))
     assert (counts["lost"], counts["made up or swapped"]) == (0, 0)
+
+
+def test_control_characters_in_a_string_are_blanks() -> None:
+    """Constrained decoding by xgrammar lets them through; JSON's reader does not."""
+    with MisbehavingServer(lambda _: '{"item": 1,\n"facts": [{"subject": "a\x10b\nc", "year": 5}]}') as server:
+        engine = HttpEngine(server.url, server="vllm", patience=SEVERAL)
+        (filled,), _ = fill(engine, Facts, [ask(1)])
+        engine.close()
+    assert isinstance(filled, Filled)
+    assert filled.form.facts[0].subject == "a b c"

@@ -1,0 +1,70 @@
+"""Choose the threshold of uncertainty from labelled traces: as few retrievals as a bound on wrong answers allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from nscma_torch.controller.controller import Controller
+from nscma_torch.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledTrace:
+    """One turn: how unsure the draft was, and whether it and the answer after retrieval were right."""
+
+    uncertainty: float
+    draft_right: bool
+    retrieved_right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a threshold does on labelled traces.
+
+    Attributes:
+        saved: share of the turns that retrieve nothing.
+        wrong: share of the turns that retrieval would have answered right and the draft answers wrong.
+        right: share of right answers.
+    """
+
+    threshold: float
+    saved: float
+    wrong: float
+    right: float
+
+
+def labelled(controller: Controller, turns: Iterable[tuple[str, Callable[[str], bool]]]) -> list[LabelledTrace]:
+    """Both answers to each turn, judged by the function beside it; nothing is stored."""
+    traces = []
+    for said, right in turns:
+        draft = controller.consider(said, threshold=1.0)
+        found = controller.consider(said, threshold=0.0)
+        unsure = 1.0 if draft.draft_uncertainty is None else draft.draft_uncertainty
+        traces.append(LabelledTrace(unsure, right(draft.text), right(found.text)))
+    return traces
+
+
+def at_threshold(traces: Sequence[LabelledTrace], threshold: float) -> Calibration:
+    """What a threshold does; InvalidInputError without traces."""
+    if not traces:
+        raise InvalidInputError("there are no labelled traces; a threshold is chosen from at least one")
+    kept = [trace for trace in traces if threshold > 0 and trace.uncertainty <= threshold]
+    wrong = sum(trace.retrieved_right and not trace.draft_right for trace in kept)
+    right = sum(trace.draft_right for trace in kept)
+    right += sum(trace.retrieved_right for trace in traces) - sum(trace.retrieved_right for trace in kept)
+    n = len(traces)
+    return Calibration(threshold, len(kept) / n, wrong / n, right / n)
+
+
+def choose_threshold(traces: Sequence[LabelledTrace], *, most_wrong: float = 0.01) -> Calibration:
+    """The threshold that saves most retrievals while at most this share of all turns is answered wrong by it.
+
+    0, which always retrieves, where none keeps the bound. InvalidInputError for a bound outside [0, 1].
+    """
+    if not 0 <= most_wrong <= 1:
+        raise InvalidInputError(f"most_wrong is a share of the turns in [0, 1], got {most_wrong}")
+    unsure = {trace.uncertainty for trace in traces if trace.uncertainty > 0}
+    candidates = sorted({0.0, min(unsure, default=1.0) / 2, *unsure}, reverse=True)
+    done = [at_threshold(traces, threshold) for threshold in candidates]
+    return next(one for one in done if one.wrong <= most_wrong)

@@ -1,0 +1,235 @@
+"""`Controller`: the loop of layer 2 (NSCMA section 3.3), which looks into the memory only where it is unsure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from nscma_torch.arguments import checked_text, clock
+from nscma_torch.controller.embedded import EmbeddedPolicy
+from nscma_torch.controller.phrasing import only_asks, standing_instructions
+from nscma_torch.controller.policy import ECHO, Answered, Finding, Policy, Situation, Tool
+from nscma_torch.controller.prompted import PromptedPolicy
+from nscma_torch.controller.streaming import ShowingEngine
+from nscma_torch.controller.tools import Tools
+from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, drafted, outcome_of
+from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
+from nscma_torch.encode.writer import EXTRACT
+from nscma_torch.errors import ConfigError
+from nscma_torch.llm.acting import Memorize, RetrieveEpisodic
+from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
+from nscma_torch.memory import Memory
+from nscma_torch.records import Added, Answer, Message, Scope, Usage
+from nscma_torch.storage import speakers, turns
+from nscma_torch.storage.turns import EVIDENCE, STANDING
+from nscma_torch.text.terms import terms
+
+
+@dataclass(slots=True)
+class _Course:
+    """What has happened in a turn by now."""
+
+    situation: Situation
+    usage: Usage = field(default_factory=Usage)
+    steps: list[Taken] = field(default_factory=list)
+    trace: list[str] = field(default_factory=list)
+    draft_uncertainty: float | None = None
+    memorize: bool = False
+    repeats: int = 0
+
+
+class Controller:
+    """Converses over a `Memory`.
+
+    Args:
+        engine: what decides and writes; None for the rules of the embedded policy.
+        run_id: the conversation; its turns are one stream. Retrieval reads all of the user's (and agent's) memory.
+        show: called with the reply so far while an engine that can stream writes it, drafts too.
+        flush: whether the background work of a turn is done before `turn` returns, so that the next one knows its
+            facts. Otherwise call `memory.flush()`.
+
+    Raises `ConfigError` where the budgets of the section [controller] do not hold three calls.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        engine: LanguageEngine | None = None,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str = "chat",
+        show: Callable[[str], None] | None = None,
+        flush: bool = True,
+    ) -> None:
+        own = memory.config.controller
+        if show is not None and isinstance(engine, StreamingEngine):
+            engine = ShowingEngine(engine, show)
+        self.memory = memory
+        self.scope = Scope(user_id, agent_id, run_id)
+        self.policy: Policy = EmbeddedPolicy(memory.parts.tasks, own) if engine is None else PromptedPolicy(engine, own)
+        if 3 * self.policy.most_tokens > own.turn_tokens:
+            raise ConfigError(
+                f"controller.turn_tokens = {own.turn_tokens} does not hold a draft, an action and a reply, each asked "
+                f"twice at worst: {3 * self.policy.most_tokens}; raise it, or lower prompt_tokens or reply_tokens"
+            )
+        self._settings = own
+        self._flush = flush
+        self._tools = Tools(memory, self.scope, top_k=own.top_k)
+        self._working = WorkingMemoryReader(
+            memory.parts.database,
+            self.scope,
+            active=own.active_turns,
+            recent=own.recent_turns,
+            batch=own.summary_batch,
+        )
+        self._before: Answer | None = None
+
+    def turn(self, said: str, *, now: datetime | None = None) -> ControllerAnswer:
+        """Reply to what the user says, and remember both.
+
+        Raises:
+            EngineError: the engine failed; nothing of this turn was stored.
+            InvalidInputError: an empty turn, or one that does not fit into a prompt.
+        """
+        at = clock(now)
+        course, answered = self._considered(said, at, self.policy.threshold)
+        return self._remember(said, at, course, answered)
+
+    def consider(self, said: str, *, threshold: float | None = None, now: datetime | None = None) -> ControllerAnswer:
+        """The reply that `turn` would give, without storing it; `threshold` 0 always retrieves, 1 never."""
+        wanted = self.policy.threshold if threshold is None else threshold
+        course, answered = self._considered(said, clock(now), wanted)
+        return self._answer(course, answered, wanted)
+
+    def instruct(self, text: str, *, now: datetime | None = None) -> str:
+        """Give a standing instruction, to be followed in every reply from now on; returns the id of its message.
+
+        `memory.delete(id)` takes it back. What the user says in a turn ("from now on …") is recognised by itself.
+        """
+        message = Message("system", checked_text(text, "the instruction"), metadata={STANDING: True, ECHO: True})
+        return self._add(message, clock(now), infer=False).id
+
+    def working_memory(self, *, now: datetime | None = None) -> WorkingMemory:
+        """The standing instructions, the summary and the active context as they are now."""
+        return self._working.read(self.policy, clock(now))[0]
+
+    def _considered(self, said: str, now: datetime, threshold: float) -> tuple[_Course, Answered]:
+        checked_text(said, "what the user says")
+        memory, usage = self._working.read(self.policy, now)
+        course = _Course(Situation(said, now, memory), usage)
+        if usage.llm_calls:
+            course.trace.append(f"summary: {usage.llm_calls} calls, {usage.tokens} tokens")
+        if threshold > 0:
+            answered, cost = self.policy.draft(course.situation)
+            course.usage = added(course.usage, cost)
+            course.draft_uncertainty = answered.uncertainty
+            course.trace.append(drafted(answered, threshold))
+            if answered.uncertainty <= threshold:
+                return course, answered
+        before = course.usage.tokens - usage.tokens
+        return course, self._loop(course, self._settings.turn_tokens - before)
+
+    def _loop(self, course: _Course, left: int) -> Answered:
+        """Act until there is an answer, or until only the answer can still be afforded; `left` is in tokens."""
+        reserve = self.policy.most_tokens
+        for _ in range(self._settings.max_steps):
+            if left < 2 * reserve:
+                course.trace.append(f"{left} tokens are left: the answer now")
+                break
+            step = self.policy.act(course.situation)
+            course.usage = added(course.usage, step.usage)
+            left -= step.usage.tokens
+            if isinstance(step.move, Answered):
+                return step.move
+            self._take(course, step.move)
+            if course.repeats > 1:
+                course.trace.append("twice asked to do the same again: the answer now")
+                break
+        else:
+            course.trace.append(f"{self._settings.max_steps} steps are done: the answer now")
+        answered, cost = self.policy.conclude(course.situation)
+        course.usage = added(course.usage, cost)
+        return answered
+
+    def _take(self, course: _Course, tool: Tool) -> None:
+        """Do what was decided, unless it was done already or must not be done, and note it on the scratchpad."""
+        argument = argument_of(tool)
+        key = (tool.action, " ".join(argument.casefold().split()))
+        finding: Finding | None = None
+        refused = any((step.action, " ".join(step.argument.casefold().split())) == key for step in course.steps)
+        if refused:
+            course.repeats += 1
+            outcome = "refused, it was done already; do something else, or answer"
+        elif isinstance(tool, Memorize):
+            refused = not grounded(tool.content, course.situation.said)
+            course.memorize |= not refused
+            outcome = "refused, the user does not say that now" if refused else "will be kept"
+        elif isinstance(tool, RetrieveEpisodic):
+            finding = self._tools.episodic(tool, course.situation.now)
+            outcome = outcome_of(finding)
+        else:
+            finding = self._tools.semantic(tool, course.situation.now, self._before)
+            outcome = outcome_of(finding)
+        taken = Taken(tool.action, argument, outcome, refused)
+        course.steps.append(taken)
+        course.trace.append(str(taken))
+        course.situation = replace(
+            course.situation,
+            findings=(*([finding] if finding is not None else []), *course.situation.findings),
+            done=(*course.situation.done, str(taken)),
+        )
+
+    def _remember(self, said: str, now: datetime, course: _Course, answered: Answered) -> ControllerAnswer:
+        """Store the turn through the gate, and the reply. A reply is never read for facts: it may repeat anything."""
+        scope, memory = self.scope, self.memory
+        self._tools.queue_recalls()
+        about: dict[str, object] = {}
+        if standing_instructions(said):
+            about[STANDING] = True
+        if only_asks(said):
+            about[ECHO] = True
+        with memory.parts.database.read() as connection:
+            name = speakers.name_of_user(connection, scope.user_id)
+        message = Message("user", said, name=None if name == "user" else name, metadata=about)
+        turn = self._add(message, now, infer=True)
+        deferred = turn.decision is not None and not turn.decision.write
+        if course.memorize and deferred:
+            with memory.parts.database.write() as connection:
+                turns.encode_now(connection, scope.user_id, turn.id, EXTRACT)
+        quotes = {EVIDENCE: list(answered.shown)} if answered.shown else {}
+        echo = {ECHO: True} if answered.shown or answered.abstained or not self.policy.most_tokens else {}
+        reply = self._add(Message("assistant", answered.text, metadata={**echo, **quotes}), now, infer=False)
+        told = next((finding.told for finding in course.situation.findings if finding.told is not None), None)
+        self._before = told or self._before
+        if self._flush:
+            memory.flush()
+        result = self._answer(course, answered, self.policy.threshold)
+        return replace(result, memorized=course.memorize and deferred, turn_id=turn.id, reply_id=reply.id)
+
+    def _add(self, message: Message, now: datetime, *, infer: bool) -> Added:
+        scope = self.scope
+        (stored,) = self.memory.add(
+            [message], user_id=scope.user_id, agent_id=scope.agent_id, run_id=scope.run_id, infer=infer, now=now
+        )
+        return stored
+
+    def _answer(self, course: _Course, answered: Answered, threshold: float) -> ControllerAnswer:
+        return ControllerAnswer(
+            text=answered.text,
+            abstained=answered.abstained,
+            evidence=answered.evidence,
+            uncertainty=answered.uncertainty,
+            draft_uncertainty=course.draft_uncertainty,
+            threshold=threshold,
+            steps=tuple(course.steps),
+            trace=(f"policy {self.policy.name}", *course.trace, f"answer: uncertainty {answered.uncertainty:.2f}"),
+            usage=course.usage,
+        )
+
+
+def grounded(content: str, said: str) -> bool:
+    """Whether every word of a text occurs in what the user says: what was stored cannot have asked to keep it."""
+    words = set(terms(content))
+    return bool(words) and words <= set(terms(said))

@@ -1,0 +1,89 @@
+"""The controller without a language model: it quotes, and its uncertainty is a margin of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nscma_torch.config import Controller
+from nscma_torch.controller.passages import clipped, sources, unit_of
+from nscma_torch.controller.phrasing import asks, questions
+from nscma_torch.controller.policy import ECHO, Answered, Situation, Step
+from nscma_torch.controller.working_memory import Exchange, Summarized
+from nscma_torch.llm.acting import RetrieveEpisodic, RetrieveSemantic
+from nscma_torch.llm.extractive import extract_summary
+from nscma_torch.llm.passage import term_weights
+from nscma_torch.protocols import LanguageTasks
+from nscma_torch.records import Answer, Episode, Hit, Usage
+from nscma_torch.text.intents import intent
+from nscma_torch.text.terms import script, terms
+
+_MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
+_CERTAIN = 2.0  # support of what stands in context word for word
+
+
+class EmbeddedPolicy:
+    """Facts first, then what was said; a turn that asks nothing is taken note of."""
+
+    name = "embedded"
+    most_tokens = 0
+
+    def __init__(self, tasks: LanguageTasks, settings: Controller) -> None:
+        self._tasks = tasks
+        self._settings = settings
+        self.threshold = settings.embedded_threshold
+
+    def draft(self, situation: Situation) -> tuple[Answered, Usage]:
+        """What stands in the active context, as sure as the best turn there stands above the second.
+
+        Each turn covers a share of the weight of the question's words; the uncertainty is 1 - (largest share - second
+        largest). Only a question for how something stands now can be answered so: the context is the newest there is.
+        """
+        if not asks(situation.said):
+            return Answered("好的，我记下了。" if script(situation.said) == "cjk" else "Noted.", 0.0), Usage()
+        question = questions(situation.said)
+        hits = [Hit(unit_of(turn), 1.0) for turn in _statements(situation.memory.context)]
+        if not hits or intent(question) != "current":
+            return _answered(self._tasks.answer(question, [], support=0.0), 1.0), Usage()
+        weights = term_weights(question, hits)
+        mass = sum(weights.values()) or 1.0
+        shares = [sum(weights[term] for term in set(terms(hit.text)) & weights.keys()) / mass for hit in hits]
+        best = max(range(len(hits)), key=lambda i: (shares[i], i))
+        second = max((share for i, share in enumerate(shares) if i != best), default=0.0)
+        told = self._tasks.answer(question, [hits[best]], support=_CERTAIN)
+        return _answered(told, 1.0 - (shares[best] - second)), told.usage
+
+    def act(self, situation: Situation) -> Step:
+        """The facts, then the messages, then the answer."""
+        query = questions(situation.said)[-_MOST_CHARACTERS:]
+        tried = {finding.tool.action: finding for finding in situation.findings}
+        facts = tried.get("retrieve_semantic")
+        if facts is None:
+            return Step(RetrieveSemantic(action="retrieve_semantic", entity=query))
+        if facts.told is None and "retrieve_episodic" not in tried:
+            return Step(RetrieveEpisodic(action="retrieve_episodic", query=query))
+        return Step(*self.conclude(situation))
+
+    def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
+        """What the facts told, else the passages that answer best, else that it does not know."""
+        told = next((finding.told for finding in situation.findings if finding.told is not None), None)
+        if told is None:
+            best = max(situation.findings, key=lambda finding: finding.support, default=None)
+            hits, support = ((), 0.0) if best is None else (best.hits, best.support)
+            told = self._tasks.answer(questions(situation.said), hits, support=support)
+        return _answered(told, 1.0 - told.confidence), told.usage
+
+    def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
+        """The sentences that cover most of both, within the budget in words."""
+        own = [clipped(turn.text, self._settings.turn_words) for turn in _statements(leaving)]
+        members = [*summary.split("\n"), *own] if summary else own
+        return Summarized(extract_summary(members, self._settings.summary_tokens), len(leaving))
+
+
+def _statements(exchanges: Sequence[Exchange]) -> list[Episode]:
+    """The turns that say something; replies quote, and questions would stand above what they ask for."""
+    return [exchange.turn for exchange in exchanges if not exchange.turn.metadata.get(ECHO)]
+
+
+def _answered(told: Answer, uncertainty: float) -> Answered:
+    hits = [item.hit for item in told.evidence]
+    return Answered(told.text, uncertainty, told.evidence, told.abstained, sources(hits))

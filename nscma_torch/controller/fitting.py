@@ -1,0 +1,75 @@
+"""Prompts that keep their budget: what matters least is left out until the engine counts few enough tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.llm.acting import Desk
+from nscma_torch.llm.engines.contract import LanguageEngine, Turn
+
+Turns = tuple[Turn, ...]
+_REMARK = "It could not be used. " * 18  # longer than what is added to a prompt whose reply could not be used
+
+
+def fit_desk(engine: LanguageEngine, build: Callable[[Desk], Turns], desk: Desk, limit: int) -> tuple[Turns, Desk]:
+    """The prompt and the desk that it shows, within `limit` tokens also when it is asked a second time.
+
+    Left out first are the oldest turns of the context but the last, then the memories found last, the summary, the
+    last turn, the scratchpad from its beginning, and the oldest standing instructions.
+
+    Raises InvalidInputError where what the user says does not fit alone.
+    """
+    smaller = _smaller(desk)
+    most = len(smaller) - 1
+    least = fitting(lambda i: count(engine, build(smaller[i])), most, limit)
+    if least is None:
+        raise InvalidInputError(
+            f"the turn alone takes more than the {limit} tokens of a prompt; add it as a document (`nscma add`), or "
+            "raise controller.prompt_tokens"
+        )
+    return build(smaller[least]), smaller[least]
+
+
+def fitting(tokens: Callable[[int], int], most: int, limit: int) -> int | None:
+    """The smallest i in [0, most] with tokens(i) <= limit, where tokens falls with i; None where there is none."""
+    if tokens(0) <= limit:
+        return 0
+    if most == 0 or tokens(most) > limit:
+        return None
+    low, high = 0, most  # tokens(low) > limit >= tokens(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if tokens(middle) <= limit else (middle, high)
+    return high
+
+
+def count(engine: LanguageEngine, turns: Turns) -> int:
+    """Tokens of a prompt, with those of the remark that a second attempt adds."""
+    *before, last = turns
+    return engine.count_tokens([(*before, Turn(last.role, f"{last.content}\n\n{_REMARK}"))])[0]
+
+
+def count_text(engine: LanguageEngine, text: str) -> int:
+    """Tokens that a text adds to a prompt."""
+    empty, full = engine.count_tokens([(Turn("user", ""),), (Turn("user", text),)])
+    return full - empty
+
+
+def _smaller(desk: Desk) -> Sequence[Desk]:
+    """The desk, and the same with ever less on it."""
+    found = [desk, *(replace(desk, context=desk.context[start:]) for start in range(1, len(desk.context)))]
+    for end in range(len(desk.found) - 1, 0, -1):
+        found.append(replace(found[-1], found=desk.found[:end]))
+    if desk.summary:
+        found.append(replace(found[-1], summary=""))
+    if desk.context:
+        found.append(replace(found[-1], context=()))
+    for start in range(1, len(desk.done) + 1):
+        found.append(replace(found[-1], done=desk.done[start:]))
+    if desk.found:
+        found.append(replace(found[-1], found=()))
+    for start in range(1, len(desk.instructions) + 1):
+        found.append(replace(found[-1], instructions=desk.instructions[start:]))
+    return found

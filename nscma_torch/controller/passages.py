@@ -1,0 +1,86 @@
+"""Passages of messages, bounded in words and characters, as prompts and answers show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nscma_torch.llm.passage import best_passage, term_weights
+from nscma_torch.records import Episode, Fact, Hit, Unit
+from nscma_torch.text.timestamps import format_day, format_time
+
+_UNSPACED = 0x2E80  # from here on scripts are written without spaces
+_CHARACTERS = 12  # of a word, at most: base64 is one word of any length
+
+
+def clipped(text: str, words: int) -> str:
+    """The beginning of a text, marked where it was cut."""
+    end = _end(text[: words * _CHARACTERS], words)
+    return text if end == len(text) else f"{text[:end].rstrip()} […]"
+
+
+def _end(text: str, words: int) -> int:
+    """Where the first so many words end; two characters of a script without spaces are one word."""
+    halves, inside = 2 * words, False
+    for i, character in enumerate(text):
+        if character.isspace():
+            inside = False
+        elif ord(character) >= _UNSPACED:
+            halves -= 1
+        elif not inside:
+            halves, inside = halves - 2, True
+        if halves < 0:
+            return i
+    return len(text)
+
+
+def passage(query: str, hit: Hit, words: int) -> str:
+    """What of a hit answers a query best, in at most so many words."""
+    if len(hit.text) <= words * _CHARACTERS:
+        return clipped(hit.text, words)
+    return clipped(best_passage(hit.text, term_weights(query, [hit]), words).text, words)
+
+
+def shown_turn(episode: Episode, words: int) -> dict[str, str]:
+    """A turn in the active context."""
+    who = episode.name or episode.role
+    return {"who": who, "day": format_day(episode.occurred_at.date()), "text": clipped(episode.text, words)}
+
+
+def shown_hit(query: str, hit: Hit, words: int) -> dict[str, str]:
+    """A memory that was found, labelled with its source."""
+    unit = hit.unit
+    who = unit.source or unit.name or unit.role
+    return {"who": who, "day": format_time(unit.occurred_at), "text": passage(query, hit, words)}
+
+
+def shown_fact(fact: Fact) -> dict[str, str]:
+    """A fact in words, with the day from which it holds."""
+    begun = fact.valid_from or fact.recorded_at
+    topic = f" ({fact.topic})" if fact.topic else ""
+    doubt = "" if fact.status == "active" else f" [{fact.status}]"
+    until = "" if fact.valid_to is None else f", until {format_day(fact.valid_to.date())}"
+    said = f"{fact.subject} {fact.relation.replace('_', ' ')}{topic} {fact.object}{until}{doubt}"
+    return {"who": "facts", "day": format_day(begun.date()), "text": clipped(said, 60)}
+
+
+def unit_of(episode: Episode) -> Unit:
+    """A whole message as a unit."""
+    return Unit(
+        id=episode.id,
+        scope=episode.scope,
+        kind="chunk",
+        text=episode.text,
+        episode_ids=(episode.id,),
+        occurred_at=episode.occurred_at,
+        role=episode.role,
+        name=episode.name,
+        session=episode.session,
+        source=episode.source,
+        end=len(episode.text),
+        metadata=episode.metadata,
+    )
+
+
+def sources(hits: Iterable[Hit]) -> tuple[str, ...]:
+    """Ids of the messages behind hits, each once."""
+    return tuple(dict.fromkeys(source for hit in hits for source in hit.unit.episode_ids))

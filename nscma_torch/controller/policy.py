@@ -1,0 +1,94 @@
+"""What the controller's loop knows, and what decides for it: by rules, or by a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingMemory
+from nscma_torch.llm.acting import Memorize, RetrieveEpisodic, RetrieveSemantic
+from nscma_torch.records import Answer, Evidence, Fact, Hit, Usage
+
+ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it
+Tool = RetrieveEpisodic | RetrieveSemantic | Memorize
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a retrieval brought.
+
+    Attributes:
+        told: where the facts answer the query as a question.
+        support: how far the memory covers the query, in [-1, 2]; see `retrieval.confidence`.
+    """
+
+    tool: RetrieveEpisodic | RetrieveSemantic
+    hits: tuple[Hit, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    told: Answer | None = None
+    support: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that a decision may rest on.
+
+    Attributes:
+        findings: of this turn, newest first.
+        done: the scratchpad, a line for each action and what came of it.
+    """
+
+    said: str
+    now: datetime
+    memory: WorkingMemory
+    findings: tuple[Finding, ...] = ()
+    done: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A reply. `uncertainty` is in [0, 1]; `shown` are ids of the messages that it was written from."""
+
+    text: str
+    uncertainty: float
+    evidence: tuple[Evidence, ...] = ()
+    abstained: bool = False
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision and its cost."""
+
+    move: Tool | Answered
+    usage: Usage = field(default_factory=Usage)
+
+
+class Policy(Protocol):
+    """Decides. What it raises (`EngineError`) ends the turn, and nothing is written."""
+
+    @property
+    def name(self) -> str:
+        """What decides, for the trace."""
+
+    @property
+    def threshold(self) -> float:
+        """Uncertainty of a draft above which the memory is asked."""
+
+    @property
+    def most_tokens(self) -> int:
+        """What one decision costs at most, in tokens, asked a second time included; 0 without a language model."""
+
+    def draft(self, situation: Situation) -> tuple[Answered, Usage]:
+        """A reply from working memory alone."""
+
+    def act(self, situation: Situation) -> Step:
+        """The next action."""
+
+    def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
+        """The reply from what was found by now."""
+
+    def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
+        """The old summary and the first of the leaving exchanges as one new summary."""

@@ -1,0 +1,173 @@
+"""The controller with a language model: every decision is one form, its uncertainty read off the value's tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from nscma_torch.config import Controller
+from nscma_torch.controller.fitting import count, count_text, fit_desk, fitting
+from nscma_torch.controller.passages import passage, shown_fact, shown_hit, shown_turn
+from nscma_torch.controller.policy import Answered, Finding, Situation, Step
+from nscma_torch.controller.uncertainty import uncertainty
+from nscma_torch.controller.working_memory import Exchange, Summarized
+from nscma_torch.errors import ConfigError, EngineError
+from nscma_torch.llm.acting import (
+    MOST_FOUND,
+    Act,
+    Conclusion,
+    Desk,
+    Draft,
+    FinalAnswer,
+    RolledSummary,
+    act_turns,
+    conclusion_turns,
+    draft_turns,
+    summary_turns,
+)
+from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
+from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
+from nscma_torch.records import Evidence, Hit, Usage
+from nscma_torch.text.sentences import split_sentences
+from nscma_torch.text.timestamps import WEEKDAYS, format_day
+
+FormT = TypeVar("FormT", bound=ReplyForm)
+_LEAST_PROMPT = 512  # tokens below which not even the rules fit
+
+
+class PromptedPolicy:
+    """Decides by an engine's forms. No prompt has more tokens than `settings.prompt_tokens`, or than the engine reads.
+
+    Raises `ConfigError` where the engine's context is too short for that.
+    """
+
+    def __init__(self, engine: LanguageEngine, settings: Controller) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._limit = min(settings.prompt_tokens, engine.context - settings.reply_tokens)
+        if self._limit < _LEAST_PROMPT:
+            raise ConfigError(
+                f"the engine reads {engine.context} tokens; with replies of {settings.reply_tokens} (reply_tokens) and "
+                f"prompts of {settings.prompt_tokens} (prompt_tokens) fewer than {_LEAST_PROMPT} are left for a prompt"
+            )
+        self.name = engine.name
+        self.threshold = settings.threshold
+
+    @property
+    def most_tokens(self) -> int:
+        """Two prompts and two replies."""
+        return 2 * (self._limit + self._settings.reply_tokens)
+
+    def draft(self, situation: Situation) -> tuple[Answered, Usage]:
+        """A reply from working memory; 1 is the uncertainty of one that the model itself calls a guess."""
+        filled, _, usage = self._ask(Draft, draft_turns, situation)
+        unsure = uncertainty(filled.reply, "text") if filled.form.known else 1.0
+        return Answered(filled.form.text, unsure), usage
+
+    def act(self, situation: Situation) -> Step:
+        """One action."""
+        filled, shown, usage = self._ask(Act, act_turns, situation)
+        act = filled.form.act
+        if isinstance(act, FinalAnswer):
+            return Step(_answered(act.text, act.evidence, shown, uncertainty(filled.reply, "text")), usage)
+        return Step(act, usage)
+
+    def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
+        """The reply, without a further action."""
+        filled, shown, usage = self._ask(Conclusion, conclusion_turns, situation)
+        unsure = uncertainty(filled.reply, "text")
+        return _answered(filled.form.text, filled.form.evidence, shown, unsure), usage
+
+    def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
+        """As many of the exchanges as the budget of a prompt holds go into the summary; the longest is cut."""
+        own = self._settings
+        words = max(16, own.summary_tokens // 2)
+        shown = [
+            [shown_turn(episode, own.turn_words) for episode in (exchange.turn, *exchange.replies)]
+            for exchange in leaving
+        ]
+
+        def prompt(left_out: int) -> tuple[Turn, ...]:
+            taken = [turn for exchange in shown[: len(shown) - left_out] for turn in exchange]
+            return summary_turns(summary, taken, words)
+
+        left_out = fitting(lambda i: count(self._engine, prompt(i)), len(shown) - 1, self._limit)
+        if left_out is None:
+            raise ConfigError(
+                f"one turn and the summary take more than the {self._limit} tokens of a prompt; raise "
+                "controller.prompt_tokens, or lower turn_words or summary_tokens"
+            )
+        filled, usage = self._fill(RolledSummary, prompt(left_out), logprobs=False)
+        return Summarized(self._shortened(filled.form.summary), len(shown) - left_out, usage)
+
+    def _shortened(self, summary: str) -> str:
+        """The longest beginning of whole sentences within the budget; of the first one what fits."""
+        ends = [span.end for span in split_sentences(summary)] or [len(summary)]
+        cuts = sorted({len(summary), *ends, *(ends[0] * share // 16 for share in range(16))}, reverse=True)
+        budget = self._settings.summary_tokens
+        least = fitting(lambda i: count_text(self._engine, summary[: cuts[i]]), len(cuts) - 1, budget)
+        return "" if least is None else summary[: cuts[least]].strip()
+
+    def _ask(
+        self, form: type[FormT], build: Callable[[Desk], tuple[Turn, ...]], situation: Situation
+    ) -> tuple[Filled[FormT], list[tuple[Hit, str] | None], Usage]:
+        """The filled form, and the memories that stood in the prompt in the order of their numbers."""
+        desk, found = self._desk(situation)
+        turns, desk = fit_desk(self._engine, build, desk, self._limit)
+        filled, usage = self._fill(form, turns, logprobs=self.threshold > 0)
+        return filled, found[: len(desk.found)], usage
+
+    def _fill(self, form: type[FormT], turns: tuple[Turn, ...], *, logprobs: bool) -> tuple[Filled[FormT], Usage]:
+        request = Request(turns, max_tokens=self._settings.reply_tokens, logprobs=logprobs)
+        (filled,), usage = fill(self._engine, form, [request])
+        if isinstance(filled, EngineError):
+            raise filled
+        return filled, usage
+
+    def _desk(self, situation: Situation) -> tuple[Desk, list[tuple[Hit, str] | None]]:
+        own, memory = self._settings, situation.memory
+        shown: list[dict[str, str]] = []
+        found: list[tuple[Hit, str] | None] = []
+        for text, item in (pair for finding in situation.findings for pair in _items(finding, own.turn_words)):
+            if text not in shown and len(shown) < MOST_FOUND:
+                shown.append(text)
+                found.append(item)
+        day = situation.now.date()
+        context = [episode for exchange in memory.context for episode in (exchange.turn, *exchange.replies)]
+        desk = Desk(
+            today=f"{WEEKDAYS[day.weekday()]}, {format_day(day)}",
+            said=situation.said,
+            instructions=memory.rules,
+            summary=memory.summary,
+            context=tuple(shown_turn(episode, own.turn_words) for episode in context),
+            found=tuple(shown),
+            done=situation.done,
+        )
+        return desk, found
+
+
+def _items(finding: Finding, words: int) -> list[tuple[dict[str, str], tuple[Hit, str] | None]]:
+    """What a finding shows: its facts, then its messages, each with the passage that is evidence."""
+    tool = finding.tool
+    query = tool.query if tool.action == "retrieve_episodic" else tool.entity
+    facts: list[tuple[dict[str, str], tuple[Hit, str] | None]] = []
+    by_source = {source: hit for hit in finding.hits for source in hit.unit.episode_ids}
+    for fact in finding.facts:
+        behind = next((by_source[source] for source in reversed(fact.episode_ids) if source in by_source), None)
+        facts.append((shown_fact(fact), None if behind is None else (behind, behind.text)))
+    return facts + [
+        (shown_hit(query, hit, words), (hit, passage(query, hit, words).removesuffix(" […]"))) for hit in finding.hits
+    ]
+
+
+def _answered(text: str, numbers: Sequence[int], shown: Sequence[tuple[Hit, str] | None], unsure: float) -> Answered:
+    """The reply with the passages that it cites; numbers that stand for nothing cite nothing."""
+    evidence: dict[str, Evidence] = {}
+    for number in numbers:
+        item = shown[number - 1] if number <= len(shown) else None
+        if item is not None:
+            hit, quote = item
+            start = max(0, hit.text.find(quote))
+            evidence.setdefault(hit.unit.id, Evidence(hit, quote, start, start + len(quote), hit.score))
+    ids = (source for item in shown if item is not None for source in item[0].unit.episode_ids)
+    return Answered(text, unsure, tuple(evidence.values()), shown=tuple(dict.fromkeys(ids)))

@@ -1,0 +1,83 @@
+"""Shows a reply while it is written: the value that a person reads, picked out of the JSON around it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from nscma_torch.controller.uncertainty import value_start
+from nscma_torch.errors import EngineError, ReplyError
+from nscma_torch.llm.engines.contract import Reply, Request, StreamingEngine, Token, Turn
+
+_ESCAPE = 12  # characters of the longest JSON escape, a surrogate pair
+
+
+class ShowingEngine:
+    """A `LanguageEngine` that streams from another, and shows the string under `key` as far as it is written.
+
+    Args:
+        show: called with the whole value so far, again for each new piece; a draft or a reply that could not be used is
+            followed by another one, which begins anew.
+    """
+
+    def __init__(self, engine: StreamingEngine, show: Callable[[str], None], *, key: str = "text") -> None:
+        self._engine = engine
+        self._show = show
+        self._key = key
+
+    @property
+    def name(self) -> str:
+        """Engine and model."""
+        return self._engine.name
+
+    @property
+    def context(self) -> int:
+        """Most tokens of prompt and reply together."""
+        return self._engine.context
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """Tokens of each prompt."""
+        return self._engine.count_tokens(prompts)
+
+    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
+        """One result for each request, one after another."""
+        return [self._one(request) for request in requests]
+
+    def close(self) -> None:
+        """Close the other engine."""
+        self._engine.close()
+
+    def _one(self, request: Request) -> Reply | EngineError:
+        tokens: list[Token] = []
+        text, shown = "", ""
+        try:
+            (prompt,) = self._engine.count_tokens([request.turns])
+            for token in self._engine.stream(request):
+                tokens.append(token)
+                text += token.text
+                value = written(text, self._key)
+                if value != shown:
+                    self._show(value)
+                    shown = value
+        except EngineError as error:
+            return error
+        if not tokens:
+            return ReplyError("the stream ended without a token")
+        finished = len(tokens) < request.max_tokens
+        return Reply(text, prompt, len(tokens), finished, tuple(tokens) if request.logprobs else ())
+
+
+def written(text: str, key: str) -> str:
+    """The string under `key` in the beginning of a JSON text, as far as it is there; "" before it begins."""
+    start = value_start(text, key)
+    if start is None:
+        return ""
+    part = text[start:]
+    for end in range(len(part), max(len(part) - _ESCAPE, 0) - 1, -1):
+        try:
+            value, _ = json.JSONDecoder().raw_decode(f'"{part[:end]}"')
+        except json.JSONDecodeError:
+            continue
+        if isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value[-1:]):
+            return value
+    return ""

@@ -1,0 +1,81 @@
+"""The two ways into the long-term memory: what was said, and what is known. Both only read."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from nscma_torch.controller.passages import unit_of
+from nscma_torch.controller.policy import ECHO, Finding
+from nscma_torch.llm.acting import RetrieveEpisodic, RetrieveSemantic
+from nscma_torch.memory import Memory
+from nscma_torch.recalls import Recalls
+from nscma_torch.records import Answer, Fact, Hit, Scope
+from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.storage import speakers
+from nscma_torch.text.names import name_key
+
+_SELF = frozenset({"user", "the user", "i", "me", "my", "myself", "我", "我自己", "用户"})
+
+
+class Tools:
+    """Retrieval for one user and agent, over all of their runs.
+
+    Turns of a conversation that only ask, and replies that only tell what was found, are not found again: they would
+    stand above what they ask for.
+    """
+
+    def __init__(self, memory: Memory, scope: Scope, *, top_k: int) -> None:
+        self._memory = memory
+        self._scope = Scope(scope.user_id, scope.agent_id)
+        self._top_k = top_k
+        self._recalls = Recalls(memory.parts.database)
+
+    def episodic(self, tool: RetrieveEpisodic, now: datetime) -> Finding:
+        """Search what was said."""
+        parts = self._memory.parts
+        config = parts.config
+        skew = timedelta(seconds=config.limits.max_clock_skew)
+        bounds = Bounds(self._scope, now, skew, config.retrieval.kinds, without={ECHO: True})
+        found = parts.retriever.retrieve(tool.query, bounds, top_k=self._top_k)
+        hits = found.hits
+        if config.retrieval.answering == "memory-doc":
+            hits = parts.retriever.behind(tool.query, hits, bounds)
+        self._recalls.note(self._scope.user_id, hits)
+        return Finding(tool, tuple(hits), support=found.support)
+
+    def semantic(self, tool: RetrieveSemantic, now: datetime, follows: Answer | None) -> Finding:
+        """What the facts answer to a question, and the facts about whoever or whatever is named."""
+        parts = self._memory.parts
+        before = None if follows is None else follows.query
+        answers = parts.config.facts.answer
+        told = parts.fact_asker.ask(tool.entity, self._scope, now=now, follows=before) if answers else None
+        facts = told.facts if told is not None else tuple(self._about(tool.entity, now))
+        hits = tuple(item.hit for item in told.evidence) if told is not None else self._sources(facts, now)
+        self._recalls.note(self._scope.user_id, hits)
+        return Finding(tool, hits, facts, told, 0.0 if told is None else 2.0 * told.confidence)
+
+    def queue_recalls(self) -> None:
+        """Hand on what was found, to be counted by the next background work."""
+        self._recalls.queue()
+
+    def _about(self, entity: str, now: datetime) -> list[Fact]:
+        """The newest facts whose subject or object has this name."""
+        with self._memory.parts.database.read() as connection:
+            asker = speakers.name_of_user(connection, self._scope.user_id)
+        wanted = {name_key(entity)}
+        if wanted & _SELF or wanted == {name_key(asker)}:
+            wanted |= {"user", name_key(asker)}
+        user, agent = self._scope.user_id, self._scope.agent_id
+        facts = self._memory.facts(user_id=user, agent_id=agent, now=now)
+        named = [fact for fact in facts if {name_key(fact.subject), name_key(fact.object)} & wanted]
+        return sorted(named, key=lambda fact: fact.recorded_at, reverse=True)[: 2 * self._top_k]
+
+    def _sources(self, facts: tuple[Fact, ...], now: datetime) -> tuple[Hit, ...]:
+        """The newest message behind each fact."""
+        hits: dict[str, Hit] = {}
+        for fact in facts:
+            for source in fact.episode_ids[-1:]:
+                episode = self._memory.get(source, user_id=self._scope.user_id, now=now)
+                if episode is not None:
+                    hits.setdefault(source, Hit(unit_of(episode), fact.confidence))
+        return tuple(hits.values())[: self._top_k]

@@ -1,0 +1,151 @@
+"""Working memory: standing instructions, the active context, and the rolling summary of what left it.
+
+It is read from the store, so that it survives a restart. The summary is made of the old one and the turns that leave
+the context, never of the whole history; should a turn that it covers be hidden or erased, it is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from nscma_torch.controller.phrasing import standing_instructions
+from nscma_torch.records import Episode, Scope, Usage
+from nscma_torch.storage import streams, turns
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.turns import TurnRow
+
+_MOST_RULES = 16  # standing instructions that are followed
+_AT_ONCE = 64  # turns that a summarizer is handed at most
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What somebody said, and the replies to it."""
+
+    turn: Episode
+    replies: tuple[Episode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingMemory:
+    """What is on the controller's mind.
+
+    Attributes:
+        instructions: messages that hold standing instructions, oldest first.
+        context: the active context, in the order it was said.
+    """
+
+    instructions: tuple[Episode, ...] = ()
+    summary: str = ""
+    context: tuple[Exchange, ...] = ()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The standing instructions word for word, oldest first, each once; the newest ones where there are many."""
+        found: list[str] = []
+        for episode in self.instructions:
+            found += [episode.text] if episode.role == "system" else standing_instructions(episode.text)
+        return tuple(dict.fromkeys(reversed(found)))[:_MOST_RULES][::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Summarized:
+    """A new summary that covers the first `taken` of the exchanges that were handed in."""
+
+    text: str
+    taken: int
+    usage: Usage = field(default_factory=Usage)
+
+
+class Summarizer(Protocol):
+    """Writes rolling summaries."""
+
+    def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
+        """The old summary and the first of the leaving exchanges, at least one, as one new summary."""
+
+
+@dataclass(slots=True)
+class _Read:
+    """The stream as it was read last: its turns, each with its replies, and keys of those that left."""
+
+    epoch: int = -1
+    last: int = 0
+    groups: list[list[TurnRow]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=lambda: [streams.derive_id("rolling")])
+
+
+class WorkingMemoryReader:
+    """Reads the working memory of one stream, and has turns that leave it summarized.
+
+    Args:
+        scope: user, agent and run: their conversation is the stream.
+        active: K, the newest written turns that stay in context.
+        recent: newest turns that stay whatever the gate decided.
+        batch: turns that leave at once.
+    """
+
+    def __init__(self, database: Database, scope: Scope, *, active: int, recent: int, batch: int) -> None:
+        self._database = database
+        self._scope = scope
+        self._active = active
+        self._recent = recent
+        self._batch = batch
+        self._read = _Read()
+        self.stream_id = streams.stream_id_of(scope)
+
+    def read(self, summarizer: Summarizer, now: datetime) -> tuple[WorkingMemory, Usage]:
+        """The working memory as the store is now. Raises what the summarizer raises; the store is then as it was."""
+        user, at = self._scope.user_id, to_micros(now)
+        with self._database.read() as connection:
+            _, epoch = streams.version(connection, user)
+            if epoch != self._read.epoch:
+                self._read = _Read(epoch)
+            for row in turns.turns_after(connection, self.stream_id, self._read.last, at):
+                self._append(row)
+            instructions = turns.standing(connection, self._scope, at)
+            groups = self._read.groups
+            written = [group for group in groups if group[0].written]
+            keys = self._keys(written[: -self._active])
+            stored = turns.rolling_summary(connection, self.stream_id, keys)
+        summary, covered = ("", 0) if stored is None else (stored[0], keys.index(stored[1]))
+        leaving = written[covered : -self._active]
+        usage = Usage()
+        while len(leaving) >= self._batch:
+            done = summarizer.summarize(summary, self._load(leaving[:_AT_ONCE]))
+            summary, covered, leaving = done.text, covered + done.taken, leaving[done.taken :]
+            usage = added(usage, done.usage)
+            with self._database.write() as connection:
+                turns.keep_rolling_summary(connection, user, self.stream_id, keys[covered], summary)
+        kept = {group[0].seq for group in (*written[covered:], *groups[-self._recent :])}
+        context = self._load([group for group in groups if group[0].seq in kept])
+        return WorkingMemory(tuple(instructions), summary, tuple(context)), usage
+
+    def _append(self, row: TurnRow) -> None:
+        """A reply joins the turn before it; what the program said is no part of the conversation."""
+        self._read.last = row.seq
+        if row.role == "assistant" and self._read.groups:
+            self._read.groups[-1].append(row)
+        elif row.role in ("user", "assistant"):
+            self._read.groups.append([row])
+
+    def _keys(self, left: Sequence[Sequence[TurnRow]]) -> list[str]:
+        """Keys of no turn, of the first that left, of the first two, …: the same only for the same texts."""
+        keys = self._read.keys
+        for group in left[len(keys) - 1 :]:
+            keys.append(streams.derive_id(keys[-1], *(part for row in group for part in (row.id, row.text_hash))))
+        return keys
+
+    def _load(self, groups: Sequence[Sequence[TurnRow]]) -> list[Exchange]:
+        with self._database.read() as connection:
+            found = turns.load(connection, self._scope.user_id, [row.seq for group in groups for row in group])
+        there = [[found[row.seq] for row in group if row.seq in found] for group in groups]
+        return [Exchange(group[0], tuple(group[1:])) for group in there if group]
+
+
+def added(one: Usage, other: Usage) -> Usage:
+    """Both costs together."""
+    return Usage(one.llm_calls + other.llm_calls, one.tokens + other.tokens, one.seconds + other.seconds)

@@ -1,0 +1,71 @@
+"""Turns as the token ids that a model reads, with no way for a text to pass for a turn of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jinja2 import TemplateError
+
+from nscma_torch.errors import EngineRefusedError, ModelError
+from nscma_torch.llm.engines.contract import Request, Turn
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+class ChatTemplate:
+    """The chat template of a tokenizer.
+
+    Special tokens spelled out in a turn's content are split by a blank, so that a text cannot forge a turn.
+
+    Raises ModelError for a tokenizer without a template.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, name: str) -> None:
+        if tokenizer.chat_template is None:
+            raise ModelError(
+                f"the tokenizer of {name} has no chat template: name an instruct or chat model, "
+                "or put the template's chat_template.jinja beside it"
+            )
+        self._tokenizer = tokenizer
+        self._name = name
+        self._special = _forging(tokenizer)
+
+    def encode(self, turns: Sequence[Turn]) -> list[int]:
+        """Ids of a prompt that the assistant goes on with; EngineRefusedError where no such turns are taken."""
+        messages = [{"role": turn.role, "content": self._special.sub(_split, turn.content)} for turn in turns]
+        try:
+            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            ids: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        except (TemplateError, UnicodeEncodeError, TypeError) as error:
+            raise EngineRefusedError(f"the chat template of {self._name} takes no such prompt: {error}") from error
+        return ids
+
+    def fitting(self, request: Request, context: int) -> list[int]:
+        """Ids of a request's prompt; EngineRefusedError where a limit is wrong or it does not fit the context."""
+        if request.max_tokens < 1 or not 0 <= request.temperature < float("inf"):
+            raise EngineRefusedError(
+                f"max_tokens must be at least 1 and temperature at least 0: {request.max_tokens}, {request.temperature}"
+            )
+        prompt = self.encode(request.turns)
+        if len(prompt) + request.max_tokens > context:
+            raise EngineRefusedError(
+                f"the prompt of {len(prompt)} tokens and a reply of {request.max_tokens} do not fit the context of "
+                f"{context} tokens of {self._name}"
+            )
+        return prompt
+
+
+def _forging(tokenizer: PreTrainedTokenizerFast) -> re.Pattern[str]:
+    """What the tokenizer reads as one special token, wherever it stands."""
+    added = tokenizer.added_tokens_decoder.values()
+    words = {*tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
+    longest_first = sorted((word for word in words if len(word) > 1), key=lambda word: (-len(word), word))
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+
+
+def _split(found: re.Match[str]) -> str:
+    word = found.group()
+    return f"{word[0]} {word[1:]}"

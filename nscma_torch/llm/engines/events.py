@@ -1,0 +1,62 @@
+"""Server-sent events of a chat completion that streams: tokens as they come, checked like whole replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pydantic import Field
+
+from nscma_torch.errors import ReplyError
+from nscma_torch.llm.engines.contract import Token
+from nscma_torch.llm.engines.wire import LogProb, LogProbs, Shape, shaped, shown, spelled
+
+_DONE = "[DONE]"
+
+
+class Delta(Shape):
+    """What was written since the event before."""
+
+    content: str | None = None
+
+
+class StreamedChoice(Shape):
+    """A piece of one reply."""
+
+    delta: Delta
+    finish_reason: str | None = None
+    logprobs: LogProbs | None = None
+
+
+class Chunk(Shape):
+    """One event; the last ones may hold no choice but the usage."""
+
+    choices: tuple[StreamedChoice, ...] = Field(max_length=1)
+
+
+def read_tokens(lines: Iterable[str], *, logprobs: bool) -> Iterator[Token]:
+    """Tokens out of the lines of a response; with a log-probability of 0 where none were asked for.
+
+    Raises ReplyError for anything but such events, for a stream that ends before the reply does, and where
+    log-probabilities are missing though asked for.
+    """
+    finished, waiting = "", list[LogProb]()
+    for line in lines:
+        if not line.startswith("data:"):
+            continue  # blank lines and comments stand between events
+        data = line.removeprefix("data:").strip()
+        if data == _DONE:
+            break
+        for choice in shaped(data.encode(), Chunk).choices:
+            finished = choice.finish_reason or finished
+            if choice.logprobs is not None:
+                waiting += choice.logprobs.content or ()
+            text = choice.delta.content
+            if text and logprobs:
+                if not waiting:
+                    raise ReplyError("the reply came without log-probabilities; this server cannot give them")
+                yield from spelled(text, waiting)
+                waiting = []
+            elif text:
+                yield Token(text, 0.0)
+    if finished not in {"stop", "length"}:
+        raise ReplyError(f"the stream ended with finish_reason {shown(finished)}")

@@ -1,0 +1,98 @@
+"""JSON schemas as masks over a model's next token, with llguidance.
+
+A reply is the compact JSON of one value: keys in the order of the schema, no white space between the parts, and in
+strings no `\\u` escapes, with which a model could write half a character; other characters stand as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from nscma_torch.errors import EngineRefusedError, ReplyError
+from nscma_torch.extras import require
+
+if TYPE_CHECKING:
+    from llguidance import LLMatcher, LLTokenizer
+    from llguidance._lib import JsonCompileOptions
+    from transformers import PreTrainedTokenizerFast
+
+_OPTIONS: JsonCompileOptions = {"whitespace_flexible": False, "json_allowed_escapes": 'nrtbf\\"'}
+_KEPT = 64  # compiled schemas
+
+
+class Grammars:
+    """Compiles schemas for one tokenizer, each once. May be used from several threads.
+
+    Args:
+        vocabulary: logits of the model, at least as many as the tokenizer has tokens.
+        eos: ids that end a text.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, vocabulary: int, eos: frozenset[int]) -> None:
+        require("llguidance", extra="hf", purpose="replies that follow a JSON schema")
+        from llguidance.hf import from_tokenizer
+
+        self._tokenizer: LLTokenizer = from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=sorted(eos))
+        self._tokens = len(tokenizer)
+        self._compiled: OrderedDict[str, LLMatcher] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def follow(self, schema: Mapping[str, Any]) -> Follower:
+        """A reply's way through a schema, at its start. EngineRefusedError for a schema that cannot be followed."""
+        key = json.dumps(schema)
+        with self._lock:
+            if key not in self._compiled:
+                self._compiled[key] = self._compile(key)
+                if len(self._compiled) > _KEPT:
+                    self._compiled.popitem(last=False)
+            self._compiled.move_to_end(key)
+            return Follower(self._compiled[key].deep_copy())
+
+    def spell(self, token: int) -> bytes:
+        """The bytes that a token writes; none for an id that the tokenizer does not have."""
+        return self._tokenizer.decode_bytes([token]) if token < self._tokens else b""
+
+    def _compile(self, schema: str) -> LLMatcher:
+        from llguidance import LLMatcher
+
+        try:
+            matcher = LLMatcher(self._tokenizer, LLMatcher.grammar_from_json_schema(schema, overrides=_OPTIONS))
+        except ValueError as error:
+            raise EngineRefusedError(f"the schema of the reply cannot be followed: {error}") from error
+        if matcher.is_error():
+            raise EngineRefusedError(f"the schema of the reply cannot be followed: {matcher.get_error()}")
+        return matcher
+
+
+class Follower:
+    """Where a reply stands in its schema."""
+
+    def __init__(self, matcher: LLMatcher) -> None:
+        self._matcher = matcher
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing can be added."""
+        return self._matcher.is_stopped()
+
+    def allowed(self) -> Tensor:
+        """Which tokens may come next, bool [vocabulary] on the CPU. ReplyError where the grammar gave up."""
+        bias = self._matcher.compute_logit_bias()
+        self._refuse_error()
+        return torch.frombuffer(bytearray(bias), dtype=torch.uint8) != 0
+
+    def accept(self, token: int) -> None:
+        """Go on by a token that was allowed."""
+        self._matcher.consume_token(token)
+        self._refuse_error()
+
+    def _refuse_error(self) -> None:
+        if self._matcher.is_error():
+            raise ReplyError(f"the schema could not be followed to its end: {self._matcher.get_error()}")

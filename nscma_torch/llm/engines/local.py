@@ -1,0 +1,231 @@
+"""A language engine in this process: a causal language model of transformers, also in 4 bits, also with a LoRA adapter.
+
+For one user on one machine; a server with many at once is better served by vLLM.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import torch
+from jinja2 import TemplateError
+
+from nscma_torch.errors import (
+    ConfigError,
+    EngineError,
+    EngineRefusedError,
+    EngineUnavailableError,
+    ModelError,
+)
+from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
+from nscma_torch.llm.engines.decoding import Draft, decode
+from nscma_torch.llm.engines.grammar import Grammars
+from nscma_torch.llm.engines.spelling import Speller
+from nscma_torch.llm.loading import CausalLM, Quantization, load_causal_lm
+
+
+class TransformersEngine:
+    """`LanguageEngine` and `StreamingEngine` over a model in this process.
+
+    Requests of one call are put in batches by length. A call waits for the batch of another thread to end. Special
+    tokens spelled out in a turn's content are split by a blank, so that a text cannot forge a turn.
+
+    Args:
+        model: a folder, or a name in the local Hugging Face cache; its tokenizer must have a chat template.
+        device, dtype, quantization, adapter: see `load_causal_lm`.
+        context: most tokens of prompt and reply together; None for what the model's positions reach.
+        batch_tokens: most tokens of the prompts and replies of one batch, padding included: what bounds the memory of
+            keys and values. A single request may be longer.
+
+    Raises ConfigError for a bad argument, ModelError for a model without a chat template, and what `load_causal_lm`
+    raises.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype | None = None,
+        quantization: Quantization = "none",
+        adapter: Path | None = None,
+        context: int | None = None,
+        batch_tokens: int = 16_384,
+    ) -> None:
+        if context is not None and context < 1:
+            raise ConfigError(f"context must be at least 1 token, not {context}")
+        if batch_tokens < 1:
+            raise ConfigError(f"batch_tokens must be at least 1, not {batch_tokens}")
+        loaded = load_causal_lm(model, device=device, dtype=dtype, quantization=quantization, adapter=adapter)
+        if loaded.tokenizer.chat_template is None:
+            raise ModelError(
+                f"the tokenizer of {loaded.name} has no chat template: name an instruct or chat model, "
+                "or put the template's chat_template.jinja beside it"
+            )
+        if loaded.context is None and context is None:
+            raise ConfigError(f"{loaded.name} does not tell its context: give it as `context`, in tokens")
+        self._context = min(size for size in (context, loaded.context) if size is not None)
+        self._name = f"transformers/{loaded.name}"
+        self._tokenizer = loaded.tokenizer
+        special = {id_: token for id_, token in loaded.tokenizer.added_tokens_decoder.items() if token.special}
+        self._forging = _any_of({token.content for token in special.values()})
+        self._silent = frozenset(special) | loaded.eos
+        self._grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.eos)
+        self._batch_tokens = batch_tokens
+        self._loaded: CausalLM | None = loaded
+        self._closed = threading.Event()
+        self._turn = threading.Lock()  # held by the call whose batch is written
+        self._lock = threading.Lock()  # held during a forward pass
+
+    @property
+    def name(self) -> str:
+        """Engine and model, with adapter and quantization."""
+        return self._name
+
+    @property
+    def context(self) -> int:
+        """Most tokens of prompt and reply together."""
+        return self._context
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """Tokens of each prompt, template included, exactly. Raises the first EngineError."""
+        return [len(self._encode(turns)) for turns in prompts]
+
+    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
+        """One result for each request, in order."""
+        results: list[Reply | EngineError] = [self._closed_error()] * len(requests)
+        if self._closed.is_set():
+            return results
+        drafts = []
+        for place, request in enumerate(requests):
+            try:
+                drafts.append(self._draft(place, request))
+            except EngineError as error:
+                results[place] = error
+        for batch in self._batches(drafts):
+            with self._turn:
+                problem = self._write(batch)
+            for draft in batch:
+                results[draft.place] = problem if problem and not draft.done else self._result(draft)
+        return results
+
+    def stream(self, request: Request) -> Iterator[Token]:
+        """Tokens of the reply as they are written; raises the EngineError that `generate` would return."""
+        draft = self._draft(0, request)
+        steps, speller, sent = decode(self._model(), [draft]), self._speller(), 0
+        while not draft.done:
+            problem = self._step(steps)
+            if problem is not None:
+                raise problem
+            for token, logprob in zip(draft.written[sent:], draft.logprobs[sent:], strict=True):
+                yield from speller.add(token, logprob)
+            sent = len(draft.written)
+        if draft.error is not None:
+            raise draft.error
+        yield from speller.end()
+
+    def close(self) -> None:
+        """Let go of the model; what is in flight ends with an error, and again is harmless."""
+        self._closed.set()
+        with self._lock:
+            self._loaded = None
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _model(self) -> CausalLM:
+        if self._loaded is None:
+            raise self._closed_error()
+        return self._loaded
+
+    def _closed_error(self) -> EngineUnavailableError:
+        return EngineUnavailableError(f"the engine {self._name} was closed")
+
+    def _encode(self, turns: Sequence[Turn]) -> list[int]:
+        messages = [{"role": turn.role, "content": self._forging.sub(_split, turn.content)} for turn in turns]
+        try:
+            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            ids: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        except (TemplateError, UnicodeEncodeError, TypeError) as error:
+            raise EngineRefusedError(f"the chat template of {self._name} takes no such prompt: {error}") from error
+        return ids
+
+    def _draft(self, place: int, request: Request) -> Draft:
+        """Check a request; EngineRefusedError says what is wrong with it."""
+        if request.max_tokens < 1 or not 0 <= request.temperature < float("inf"):
+            raise EngineRefusedError(
+                f"max_tokens must be at least 1 and temperature at least 0: {request.max_tokens}, {request.temperature}"
+            )
+        prompt = self._encode(request.turns)
+        if len(prompt) + request.max_tokens > self._context:
+            raise EngineRefusedError(
+                f"the prompt of {len(prompt)} tokens and a reply of {request.max_tokens} do not fit the context of "
+                f"{self._context} tokens of {self._name}"
+            )
+        follower = None if request.schema is None else self._grammars.follow(request.schema)
+        return Draft(place, request, prompt, follower)
+
+    def _batches(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
+        """Drafts of like length together."""
+        batch: list[Draft] = []
+        reply = 0
+        for draft in sorted(drafts, key=lambda draft: (len(draft.prompt), draft.request.max_tokens, draft.place)):
+            longer = max(reply, draft.request.max_tokens)
+            if batch and (len(batch) + 1) * (len(draft.prompt) + longer) > self._batch_tokens:
+                yield batch
+                batch, longer = [], draft.request.max_tokens
+            batch.append(draft)
+            reply = longer
+        if batch:
+            yield batch
+
+    def _write(self, batch: Sequence[Draft]) -> EngineError | None:
+        """Write a batch to its end; why that could not be, for those that are not done."""
+        try:
+            steps = decode(self._model(), batch)
+        except EngineUnavailableError as error:
+            return error
+        while not all(draft.done for draft in batch):
+            problem = self._step(steps)
+            if problem is not None:
+                return problem
+        return None
+
+    def _step(self, steps: Iterator[None]) -> EngineError | None:
+        with self._lock:
+            if self._closed.is_set():
+                return self._closed_error()
+            try:
+                next(steps)
+            except torch.OutOfMemoryError as error:
+                return EngineUnavailableError(f"the device has no memory left for this batch: {error}")
+        return None
+
+    def _result(self, draft: Draft) -> Reply | EngineError:
+        if draft.error is not None:
+            return draft.error
+        speller = self._speller()
+        tokens = [
+            spelled
+            for token, logprob in zip(draft.written, draft.logprobs, strict=True)
+            for spelled in speller.add(token, logprob)
+        ]
+        tokens += speller.end()
+        text = "".join(token.text for token in tokens)
+        kept = tuple(tokens) if draft.request.logprobs else ()
+        return Reply(text, len(draft.prompt), draft.chosen, draft.finished, kept)
+
+    def _speller(self) -> Speller:
+        return Speller(self._grammars, self._silent)
+
+
+def _any_of(words: set[str]) -> re.Pattern[str]:
+    longest_first = sorted((word for word in words if len(word) > 1), key=lambda word: (-len(word), word))
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+
+
+def _split(found: re.Match[str]) -> str:
+    word = found.group()
+    return f"{word[0]} {word[1:]}"

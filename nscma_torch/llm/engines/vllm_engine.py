@@ -1,0 +1,194 @@
+"""A language engine in this process: vLLM, for many requests at once on a GPU that it shares with the memory."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from nscma_torch.errors import (
+    ConfigError,
+    EngineError,
+    EngineRefusedError,
+    EngineUnavailableError,
+    ModelError,
+    ReplyError,
+)
+from nscma_torch.extras import require
+from nscma_torch.llm.engines.chat_template import ChatTemplate
+from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
+from nscma_torch.llm.engines.wire import LogProb, spelled
+
+_PURPOSE = "the vllm engine"
+
+
+class VllmEngine:
+    """`LanguageEngine` over `vllm.LLM`.
+
+    Args:
+        model: a folder, or a name in the local Hugging Face cache.
+        dtype: "auto" takes that of the model's files.
+        quantization: "bitsandbytes" packs the weights to 4 bits as they are loaded; "awq" reads a model stored so.
+        context: most tokens of prompt and reply together; None for what the model's positions reach.
+        memory_share: of the GPU's memory that weights, keys and values take; embedder, proxy and index live in the
+            rest (`nscma doctor` adds up both). No part on a CPU, where VLLM_CPU_KVCACHE_SPACE rules.
+        concurrency: most replies written at once.
+        eager: start at once, without compiling the model and capturing graphs of it; slower afterwards.
+        adapter: folder of a LoRA adapter that peft wrote.
+
+    Raises ConfigError for a bad argument, MissingDependencyError without vLLM, and ModelError for a model that it
+    cannot load, with vLLM's own words.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
+        quantization: Literal["none", "bitsandbytes", "awq"] = "none",
+        context: int | None = None,
+        memory_share: float = 0.6,
+        concurrency: int = 64,
+        eager: bool = False,
+        adapter: Path | None = None,
+    ) -> None:
+        if not 0 < memory_share < 1:
+            raise ConfigError(f"memory_share must lie between 0 and 1, not {memory_share}")
+        if context is not None and context < 1:
+            raise ConfigError(f"context must be at least 1 token, not {context}")
+        vllm = require("vllm", extra="vllm", purpose=_PURPOSE)
+        short = Path(model).name if Path(model).is_dir() else str(model)
+        self._name = f"vllm/{short}" + (f"+{adapter.name}" if adapter else "")
+        self._name += "" if quantization == "none" else f" {quantization}"
+        lora = {} if adapter is None else {"enable_lora": True, "max_lora_rank": _rank(adapter)}
+        try:
+            self._llm = vllm.LLM(
+                model=str(model),
+                dtype=dtype,
+                quantization=None if quantization == "none" else quantization,
+                max_model_len=context,
+                max_num_seqs=concurrency,
+                gpu_memory_utilization=memory_share,
+                enforce_eager=eager,
+                structured_outputs_config={"backend": "xgrammar", "disable_any_whitespace": True},
+                **lora,
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ModelError(f"vLLM cannot load {model}: {error}") from error
+        self._context: int = self._llm.model_config.max_model_len
+        self._vllm = vllm
+        self._adapter = None
+        if adapter is not None:
+            requests = require("vllm.lora.request", extra="vllm", purpose=_PURPOSE)
+            self._adapter = requests.LoRARequest(adapter.name, 1, str(adapter))
+        self._turn = threading.Lock()  # `LLM` serves one caller at a time
+        self._closed = False
+        try:
+            self._template = ChatTemplate(self._llm.get_tokenizer(), self._name)
+        except ModelError:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """Engine and model, with adapter and quantization."""
+        return self._name
+
+    @property
+    def context(self) -> int:
+        """Most tokens of prompt and reply together."""
+        return self._context
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """Tokens of each prompt, template included, exactly. Raises the first EngineError."""
+        return [len(self._template.encode(turns)) for turns in prompts]
+
+    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
+        """One result for each request, in order; vLLM batches them by itself."""
+        results: dict[int, Reply | EngineError] = {}
+        prompts: dict[int, list[int]] = {}
+        for place, request in enumerate(requests):
+            try:
+                prompts[place] = self._template.fitting(request, self._context)
+            except EngineError as error:
+                results[place] = error
+        with self._turn:
+            results |= self._write(requests, prompts)
+        return [results[place] for place in range(len(requests))]
+
+    def close(self) -> None:
+        """Stop vLLM and free its memory; what is in flight ends with an error, and again is harmless."""
+        if not self._closed:
+            self._closed = True
+            self._llm.llm_engine.engine_core.shutdown()
+
+    def _write(self, requests: Sequence[Request], prompts: dict[int, list[int]]) -> dict[int, Reply | EngineError]:
+        """Results by place. vLLM refuses a call as a whole: then each request goes alone, and says for itself why."""
+        if self._closed:
+            error = EngineUnavailableError(f"the engine {self._name} was closed")
+            return dict.fromkeys(prompts, error)
+        errors = require("vllm.exceptions", extra="vllm", purpose=_PURPOSE)
+        try:
+            outputs = self._llm.generate(
+                [{"prompt_token_ids": ids} for ids in prompts.values()],
+                [self._sampling(requests[place]) for place in prompts],
+                use_tqdm=False,
+                lora_request=self._adapter,
+            )
+        except (ValueError, errors.VLLMClientError) as error:
+            if len(prompts) == 1:
+                return dict.fromkeys(prompts, EngineRefusedError(f"{self._name} refused the request: {error}"))
+            results: dict[int, Reply | EngineError] = {}
+            for place, prompt in prompts.items():
+                results |= self._write(requests, {place: prompt})
+            return results
+        except errors.VLLMServerError as error:
+            return dict.fromkeys(prompts, EngineUnavailableError(f"{self._name} stopped: {error}"))
+        return {place: _result(requests[place], output) for place, output in zip(prompts, outputs, strict=True)}
+
+    def _sampling(self, request: Request) -> Any:
+        parameters = require("vllm.sampling_params", extra="vllm", purpose=_PURPOSE)
+        shape = None if request.schema is None else parameters.StructuredOutputsParams(json=dict(request.schema))
+        return parameters.SamplingParams(
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+            seed=request.seed,
+            logprobs=0 if request.logprobs else None,
+            structured_outputs=shape,
+        )
+
+
+def _result(request: Request, output: Any) -> Reply | EngineError:
+    (choice,) = output.outputs
+    if choice.finish_reason not in {"stop", "length"}:
+        return EngineUnavailableError(f"the reply ended with finish_reason {choice.finish_reason!r}")
+    tokens: tuple[Token, ...] = ()
+    if request.logprobs:
+        chosen = [place[token] for place, token in zip(choice.logprobs, choice.token_ids, strict=True)]
+        try:
+            tokens = spelled(
+                choice.text, [LogProb(token=one.decoded_token or "", logprob=one.logprob) for one in chosen]
+            )
+        except ReplyError as error:
+            return error
+    return Reply(
+        text=choice.text,
+        prompt_tokens=len(output.prompt_token_ids),
+        completion_tokens=len(choice.token_ids),
+        finished=choice.finish_reason == "stop",
+        tokens=tokens,
+    )
+
+
+def _rank(adapter: Path) -> int:
+    """Room for the rank of a LoRA adapter, which vLLM wants to know before it loads one."""
+    path = adapter / "adapter_config.json"
+    try:
+        rank = json.loads(path.read_text(encoding="utf-8"))["r"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is no configuration of a LoRA adapter: {error!r}") from error
+    if not isinstance(rank, int) or rank < 1:
+        raise ModelError(f"{path} names the rank {rank!r}; it must be an integer above 0")
+    return 1 << max(3, (rank - 1).bit_length())  # vLLM takes powers of two from 8

@@ -1,0 +1,191 @@
+"""Causal language models of transformers with their tokenizers, loaded in one place, whole or not at all.
+
+A model is a folder or a name in the local Hugging Face cache; nothing is downloaded, and no code of a model runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from safetensors import SafetensorError
+
+from nscma_kernels import native_dtype
+from nscma_torch.errors import ConfigError, ModelError, ModelNotFoundError
+from nscma_torch.extras import require
+from nscma_torch.text.model_folder import model_folder
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+Quantization = Literal["none", "nf4"]
+
+_PURPOSE = "a language model in this process"
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+
+
+@dataclass(frozen=True, slots=True)
+class CausalLM:
+    """A loaded model.
+
+    Attributes:
+        model: in eval mode, without gradients; a `PeftModel` where an adapter was loaded.
+        name: its folder's or its Hugging Face name, with the adapter and the quantization.
+        files: what it was read from, in a fixed order.
+        device: where its input goes.
+        context: most tokens that its positions reach; None where the configuration does not say.
+        eos: ids that end a text; never empty.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerFast
+    name: str
+    quantization: Quantization
+    files: tuple[Path, ...]
+    device: torch.device
+    context: int | None
+    vocabulary: int
+    eos: frozenset[int]
+
+    def digest(self) -> str:
+        """SHA-256 over the files: configuration, tokenizer, weights, adapter. Reads them all."""
+        digest = hashlib.sha256()
+        for path in self.files:
+            digest.update(path.name.encode())
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        return digest.hexdigest()
+
+
+def load_causal_lm(
+    name: str | Path,
+    *,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
+    quantization: Quantization = "none",
+    adapter: Path | None = None,
+) -> CausalLM:
+    """Load a causal language model.
+
+    Args:
+        name: a folder, or a name in the local Hugging Face cache.
+        device: where it runs; "auto" lets accelerate spread it over the GPUs and, where they are full, the CPU.
+        dtype: of what is not quantized and of all arithmetic; by default what the device multiplies natively.
+        quantization: "nf4" keeps the matrices of the layers in 4-bit NormalFloat with double-quantized scales (QLoRA,
+            Dettmers et al. 2023, section 3), 4.1 to 4.3 bits a weight; embeddings and head stay in `dtype`.
+        adapter: folder of a LoRA adapter that peft wrote.
+
+    Raises:
+        ConfigError: an unknown device or quantization.
+        MissingDependencyError: a package of the extra `hf` is not installed.
+        ModelNotFoundError: no such model or adapter on this machine.
+        ModelError: what is there cannot be used.
+    """
+    if quantization not in ("none", "nf4"):
+        raise ConfigError(f"quantization is {quantization!r}; choose 'none' or 'nf4'")
+    transformers = require("transformers", extra="hf", purpose=_PURPOSE)
+    require("accelerate", extra="hf", purpose=_PURPOSE)
+    if quantization == "nf4":
+        require("bitsandbytes", extra="hf", purpose="4-bit weights")
+    folder = model_folder(str(name), kind="language model", purpose=_PURPOSE)
+    files = [folder / "config.json", *_tokenizer_files(folder), *_weights(folder)]
+    if adapter is not None:
+        require("peft", extra="hf", purpose="a LoRA adapter")
+        files += _adapter_files(adapter)
+    first = _first_device(device)
+    dtype = dtype or native_dtype(first)
+    quantized = None
+    if quantization == "nf4":
+        quantized = transformers.BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=dtype,
+        )
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model, loading = transformers.AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            device_map="auto" if device == "auto" else {"": str(device)},
+            quantization_config=quantized,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
+        raise ModelError(f"{folder} cannot be loaded as a causal language model: {error}") from error
+    missing = sorted(loading["missing_keys"])
+    if missing:  # transformers fills them with random numbers
+        raise ModelError(f"{folder} lacks weights of its model: {', '.join(missing[:3])} ({len(missing)} in all)")
+    if adapter is not None:
+        model = _with_adapter(model, adapter)
+    model.eval().requires_grad_(False)
+    return _described(model, tokenizer, _name(str(name), quantization, adapter), quantization, tuple(files), first)
+
+
+def _described(
+    model: Any, tokenizer: Any, name: str, quantization: Quantization, files: tuple[Path, ...], device: torch.device
+) -> CausalLM:
+    """The model with what its configurations say about it; ModelError where they do not fit together."""
+    text = model.config.get_text_config()
+    if not tokenizer.is_fast:
+        raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); save one beside it")
+    if len(tokenizer) > text.vocab_size:
+        raise ModelError(f"the tokenizer of {name} has {len(tokenizer)} tokens and the model only {text.vocab_size}")
+    ends = model.generation_config.eos_token_id if model.generation_config is not None else None
+    eos = {*([ends] if isinstance(ends, int) else ends or []), tokenizer.eos_token_id} - {None}
+    if not eos:
+        raise ModelError(f"{name} names no end-of-text token: set eos_token in its tokenizer_config.json")
+    context = getattr(text, "max_position_embeddings", None)
+    return CausalLM(model, tokenizer, name, quantization, files, device, context, text.vocab_size, frozenset(eos))
+
+
+def _name(model: str, quantization: Quantization, adapter: Path | None) -> str:
+    short = Path(model).name if Path(model).is_dir() else model
+    return short + (f"+{adapter.name}" if adapter else "") + (f" {quantization}" if quantization != "none" else "")
+
+
+def _weights(folder: Path) -> list[Path]:
+    if not (folder / "config.json").is_file():
+        raise ModelNotFoundError(f"{folder} has no config.json, so no model of transformers lies there")
+    for pattern in _WEIGHTS:
+        found = sorted(folder.glob(pattern))
+        if found:
+            return found
+    raise ModelNotFoundError(f"{folder} has a config.json and no weights (*.safetensors); fetch the whole model")
+
+
+def _tokenizer_files(folder: Path) -> Iterator[Path]:
+    names = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "chat_template.jinja")
+    return (folder / name for name in names if (folder / name).is_file())
+
+
+def _adapter_files(adapter: Path) -> list[Path]:
+    files = [adapter / "adapter_config.json", adapter / "adapter_model.safetensors"]
+    for path in files:
+        if not path.is_file():  # peft would ask the network for it
+            raise ModelNotFoundError(f"{adapter} is no adapter folder of peft: it has no {path.name}")
+    return files
+
+
+def _with_adapter(model: Any, adapter: Path) -> Any:
+    peft = require("peft", extra="hf", purpose="a LoRA adapter")
+    try:
+        return peft.PeftModel.from_pretrained(model, str(adapter))
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        raise ModelError(f"the adapter {adapter} does not fit this model: {error}") from error
+
+
+def _first_device(device: str | torch.device) -> torch.device:
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(device)
+    except RuntimeError as error:
+        raise ConfigError(
+            f"device {str(device)!r} is not one that torch knows; write 'auto', 'cpu' or 'cuda'"
+        ) from error

@@ -1,0 +1,55 @@
+"""An attached memory on disk: `memory.safetensors`, and `memory_config.json` with what it is and for which base."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from nscma_torch.errors import ModelError, ModelNotFoundError
+
+WEIGHTS, CONFIG = "memory.safetensors", "memory_config.json"
+
+
+def base_of(model: nn.Module) -> dict[str, Any]:
+    """What must be the same in a model for a memory to fit it."""
+    config: Any = model.config
+    if hasattr(config, "get_text_config"):
+        config = config.get_text_config()
+    names = ("model_type", "hidden_size", "num_hidden_layers", "vocab_size")
+    return {name: getattr(config, name, None) for name in names}
+
+
+def write_adapter(folder: Path, model: nn.Module, settings: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    """Write both files, the configuration last."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}, folder / WEIGHTS)
+    text = json.dumps({"base": base_of(model), "memory": settings}, indent=2)
+    (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+def read_adapter(folder: Path, model: nn.Module) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Settings and tensors for this model, onto the CPU.
+
+    Raises:
+        ModelNotFoundError: a file is missing.
+        ModelError: a file holds something else, or the memory was trained in another base.
+    """
+    for name in (WEIGHTS, CONFIG):
+        if not (folder / name).is_file():
+            raise ModelNotFoundError(f"no {name} in {folder}: write one with save_pretrained of an attached memory")
+    try:
+        written = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        base, settings = written["base"], written["memory"]
+        tensors = load_file(folder / WEIGHTS)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{folder} does not hold an attached memory: {error}") from error
+    if base != base_of(model):
+        raise ModelError(
+            f"the memory in {folder} was trained in another base model: {base}; this one is {base_of(model)}"
+        )
+    return settings, tensors

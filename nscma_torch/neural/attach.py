@@ -1,0 +1,236 @@
+"""A memory for a Hugging Face decoder: gate, context and layer of Titans (Behrouz et al. 2025, section 4).
+
+Shape legend: B streams, T tokens, D hidden size of the decoder.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+from uuid import uuid4
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from nscma_torch.errors import InvalidInputError, ModelError
+from nscma_torch.neural.adapter_files import read_adapter, write_adapter
+from nscma_torch.neural.decoder import Decoder
+from nscma_torch.neural.placements import PLACEMENTS, Kind, Placement
+from nscma_torch.neural.streams import Call, MemoryStreams, keep_with, streams_of
+
+NAME = "nscma_memory"  # the submodule of the model while attached
+
+
+class AttachedMemory(nn.Module):
+    """The memories inside a model, made by `attach_memory` or `from_pretrained`; its submodule until `detach`.
+
+    The model is called and generates as before; its weights are frozen, and `parameters()` here are what trains.
+
+    *State.* What is read is kept where the keys and values are kept. A call without a cache starts with empty memories
+    and forgets them; a call that returns or takes `past_key_values` keeps them with that cache, in `generate` too, so
+    one prompt in one call or token by token gives the same, beam search reorders both, and a copy of the cache is a way
+    back. Inside `with memory.session() as streams:` every call, with a cache or without, continues the same streams:
+    pass each token once, in order. Padding (zeros of a two-dimensional `attention_mask`) is not stored.
+
+    *Training.* Gradient checkpointing with `use_reentrant=False`, accelerate and DistributedDataParallel work as for
+    the model alone; `torch.compile(model)` gives the same numbers. Assisted generation, which takes tokens back, and a
+    static cache, which hides the padding, are refused. The model's own `save_pretrained` would write the memory too:
+    call it detached.
+    """
+
+    def __init__(self, model: nn.Module, settings: dict[str, Any]) -> None:
+        super().__init__()
+        decoder = Decoder.of(model)
+        if any(isinstance(module, AttachedMemory) for module in model.modules()):
+            raise InvalidInputError("the model has a memory: detach() it before another is attached")
+        kind, layers = settings["kind"], settings["layers"]
+        if kind not in PLACEMENTS:
+            raise InvalidInputError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}")
+        chosen = decoder.choose(layers)
+        self.settings = {**settings, "layers": chosen}
+        if kind == "context":
+            decoder.check_context(model)
+        options = {name: value for name, value in settings.items() if name not in ("kind", "layers")}
+        placed = [PLACEMENTS[kind](decoder.hidden, **options) for _ in chosen]
+        for block, index in zip(placed, chosen, strict=True):
+            block.to(next(decoder.layers[index].parameters()).device)
+        self.blocks = nn.ModuleDict({str(index): block for index, block in zip(chosen, placed, strict=True)})
+        self._key = uuid4().hex
+        self._session: MemoryStreams | None = None
+        self._model, self._trained = [model], [p for p in model.parameters() if p.requires_grad]  # lists: no submodule
+        for parameter in self._trained:
+            parameter.requires_grad_(False)
+        model.add_module(NAME, self)
+        self._handles = self._hook(decoder)
+
+    @contextmanager
+    def session(self, streams: MemoryStreams | None = None) -> Iterator[MemoryStreams]:
+        """Let all calls of the model inside continue the same streams: new ones, or those of an earlier session.
+
+        Raises InvalidInputError inside another session, and for streams of another memory.
+        """
+        if self._session is not None:
+            raise InvalidInputError("a session is open: leave it before another is opened")
+        if streams is not None and streams.owner != self._key:
+            raise InvalidInputError("these streams were read by another memory")
+        self._session = MemoryStreams(self._key) if streams is None else streams
+        try:
+            yield self._session
+        finally:
+            self._session = None
+
+    def detach(self) -> nn.Module:
+        """Take every hook and this module off the model, which then is as it was before, and return the model.
+
+        Raises InvalidInputError where that was done before.
+        """
+        if not self._model:
+            raise InvalidInputError("the memory is not attached")
+        model = self._model.pop()
+        for handle in self._handles:
+            handle.remove()
+        delattr(model, NAME)
+        for parameter in self._trained:
+            parameter.requires_grad_(True)
+        self._handles, self._trained = [], []
+        return model
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write `memory.safetensors` and `memory_config.json`: the memories alone, not the model."""
+        if not self._model:
+            raise InvalidInputError("the memory is not attached")
+        write_adapter(Path(folder), self._model[0], self.settings, self.state_dict())
+
+    @classmethod
+    def from_pretrained(cls, model: nn.Module, folder: str | Path) -> Self:
+        """Attach what `save_pretrained` wrote.
+
+        Raises:
+            ModelNotFoundError: there is no such folder, or it lacks a file.
+            ModelError: it holds something else, or is for another base model.
+        """
+        settings, tensors = read_adapter(Path(folder), model)
+        try:
+            memory = cls(model, settings)
+        except (TypeError, KeyError) as error:
+            raise ModelError(f"{folder} does not hold an attached memory: {error}") from error
+        try:
+            memory.to(next(iter(tensors.values())).dtype).load_state_dict(tensors)
+        except RuntimeError as error:
+            memory.detach()
+            raise ModelError(f"the tensors in {folder} do not fit their configuration: {error}") from error
+        return memory
+
+    def _hook(self, decoder: Decoder) -> list[RemovableHandle]:
+        """The call travels with the arguments of the layers, so that a checkpointed layer is run again as it was."""
+        handles = [
+            decoder.stack.register_forward_pre_hook(self._begin, with_kwargs=True),
+            decoder.stack.register_forward_hook(self._end, with_kwargs=True),
+        ]
+        for index, layer in enumerate(decoder.layers):
+            if str(index) not in self.blocks:
+                handles.append(layer.register_forward_pre_hook(_without_call, with_kwargs=True))
+                continue
+            block = self.blocks[str(index)]
+            assert isinstance(block, Placement)
+            handles += block.hook(layer, self.settings["layers"].index(index))
+        return handles
+
+    def _begin(self, stack: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        given = inspect.signature(stack.forward).bind_partial(*args, **kwargs).arguments
+        given = {**given.pop("kwargs", {}), **given}
+        tokens = given.get("input_ids") if given.get("input_ids") is not None else given.get("inputs_embeds")
+        if tokens is None:
+            return args, kwargs  # the model's own error follows
+        batch, length = tokens.shape[:2]
+        streams = self._streams(given.get("past_key_values"))
+        if streams.batch not in (None, batch):
+            raise InvalidInputError(
+                f"the memory has read {streams.batch} streams and this call has {batch}: give the same streams in the"
+                " same order, or choose with streams.select(rows), or start with streams.reset()"
+            )
+        states = streams.states or [
+            block.init_state(batch) for block in self.blocks.values() if isinstance(block, Placement)
+        ]
+        call = Call(list(states), _store_mask(given.get("attention_mask"), batch, length), streams)
+        return args, {**kwargs, "memory_call": call}
+
+    def _streams(self, cache: Any) -> MemoryStreams:
+        kept = None if cache is None else streams_of(cache)
+        if kept is None and cache is not None and cache.get_seq_length():
+            raise InvalidInputError("past_key_values holds tokens that the memory has not read: start with a new cache")
+        if kept is not None and (kept.owner != self._key or self._session not in (None, kept)):
+            raise InvalidInputError("past_key_values was filled for another memory or session: start with a new cache")
+        return self._session or kept or MemoryStreams(self._key)
+
+    def _end(self, _stack: nn.Module, _args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        call: Call = kwargs["memory_call"]
+        call.streams.states = [call.after[index] for index in range(len(call.before))]
+        cache = getattr(output, "past_key_values", None)
+        cache = kwargs.get("past_key_values") if cache is None else cache
+        if cache is not None:
+            keep_with(cache, call.streams)
+
+
+def attach_memory(
+    model: nn.Module,
+    layers: Sequence[int] | Literal["all"] = "all",
+    kind: Kind = "gate",
+    *,
+    dim: int | None = None,
+    reach: int = 2,
+    persistent: int = 4,
+    heads: int = 1,
+    expansion: float = 4,
+    depth: int = 2,
+    segment: int = 64,
+    chunk: int | None = None,
+    norm: bool = True,
+    max_step: float = 1.0,
+    dtype: torch.dtype = torch.float32,
+) -> AttachedMemory:
+    """Give layers of a decoder of transformers (Llama, Mistral, Qwen and the like) a `NeuralMemory` each.
+
+    The model changes in place and at first computes what it computed before, exactly. Its weights are frozen, and may
+    be quantised (4-bit NF4 of bitsandbytes, say); `.parameters()` of what is returned are what trains.
+
+    Args:
+        layers: indexes, or all of them.
+        kind: "gate" (MAG): attention + sigmoid(a rms(attention) + b) m, with a and b of D numbers.
+            "layer" (MAL): the memory before the attention; the layer reads h + m.
+            "context" (MAC): the layer attends once more, to [persistent tokens, m of the segment, segment], and the
+            difference is added through a gate of D numbers. It needs attention "sdpa" or "eager".
+            The projection of m, or for "context" the gate, is 0 at first.
+        dim: width of the memory, by default D but at most 256.
+        reach: a token is stored and looked up with this many tokens, itself and those before it.
+        persistent: learned tokens before every segment, for "context" only.
+        heads, expansion, depth, segment, chunk, norm, max_step: of `NeuralMemory`. The segment is the context's too.
+        dtype: of the memory's parameters: float32, or bfloat16; their state is float32 always.
+
+    Raises:
+        ModelError: the model is no decoder that this can be attached to.
+        InvalidInputError: an argument does not fit, or the model has a memory.
+    """
+    sizes = {"dim": dim, "reach": reach, "persistent": persistent, "heads": heads, "expansion": expansion}
+    settings = {"kind": kind, "layers": layers, **sizes, "depth": depth, "segment": segment, "chunk": chunk}
+    return AttachedMemory(model, {**settings, "norm": norm, "max_step": max_step}).to(dtype)
+
+
+def _without_call(_layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    return args, {name: value for name, value in kwargs.items() if name != "memory_call"}
+
+
+def _store_mask(mask: Any, batch: int, length: int) -> Tensor | None:
+    if mask is None:
+        return None
+    if not isinstance(mask, Tensor) or mask.ndim != 2 or mask.shape[0] != batch or mask.shape[1] < length:
+        raise InvalidInputError(
+            "an attached memory needs attention_mask as [B, tokens so far], zeros for padding and ones: it cannot see"
+            " the padding in a mask of another shape, as generation with a static cache makes it"
+        )
+    mask = mask[:, -length:].bool()
+    return None if bool(mask.all()) else mask

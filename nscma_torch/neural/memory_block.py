@@ -1,0 +1,108 @@
+"""One attached memory: a `NeuralMemory` of its own width inside one decoder layer, and what it keeps between calls.
+
+Shape legend: B streams, T tokens, D hidden size of the decoder, M = `dim` of the memory, R = `reach`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nscma_torch.neural.neural_memory import NeuralMemory
+from nscma_torch.neural.segment import SegmentState
+from nscma_torch.neural.state import NeuralMemoryState
+
+
+@dataclass(frozen=True)
+class BlockState:
+    """What one block has kept of B streams; a value, never changed in place."""
+
+    memory: NeuralMemoryState
+    recent: Tensor  # [B, R - 1, D] the last inputs, zero before the first
+    segment: SegmentState | None = None  # memory as context: the tokens of the segment that is not full
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The state with every tensor changed."""
+        segment = None if self.segment is None else self.segment.map(change)
+        return replace(self, memory=self.memory.map(change), recent=change(self.recent), segment=segment)
+
+    def with_segment(self, tokens: SegmentState, size: int) -> Self:
+        """The state with the tokens that are left when full segments of `size` are taken off the front."""
+        full = tokens.real.shape[1] // size * size
+        return replace(self, segment=tokens.map(lambda tensor: tensor[:, full:]))
+
+    def select(self, rows: Tensor) -> Self:  # rows: [B'] int64, streams of the new batch
+        """The state of some of the streams, in any order, repeated or left out."""
+        heads = len(self.memory.weights[0]) // len(self.recent)
+        inner = (rows[:, None] * heads + torch.arange(heads, device=rows.device)).flatten()
+        segment = None if self.segment is None else self.segment.map(lambda tensor: tensor[rows])
+        memory = self.memory.map(lambda tensor: tensor[inner])
+        return replace(self, memory=memory, recent=self.recent[rows], segment=segment)
+
+
+class MemoryBlock(nn.Module):
+    """Projects the hidden states of a layer into a `NeuralMemory`, and what it recalls back.
+
+        u_t = [ rms(h_t), rms(h_{t-1}), ..., rms(h_{t-R+1}) ] D      m_t = NeuralMemory(u)_t U
+
+    The inputs of R tokens side by side take the place of the convolution of Titans (section 4.4): a value can be stored
+    under the token before it. Everything is computed in the dtype of the block's parameters.
+
+    Args:
+        hidden: D.
+        dim: M.
+        reach: R, 1 for the token alone.
+        memory: further arguments of `NeuralMemory`.
+    """
+
+    def __init__(self, hidden: int, dim: int, reach: int, **memory: object) -> None:
+        super().__init__()
+        self.hidden, self.reach = hidden, reach
+        self.memory = NeuralMemory(dim, **memory)  # type: ignore[arg-type]
+        self.down = nn.Linear(hidden * reach, dim, bias=False)
+        self.up = nn.Linear(dim, hidden, bias=False)
+        if reach > 1 and dim > 1:
+            self._associate(dim // 2)
+
+    @torch.no_grad()
+    def _associate(self, half: int) -> None:
+        """Start as an associative memory: a token is looked up under itself, and stored under the one before it.
+
+        One half of u is the token, the other the same projection of the token before; queries read the one and keys the
+        other, through one matrix. From the usual random start training first has to find that agreement: a plateau.
+        """
+        nn.init.zeros_(self.down.weight)
+        nn.init.orthogonal_(self.down.weight[:half, : self.hidden])
+        self.down.weight[half : 2 * half, self.hidden : 2 * self.hidden] = self.down.weight[:half, : self.hidden]
+        queries, keys = self.memory.to_queries.weight, self.memory.to_keys.weight
+        keys.zero_()
+        keys[:, half : 2 * half] = queries[:, :half]
+        queries[:, half:] = 0
+
+    def init_state(self, batch: int) -> BlockState:
+        """The state of streams that have read nothing."""
+        return BlockState(self.memory.init_state(batch), self.down.weight.new_zeros(batch, self.reach - 1, self.hidden))
+
+    def forward(
+        self,
+        hidden: Tensor,  # [B, T, D]
+        state: BlockState,
+        store_mask: Tensor | None = None,  # [B, T] bool
+    ) -> tuple[Tensor, BlockState]:
+        """What the memory recalls for each token [B, T, D], and the state after them.
+
+        Where `store_mask` is false (padding) a token is not stored and counts as nothing before the next.
+        """
+        x = functional.rms_norm(hidden.to(self.down.weight.dtype), (self.hidden,), eps=1e-6)
+        if store_mask is not None:
+            x = torch.where(store_mask[..., None], x, 0)
+        length = x.shape[1]
+        joined = torch.cat([state.recent.to(x.dtype), x], 1)
+        taps = [joined[:, self.reach - 1 - lag : self.reach - 1 - lag + length] for lag in range(self.reach)]
+        y, memory = self.memory(self.down(torch.cat(taps, -1)), state.memory, store_mask=store_mask)
+        return self.up(y), replace(state, memory=memory, recent=joined[:, length:])

@@ -1,0 +1,153 @@
+"""The three ways of Titans to put a memory into a decoder layer, as hooks: gate, context, layer (section 4)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.hooks import RemovableHandle
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.neural.memory_block import BlockState, MemoryBlock
+from nscma_torch.neural.segment import SegmentState, attend_with_memory
+from nscma_torch.neural.streams import Call
+
+Kind = Literal["gate", "context", "layer"]
+
+
+class Attended(NamedTuple):
+    """One run of a layer's attention."""
+
+    attention: nn.Module
+    hidden: Tensor  # [B, T, D] what it read
+    out: Tensor  # [B, T, D] what it gave
+    position_embeddings: tuple[Tensor, Tensor] | None  # cos, sin [B or 1, T, E]
+
+
+class Placement(nn.Module):
+    """A `MemoryBlock` and the way in which what it recalls enters one layer; at first it changes nothing, exactly."""
+
+    def __init__(self, hidden: int, *, dim: int | None, reach: int, persistent: int, **memory: Any) -> None:
+        super().__init__()
+        if reach < 1 or persistent < 0:
+            raise InvalidInputError(f"reach must be positive and persistent not negative, got {reach}, {persistent}")
+        self.block = MemoryBlock(hidden, min(hidden, 256) if dim is None else dim, reach, **memory)
+        self._slot = 0
+        self._now: Call | None = None
+
+    def init_state(self, batch: int) -> BlockState:
+        """The state of streams that have read nothing."""
+        return self.block.init_state(batch)
+
+    def hook(self, layer: nn.Module, slot: int) -> list[RemovableHandle]:
+        """Enter a decoder layer; `slot` is where its state stands in a call."""
+        self._slot = slot
+        return [
+            layer.register_forward_pre_hook(self._enter, with_kwargs=True),
+            layer.self_attn.register_forward_hook(self._attended, with_kwargs=True),  # type: ignore[union-attr]
+            layer.register_forward_hook(self._leave, always_call=True),
+        ]
+
+    def recall(self, hidden: Tensor) -> tuple[Tensor, BlockState, BlockState]:  # [B, T, D]
+        """What the memory recalls for the tokens [B, T, D] in its own dtype, and the state before and after."""
+        call, slot = self._call(), self._slot
+        recalled, after = self.block(hidden, call.before[slot], call.store_mask)
+        call.after[slot] = after
+        return recalled, call.before[slot], after
+
+    def before_layer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """What the layer is given."""
+        return args, kwargs
+
+    def after_attention(self, run: Attended) -> Tensor:
+        """What the layer adds to its residual stream [B, T, D]."""
+        return run.out
+
+    def _enter(self, _layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        kwargs = dict(kwargs)
+        self._now = kwargs.pop("memory_call")
+        return self.before_layer(args, kwargs)
+
+    def _attended(self, attention: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        hidden = args[0] if args else kwargs["hidden_states"]
+        several = isinstance(output, tuple)
+        out = output[0] if several else output
+        out = self.after_attention(Attended(attention, hidden, out, kwargs.get("position_embeddings")))
+        return (out, *output[1:]) if several else out
+
+    def _leave(self, *_: Any) -> None:
+        self._now = None
+
+    def _call(self) -> Call:
+        assert self._now is not None, "the layer was called outside its decoder"
+        return self._now
+
+
+class MemoryAsGate(Placement):
+    """Beside the attention: o = attention + sigmoid(a rms(attention) + b) m (MAG, equations 26 to 28)."""
+
+    def __init__(self, hidden: int, **options: Any) -> None:
+        super().__init__(hidden, **options)
+        self.scale = nn.Parameter(torch.zeros(hidden))
+        self.bias = nn.Parameter(torch.zeros(hidden))
+        nn.init.zeros_(self.block.up.weight)
+
+    def after_attention(self, run: Attended) -> Tensor:
+        recalled, _, _ = self.recall(run.hidden)
+        attended = functional.rms_norm(run.out.to(recalled.dtype), (run.out.shape[-1],), eps=1e-6)
+        gate = torch.sigmoid(self.scale * attended + self.bias)
+        return run.out + (gate * recalled).to(run.out.dtype)
+
+
+class MemoryAsLayer(Placement):
+    """Before the attention: the layer reads h + m (MAL, equation 29, with the residual stream)."""
+
+    def __init__(self, hidden: int, **options: Any) -> None:
+        super().__init__(hidden, **options)
+        nn.init.zeros_(self.block.up.weight)
+
+    def before_layer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        hidden = args[0] if args else kwargs["hidden_states"]
+        recalled, _, _ = self.recall(hidden)
+        hidden = hidden + recalled.to(hidden.dtype)
+        return ((hidden, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": hidden})
+
+
+class MemoryAsContext(Placement):
+    """Before the segment: o = attention + tanh(b) (attention([persistent, m, segment]) - attention) (MAC, section 4.1).
+
+    The memory is written from the layer's input, where the paper writes it from the attention's output.
+    """
+
+    def __init__(self, hidden: int, *, persistent: int, **options: Any) -> None:
+        super().__init__(hidden, persistent=persistent, **options)
+        self.persistent = nn.Parameter(torch.randn(persistent, hidden))
+        self.bias = nn.Parameter(torch.zeros(hidden))
+        self.size: int = options["segment"]
+
+    def after_attention(self, run: Attended) -> Tensor:
+        hidden, out = run.hidden, run.out
+        recalled, before, after = self.recall(hidden)
+        assert run.position_embeddings is not None, "the decoder was checked to have them"
+        call = self._call()
+        cos, sin = (table.expand(len(hidden), -1, -1) for table in run.position_embeddings)
+        real = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
+        real = real if call.store_mask is None else call.store_mask
+        tokens = SegmentState(hidden, recalled.to(hidden.dtype), cos, sin, real)
+        if before.segment is not None:
+            tokens = before.segment.joined(tokens)
+        call.after[self._slot] = after.with_segment(tokens, self.size)
+
+        def attend(read: Tensor, mask: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
+            done: tuple[Tensor, ...] = run.attention.forward(
+                hidden_states=read, attention_mask=mask, position_embeddings=rotary, past_key_values=None
+            )
+            return done[0]
+
+        again = attend_with_memory(tokens, self.persistent, self.size, attend)[:, -hidden.shape[1] :]
+        return out + torch.tanh(self.bias).to(out.dtype) * (again - out)
+
+
+PLACEMENTS: dict[str, type[Placement]] = {"gate": MemoryAsGate, "context": MemoryAsContext, "layer": MemoryAsLayer}

@@ -1,0 +1,99 @@
+"""Where the state of attached memories lives between calls: beside the cache of keys and values, or in a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache as cached
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.neural.memory_block import BlockState
+
+
+class MemoryStreams:
+    """What each attached memory has kept of B streams of tokens; `states` is empty before the first token.
+
+    Every call of the model replaces the states; an old list that was kept can be put back.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self.states: list[BlockState] = []
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.states = []
+
+    def detach(self) -> None:
+        """Cut the graph: gradients of later calls end here (truncated backpropagation through time)."""
+        self.states = [state.map(Tensor.detach) for state in self.states]
+
+    def select(self, rows: Tensor) -> None:  # [B'] int64
+        """Keep these streams, in this order; one may be repeated."""
+        self.states = [state.select(rows.to(state.recent.device)) for state in self.states]
+
+    @property
+    def batch(self) -> int | None:
+        """B, or None before the first token."""
+        return len(self.states[0].recent) if self.states else None
+
+
+@dataclass
+class Call:
+    """One call of a decoder: the state before it and, memory by memory, after it."""
+
+    before: list[BlockState]
+    store_mask: Tensor | None  # [B, T] bool
+    streams: MemoryStreams
+    after: dict[int, BlockState] = field(default_factory=dict)
+
+
+def streams_of(cache: Any) -> MemoryStreams | None:
+    """The streams that go with a cache of transformers."""
+    found = getattr(cache, "memory_streams", None)
+    return found if isinstance(found, MemoryStreams) else None
+
+
+def keep_with(cache: Any, streams: MemoryStreams) -> None:
+    """Let a cache carry streams: what reorders, repeats or selects its rows does the same with theirs."""
+    if not isinstance(cache, _WithMemory):
+        kind: type = type(cache)
+        cache.__class__ = _with_memory(kind)
+    cache.memory_streams = streams
+
+
+class _WithMemory:
+    """Methods of transformers' `Cache` that change its rows, doing the same with the memories."""
+
+    memory_streams: MemoryStreams
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        super().reorder_cache(beam_idx)  # type: ignore[misc]
+        self.memory_streams.select(beam_idx)
+
+    def batch_repeat_interleave(self, repeats: int) -> None:
+        super().batch_repeat_interleave(repeats)  # type: ignore[misc]
+        rows = torch.arange(self.memory_streams.batch or 0)
+        self.memory_streams.select(rows.repeat_interleave(repeats))
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        super().batch_select_indices(indices)  # type: ignore[misc]
+        self.memory_streams.select(indices if indices.dtype != torch.bool else indices.nonzero().flatten())
+
+    def reset(self) -> None:
+        super().reset()  # type: ignore[misc]
+        self.memory_streams.reset()
+
+    def crop(self, tokens_to_remove: int) -> None:
+        raise InvalidInputError(
+            "an attached memory cannot unread tokens: detach it for assisted generation, and instead of"
+            f" cache.crop({tokens_to_remove}) keep copy.deepcopy(cache) as a way back"
+        )
+
+
+@cached
+def _with_memory(cache: type) -> type:
+    return type(cache.__name__, (_WithMemory, cache), {})

@@ -1,0 +1,93 @@
+"""A stream read as a conversation: its turns in order, the standing instructions of a user, the rolling summary.
+
+The rolling summary stands among the drafts, under the stream's id and a key that says which turns it covers: it can
+be made again, and whatever hides or erases a text of the user deletes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, select
+
+from nscma_torch.records import Episode, Scope
+from nscma_torch.storage import episodes as log
+from nscma_torch.storage import jobs
+from nscma_torch.storage.database import pages
+from nscma_torch.storage.schema import drafts, episodes, streams
+
+EVIDENCE = "evidence"  # metadata of a reply: ids of the messages that it was written from
+STANDING = "standing"  # metadata of a message that holds a standing instruction
+_E = episodes.c
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """One live message of a stream, without its text. `written`: the gate let it through when it came."""
+
+    seq: int
+    id: str
+    role: str
+    written: bool
+    text_hash: str
+
+
+def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> list[TurnRow]:
+    """The live messages of a stream with larger row numbers, in order."""
+    written = _E.write.is_(True).label("written")
+    query = select(_E.seq, _E.id, _E.role, written, _E.text_hash).where(
+        _E.stream_id == stream_id, _E.seq > seq, log.live(now)
+    )
+    return [TurnRow(*row) for row in connection.execute(query.order_by(_E.seq))]
+
+
+def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Episode]:
+    """The user's messages with these row numbers."""
+    return {seq: found for some in pages(seqs) for seq, found in log.by_seqs(connection, user_id, some).items()}
+
+
+def standing(connection: Connection, scope: Scope, now: int) -> list[Episode]:
+    """Live messages of a user and agent that hold standing instructions, oldest first.
+
+    Only what was said in a conversation by the user or by the program itself: no document, no reply, and no line of a
+    file, whatever its metadata claims (files come with idempotency keys).
+    """
+    own = _E.agent_id.is_(None) if scope.agent_id is None else _E.agent_id == scope.agent_id
+    query = (
+        select(_E.seq)
+        .join(streams, streams.c.id == _E.stream_id)
+        .where(_E.user_id == scope.user_id, own, _E.metadata != "{}", _E.idempotency_key.is_(None), log.live(now))
+        .where(_E.role.in_(("user", "system")), streams.c.source.is_(None))
+    )
+    found = load(connection, scope.user_id, list(connection.execute(query.order_by(_E.seq)).scalars()))
+    return [found[seq] for seq in sorted(found) if found[seq].metadata.get(STANDING) is True]
+
+
+def encode_now(connection: Connection, user_id: str, episode_id: str, kind: str) -> bool:
+    """Queue a message that the gate deferred as if it had been written; whether it was not encoded already."""
+    seq, episode = log.require(connection, user_id, episode_id)
+    return not episode.encoded and bool(jobs.enqueue(connection, user_id, kind, [(episode.stream_id, seq)]))
+
+
+def rolling_summary(connection: Connection, stream_id: str, keys: Sequence[str]) -> tuple[str, str] | None:
+    """The stream's summary with one of these keys, and its key."""
+    row = connection.execute(select(drafts.c.key, drafts.c.text).where(drafts.c.hierarchy_id == stream_id)).first()
+    return (row.text, row.key) if row is not None and row.key in set(keys) else None
+
+
+def keep_rolling_summary(connection: Connection, user_id: str, stream_id: str, key: str, text: str) -> None:
+    """Replace the stream's summary."""
+    connection.execute(delete(drafts).where(drafts.c.hierarchy_id == stream_id))
+    connection.execute(drafts.insert().values(hierarchy_id=stream_id, key=key, user_id=user_id, text=text))
+
+
+def quoting(connection: Connection, user_id: str, episode_id: str) -> list[str]:
+    """Ids of the user's replies that were written from this message: they may repeat it word for word."""
+    query = select(_E.id, _E.metadata).where(
+        _E.user_id == user_id, _E.role == "assistant", _E.metadata.contains(episode_id, autoescape=True)
+    )
+    rows = connection.execute(query.order_by(_E.seq))
+    written_from = ((row.id, json.loads(row.metadata).get(EVIDENCE)) for row in rows)
+    return [reply for reply, ids in written_from if isinstance(ids, list) and episode_id in ids]

@@ -1,0 +1,73 @@
+"""Where a text turns to something else: peaks of its surprise (Fountas et al. 2024, EM-LLM, arXiv:2407.09450).
+
+Equation 1 there: token t begins a new event if -log P(x_t | x_<t) > mu_{t-tau:t} + gamma * sigma_{t-tau:t}. Here it is
+asked of sentences instead of tokens, S being the mean over their bytes, so that no event begins inside a sentence. The
+paper then moves boundaries by the attention keys of its model; the bundled proxy has none, and they stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import torch
+from torch import Tensor
+
+from nscma_kernels import rolling_stats
+from nscma_torch.errors import InvalidInputError
+
+LEAST_KNOWN = 2  # sentences before the first that is judged: one has no deviation
+
+
+@dataclass(frozen=True, slots=True)
+class Segmentation:
+    """How a text is cut at peaks of its surprise.
+
+    Attributes:
+        surprise: nats of each byte of a text's UTF-8 form, fp32 [bytes] or more; a pure function of the text.
+        gamma: standard deviations that a peak is above the mean.
+        window: tau, sentences that mean and deviation are taken over.
+        min_tokens: a segment of fewer goes on over a peak.
+    """
+
+    surprise: Callable[[str], Tensor]
+    gamma: float = 1.0
+    window: int = 32
+    min_tokens: int = 64
+
+    def starts(self, text: str, sentences: Sequence[tuple[int, int]]) -> frozenset[int]:
+        """The sentences, by their first character, that begin a new segment.
+
+        Args:
+            sentences: characters `start:end` of each, in order, without overlap.
+
+        Raises:
+            InvalidInputError: `surprise` gave fewer values than the text has bytes.
+        """
+        peaks = surprise_peaks(mean_surprise(text, sentences, self.surprise(text)), self.window, self.gamma)
+        return frozenset(start for (start, _), peak in zip(sentences, peaks.tolist(), strict=True) if peak)
+
+
+def surprise_peaks(surprise: Tensor, window: int, gamma: float) -> Tensor:
+    """Which of T values [T] are above mu + gamma * sigma of the last `window` before them, [T] bool."""
+    if not len(surprise):
+        return torch.zeros(0, dtype=torch.bool)
+    usual = rolling_stats(surprise.double(), window, current=False)
+    peaks = surprise > usual.mean + gamma * usual.std
+    peaks[:LEAST_KNOWN] = False
+    return peaks
+
+
+def mean_surprise(text: str, spans: Sequence[tuple[int, int]], nats: Tensor) -> Tensor:
+    """Mean nats per byte [n] float64 of n spans of characters, from those of each byte of the text."""
+    edges = list(chain.from_iterable(spans))
+    at, before = [0], 0
+    for edge in edges:
+        at.append(at[-1] + len(text[before:edge].encode()))
+        before = edge
+    if at[-1] > len(nats):
+        raise InvalidInputError(f"surprise has {len(nats)} values for at least {at[-1]} bytes: it needs one for each")
+    total = torch.cat([torch.zeros(1, dtype=torch.float64), nats.double().cumsum(0)])
+    begin, end = torch.tensor(at[1::2], dtype=torch.int64), torch.tensor(at[2::2], dtype=torch.int64)
+    return (total[end] - total[begin]) / (end - begin).clamp(min=1)

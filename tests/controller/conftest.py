@@ -1,0 +1,32 @@
+"""Conversations over a light memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nscma_torch.controller.controller import Controller
+from nscma_torch.memory import Memory
+
+Opener = Callable[..., Controller]
+
+
+@pytest.fixture
+def converse(open_memory: Callable[..., Memory], light_proxy: Any) -> Opener:
+    """`converse(engine, **keys of [controller])`: a controller; the same store again where `name` is the same."""
+
+    def open_(
+        engine: Any = None,
+        *,
+        name: str = "store.db",
+        config: dict[str, Any] | None = None,
+        flush: bool = False,
+        **keys: Any,
+    ) -> Controller:
+        sections = {"hierarchy": {"enabled": False}, "gate": {"rule": "everything"}, **(config or {})}
+        memory = open_memory(name, {**sections, "controller": keys}, proxy=light_proxy)
+        return Controller(memory, engine, user_id="ada", flush=flush)
+
+    return open_

@@ -1,0 +1,60 @@
+"""Peaks of surprise: equation 1 of EM-LLM, and sentences in bytes."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+import torch
+
+from nscma_torch.assembly import Parts
+from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.config import load_config
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.segmentation import LEAST_KNOWN, Segmentation, mean_surprise, surprise_peaks
+
+
+@pytest.mark.parametrize("gamma", [-0.5, 0.0, 1.0])
+@pytest.mark.parametrize("window", [2, 7, 100])
+def test_peaks_are_above_mean_and_deviation_of_those_before(window: int, gamma: float) -> None:
+    surprise = torch.rand(60, generator=torch.Generator().manual_seed(1))
+    peaks = surprise_peaks(surprise, window, gamma)
+    assert not peaks[:LEAST_KNOWN].any() and peaks.any()
+    values = surprise.double().tolist()
+    for i in range(LEAST_KNOWN, 60):
+        last = values[max(0, i - window) : i]
+        assert peaks[i].item() == (values[i] > statistics.fmean(last) + gamma * statistics.pstdev(last))
+
+
+def test_constant_surprise_has_no_peak() -> None:
+    assert not surprise_peaks(torch.full((50,), 0.7), 8, 0.0).any()
+    assert surprise_peaks(torch.empty(0), 8, 0.0).shape == (0,)
+
+
+def test_surprise_of_a_sentence_is_the_mean_over_its_bytes() -> None:
+    text = "né. 中文。 ab"
+    nats = torch.arange(len(text.encode()) + 1, dtype=torch.float32)
+    means = mean_surprise(text, [(0, 3), (4, 7), (8, 10)], nats)
+    assert means.tolist() == [1.5, 9.0, 15.5]
+    assert mean_surprise(text, [], nats).tolist() == []
+    with pytest.raises(InvalidInputError, match="at least 17"):
+        mean_surprise(text, [(0, 10)], nats[:16])
+
+
+def test_assembly_reads_a_text_by_itself(tmp_path, proxy: RecurrentProxy, embedder: HashEmbedder) -> None:
+    """The bundled proxy finds where one text ends and another begins, whatever the stream said before."""
+    config = load_config({"chunker": {"strategy": "surprise", "max_tokens": 200}})
+    indexer = Parts(tmp_path / "s.db", config, embedder=embedder, proxy=proxy).indexer
+    calm = "The ship sailed on the sea. The sea was calm and the ship sailed on. " * 8
+    text = calm + "Zygotic quarks vexed Mbeki's jukebox: fjord 7!? " + calm
+    ((first, second),) = ([item.chunk for item in own] for own in indexer.index([text], [False])[:1])
+    again = indexer.index([text], [False])[0]
+    assert [first, second] == [item.chunk for item in again]
+    assert second.text.startswith("Zygotic")
+
+
+def test_segmentation_finds_the_sentence_that_begins() -> None:
+    loud = Segmentation(lambda text: torch.tensor([float(c.isupper()) for c in text]), window=4)
+    text = "ab. cd. ef. GH. ij."
+    assert loud.starts(text, [(0, 3), (4, 7), (8, 11), (12, 15), (16, 19)]) == {12}

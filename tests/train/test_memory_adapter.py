@@ -1,0 +1,114 @@
+"""train/memory_adapter.py: it trains, logs, resumes to the same weights, saves, and runs in two processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from nscma_torch.errors import ConfigError, InvalidInputError
+from train.memory_adapter import run
+from train.recall_task import RecallTask
+
+ROOT = Path(__file__).parents[2]
+
+
+def small(steps: int) -> dict[str, Any]:
+    """The demonstration's configuration, tiny."""
+    config = tomllib.loads((ROOT / "configs/train/memory_recall.toml").read_text(encoding="utf-8"))
+    config["recall"] |= {"steps": 4, "batch": 2, "hidden": 16, "distance": 4}
+    config["memory"] |= {"dim": 16, "segment": 8}
+    config["data"] |= {"curriculum": [[8, 12]], "measure": [8]}
+    config["train"] |= {"steps": steps, "batch": 2, "log_every": 1, "measure_every": 2, "save_every": 2}
+    return config
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def test_recall_batches_ask_for_what_was_said() -> None:
+    task = RecallTask()
+    tokens, labels = task.batch(5, 40, torch.Generator().manual_seed(0))
+    assert tokens.shape == labels.shape == (5, 5 * task.pairs + 40) and int(tokens.max()) < task.vocabulary
+    for row, label in zip(tokens.tolist(), labels.tolist(), strict=True):
+        said = dict(zip(row[0:16:2], row[1:16:2], strict=True))
+        asked = [i for i, answer in enumerate(label) if answer != -100]
+        assert len(said) == len(asked) == task.pairs
+        assert all(row[i - 2] == 0 and said[row[i - 1]] == row[i] == label[i] for i in asked)
+    again, _ = task.batch(5, 40, torch.Generator().manual_seed(1))
+    assert not torch.equal(tokens, again)
+
+
+def test_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
+    run(small(4), None, tmp_path / "whole", cpu=True)
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "whole" / "base").rename(tmp_path / "parts" / "base")
+    run(small(2), None, tmp_path / "parts", cpu=True)
+    run(small(4), None, tmp_path / "parts", cpu=True)
+    log = rows(tmp_path / "parts")
+    assert [row["step"] for row in log if "loss" in row] == [1, 2, 3, 4]
+    whole, parts = (load_file(tmp_path / name / "memory.safetensors") for name in ("whole", "parts"))
+    assert whole.keys() == parts.keys() and all(torch.equal(whole[name], parts[name]) for name in whole)
+    assert log[-1] == {"after detach": True, "weights bit-identical": True}
+    assert log[-2]["with memory"].keys() == {"8"}
+
+
+def test_plain_text_trains_too(tmp_path: Path) -> None:
+    words = ["[UNK]", "the", "tide", "came", "in", "at", "noon"]
+    vocabulary = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
+    vocabulary.pre_tokenizer = pre_tokenizers.Whitespace()
+    base = tmp_path / "base"
+    PreTrainedTokenizerFast(tokenizer_object=vocabulary).save_pretrained(base)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    LlamaForCausalLM(LlamaConfig(vocab_size=7, **sizes, pad_token_id=0)).save_pretrained(base)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("the tide came in at noon\n" * 9)
+    config = tomllib.loads((ROOT / "configs/train/memory_adapter.toml").read_text(encoding="utf-8"))
+    config["model"] |= {"base": str(base), "dtype": "float32"}
+    config["memory"] |= {"layers": "all", "dim": 8, "heads": 2, "segment": 8}
+    config["data"] |= {"folder": "texts", "block": 24}
+    config["train"] |= {"steps": 3, "log_every": 1}
+    run(config, tmp_path, tmp_path / "out", cpu=True)
+    losses = [row["loss"] for row in rows(tmp_path / "out")]
+    assert len(losses) == 3 and losses[2] < losses[0]
+    with pytest.raises(ConfigError, match="--data"):
+        run(config, None, tmp_path / "out", cpu=True)
+    with pytest.raises(InvalidInputError, match="a block needs 1001"):
+        run(config | {"data": config["data"] | {"block": 1000}}, tmp_path, tmp_path / "out", cpu=True)
+
+
+@pytest.mark.prove
+def test_two_processes_train_one_memory(tmp_path: Path) -> None:
+    text = (ROOT / "configs/train/memory_recall.toml").read_text(encoding="utf-8")
+    text = text.replace("steps = 400", "steps = 4").replace("batch = 32", "batch = 2")
+    text = re.sub(r"measure = \[.*\]", "measure = [32]", text)
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "train.memory_adapter"]
+    arguments = ["--config", str(tmp_path / "config.toml"), "--out", str(tmp_path / "out"), "--steps", "2", "--cpu"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*command, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert rows(tmp_path / "out")[-1] == {"after detach": True, "weights bit-identical": True}
+
+
+@pytest.mark.prove
+def test_recall_at_1024_from_chance_to_nine_in_ten(tmp_path: Path) -> None:
+    """Two layers with a window of 128 tokens: attention reaches 254 tokens back."""
+    config = tomllib.loads((ROOT / "configs/train/memory_recall.toml").read_text(encoding="utf-8"))
+    run(config, None, tmp_path, cpu=True)
+    *_, accuracy, detached = rows(tmp_path)
+    assert accuracy["without memory"]["64"] >= 0.9
+    assert accuracy["without memory"]["1024"] < 0.1 <= 0.9 <= accuracy["with memory"]["1024"]
+    assert detached == {"after detach": True, "weights bit-identical": True}
