@@ -33,6 +33,7 @@ from eval.supervised_mix import cross_validated, standardized
 from eval.tasks import beam, locomo
 from nscma_torch import load_config
 from nscma_torch.assembly import torch_device
+from nscma_torch.buffer.byte_counts import REACH, stream_nats
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import RecurrentProxy
@@ -152,6 +153,12 @@ def _novelty(heard: Heard) -> list[float]:
     return (1 - cosines.amax(1)).tolist()
 
 
+def _counts(heard: Heard) -> list[float]:
+    """What a message costs who has read nothing but the stream before it."""
+    texts = [text.encode() for text in heard.talk.texts]
+    return [stream_nats(text + b"\n", b"\n".join(texts[:i])[-REACH:] + b"\n") for i, text in enumerate(texts)]
+
+
 def _chance(heard: Heard) -> list[float]:
     generator = random.Random(len(heard.talk.texts))
     return [generator.random() for _ in heard.talk.texts]
@@ -167,6 +174,7 @@ SIGNALS: Mapping[str, Callable[[Heard], Sequence[float]]] = MappingProxyType(
         "embedding novelty": _novelty,
         "sum NLL": lambda heard: [own.mean * own.tokens for own in heard.observations],
         "sum NLL, clamped": lambda heard: [own.nats for own in heard.observations],
+        "counts of the stream alone": _counts,
         "zlib given history": lambda heard: [own.memory_nats for own in heard.observations],
         "cues": lambda heard: [own.salience for own in heard.observations],
         "answer to a question": lambda heard: [float(own.answers) for own in heard.observations],

@@ -46,6 +46,7 @@ class Observation:
     news: float | None = None  # what it says that none of the near ones does, in words; None where none is near
     answers: bool = False  # the message before it ends with a line that asks something
     learned: float | None = None  # log-odds of the salience head; None without it or without vectors
+    bytewise: bool = True  # tokens are bytes, as those of the bundled proxy
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready fields."""
@@ -121,4 +122,5 @@ def observe(
         news=news,
         answers=any(mark in history.rsplit("\n", 1)[-1] for mark in _QUESTION_MARKS),
         learned=learned,
+        bytewise=ends is None,
     )

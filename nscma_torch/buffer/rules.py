@@ -8,6 +8,7 @@ the paper's mean surprise alone hardly tells which messages are needed later.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,8 +22,8 @@ QUANTITIES = ("surprise", "information", "memory")  # what statistics are kept o
 # Mean and standard deviation of each quantity before a stream has shown its own: (nats/token, ln nats, ln nats).
 # English chat; Chinese bytes are new to the bundled proxy, and a character says more than a letter.
 PRIORS: Mapping[str, tuple[tuple[float, float], ...]] = {
-    "latin": ((1.25, 0.22), (4.95, 0.55), (5.60, 0.57)),
-    "cjk": ((3.30, 0.70), (5.00, 0.70), (5.60, 0.70)),
+    "latin": ((1.13, 0.18), (4.94, 0.57), (5.64, 0.58)),
+    "cjk": ((2.45, 0.50), (4.60, 0.60), (5.25, 0.60)),
 }
 
 
@@ -134,7 +135,11 @@ def composition(observation: Observation, history: History, config: GateConfig) 
         ("information", weights.information),
         ("memory", weights.memory),
     ):
-        usual = Statistics.of(history[name], _prior(observation, name), config.prior)
+        prior = _prior(observation, name)
+        if name == "surprise" and not observation.bytewise:  # how surprising longer tokens are, only the stream can say
+            level = statistics.fmean(history[name] or [values[name]])
+            prior = (level, level * prior[1] / prior[0])
+        usual = Statistics.of(history[name], prior, config.prior)
         deviation = (values[name] - usual.mean) / max(usual.sd, 1e-6)
         deviation = min(max(deviation, config.low), config.high)
         parts[name] = weight * deviation

@@ -249,3 +249,14 @@ def test_unusable_configuration_is_refused() -> None:
 def test_unusable_state_is_refused(stored: bytes) -> None:
     with pytest.raises(InvalidInputError, match="gate state"):
         GateState.from_bytes(stored)
+
+
+def test_the_prior_of_bytes_says_nothing_of_longer_tokens() -> None:
+    """A language model's tokens cost more nats than bytes; a stream's first messages are not surprising for that."""
+    gate = MessageGate()
+    seen = Observation(12, 4.2, 50.0, 80.0, 0.0, 0.5, False, "latin", bytewise=False)
+    decision, state = gate.decide(seen, GateState())
+    assert decision.parts["surprise"] == 0.0
+    later, _ = gate.decide(replace(seen, mean=6.0), state)
+    assert later.parts["surprise"] > 0.0
+    assert gate.decide(replace(seen, bytewise=True), GateState())[0].parts["surprise"] > 0.0
