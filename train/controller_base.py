@@ -5,6 +5,7 @@ LoRA: Hu et al. 2021; over weights in 4 bits: QLoRA, Dettmers et al. 2023.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ _TEMPLATE = (
 )
 _SPECIAL = ["<|pad|>", "<|bos|>", "<|end|>", "<|turn|>"]
 # A capitalised word is split from its blank, so that a name has the same tokens after a blank and after a quotation mark.
-_WORDS = r" ?[a-z]+|[A-Z][a-z]*|[0-9]|[^A-Za-z0-9\s]+|\s"
+_WORDS = r" ?[a-z]+|[A-Z][a-z]*|[0-9]+|[^A-Za-z0-9\s]+(?: [^A-Za-z0-9\s]+)*|\s"
 _COMMON = 0.02  # share of the traces in which a line of the instructions stands that becomes one token
 
 
@@ -57,7 +58,8 @@ def with_lora(
 def tokenizer_of(traces: Sequence[Trace], vocabulary: int, context: int) -> PreTrainedTokenizerFast:
     """A byte-level BPE tokenizer of the traces, in which each sentence of the controller's instructions is one token.
 
-    The instructions are the same in every prompt; as single tokens they cost a from-scratch model next to nothing.
+    The instructions are the same in every prompt; as single tokens they cost a from-scratch model next to nothing. Names
+    are new ones in every trace, so that none becomes a token: a held-out name is spelled like any other.
     """
     transformers = require("transformers", extra="hf", purpose=_PURPOSE)
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -76,7 +78,13 @@ def tokenizer_of(traces: Sequence[Trace], vocabulary: int, context: int) -> PreT
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    texts = (text for trace in traces for text in (trace.turns[-1].content, spelled(trace, compact=True)))
+    rng = random.Random(0)
+    renamed = (trace.renamed(rng, "train") for trace in traces)
+    texts = (
+        text
+        for trace in renamed
+        for text in (trace.turns[-1].content, *(spelled(trace, compact=compact) for compact in (True, False)))
+    )
     bpe.train_from_iterator(texts, trainer)
     bpe.add_tokens([AddedToken(line, special=False, normalized=False) for line in common])
     tokenizer: PreTrainedTokenizerFast = transformers.PreTrainedTokenizerFast(

@@ -71,14 +71,16 @@ class Examples:
         reply = [*reply, self._tokenizer.eos_token_id]
         return prompt + reply, [IGNORED] * len(prompt) + reply
 
-    def batch(self, tokens: int, seed: str) -> dict[str, Tensor]:
-        """Examples of like length, at most so many tokens with padding (one where a single one has more).
+    def batch(self, tokens: int, seed: str, reach: float = 1.0) -> tuple[Tensor, Tensor]:
+        """Ids [B, T] and labels [B, T] of examples of like length; the same for the same seed.
 
-        Gives `input_ids`, `attention_mask` and `labels`, each [B, T]; the same for the same seed.
+        At most so many tokens with padding, but at least one example; `reach` is the share of the examples, shortest
+        first, that they are drawn from.
         """
         rng = random.Random(seed)
-        middle = rng.randrange(len(self._traces))
-        near = range(max(0, middle - _NEAR), min(len(self._traces), middle + _NEAR))
+        traces = max(1, min(len(self._traces), round(reach * len(self._traces))))
+        middle = rng.randrange(traces)
+        near = range(max(0, middle - _NEAR), min(traces, middle + _NEAR))
         most = max(1, min(len(near), tokens // self._sizes[near[-1]]))
         rows = []
         for i in rng.sample(near, most):
@@ -87,14 +89,12 @@ class Examples:
         return collated(rows)
 
 
-def collated(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> dict[str, Tensor]:
-    """Ids and labels padded on the right."""
+def collated(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> tuple[Tensor, Tensor]:
+    """Ids [B, T] and labels [B, T], padded on the right, where causal attention needs no mask for it."""
     longest = max(len(ids) for ids, _ in rows)
     ids = torch.zeros(len(rows), longest, dtype=torch.long)
     labels = torch.full((len(rows), longest), IGNORED)
-    seen = torch.zeros(len(rows), longest, dtype=torch.long)
     for row, (own, wanted) in enumerate(rows):
         ids[row, : len(own)] = torch.tensor(own)
         labels[row, : len(own)] = torch.tensor(wanted)
-        seen[row, : len(own)] = 1
-    return {"input_ids": ids, "attention_mask": seen, "labels": labels}
+    return ids, labels

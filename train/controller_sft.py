@@ -6,8 +6,8 @@
 The loss is on the assistant's replies alone. With [lora] the base model stays as it is, in 4 bits where [model]
 quantization says so, and DIR/adapter is what the engines `transformers` and `vllm` load beside it; without, a tiny Llama
 is made from nothing in DIR/model and trained whole. DIR also gets `traces.jsonl`, `log.jsonl`, `checkpoint.pt` and
-`controller.toml`, the settings to serve with (`python -m eval.controller --config DIR/controller.toml …`). A run that
-was stopped goes on from its checkpoint, with the batches it would have had.
+`controller.toml`, the settings to serve with, also for `eval/controller.py`. A run that was stopped goes on from its
+checkpoint, with the batches that it would have had.
 """
 
 from __future__ import annotations
@@ -80,6 +80,12 @@ def rate(options: dict[str, Any], step: int) -> float:
     return float(options["lr"] * (0.55 + 0.45 * math.cos(math.pi * done)))
 
 
+def reach(options: dict[str, Any], step: int) -> float:
+    """Share of the traces, shortest first, that a step draws from: all of them once `widening` of the steps is done."""
+    widening = options["widening"] * options["steps"]
+    return 1.0 if step >= widening else 0.2 + 0.8 * step / widening
+
+
 def train(model: Any, examples: Examples, options: dict[str, Any], out: Path, accelerator: Any) -> None:
     """Train what has gradients; the batch of a step depends on seed, step and process alone."""
     learned = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
@@ -97,24 +103,26 @@ def train(model: Any, examples: Examples, options: dict[str, Any], out: Path, ac
     wrapped, optimizer = accelerator.prepare(model, optimizer)
     wrapped.train()
     began, tokens = time.monotonic(), 0
-    for step in range(done, options["steps"]):
+    stop = min(options["steps"], options.get("stop", options["steps"]))
+    for step in range(done, stop):
         seed = f"{options['seed']} {step} {accelerator.process_index}"
-        batch = examples.batch(options["batch_tokens"], seed)
+        ids, labels = examples.batch(options["batch_tokens"], seed, reach(options, step))
         torch.manual_seed(options["seed"] * 1_000_003 + step)  # of dropout
         for group in optimizer.param_groups:
             group["lr"] = rate(options, step)
-        loss = wrapped(**{key: value.to(accelerator.device) for key, value in batch.items()}, use_cache=False).loss
+        device = accelerator.device
+        loss = wrapped(input_ids=ids.to(device), labels=labels.to(device), use_cache=False).loss
         accelerator.backward(loss)
         accelerator.clip_grad_norm_(list(learned.values()), options["clip"])
         optimizer.step()
         optimizer.zero_grad()
-        tokens += batch["input_ids"].numel()
-        if (step + 1) % options["log_every"] == 0 or step + 1 == options["steps"]:
+        tokens += ids.numel()
+        if (step + 1) % options["log_every"] == 0 or step + 1 == stop:
             mean = accelerator.reduce(loss.detach(), reduction="mean").item()
             speed = round(tokens / max(time.monotonic() - began, 1e-9))
             if accelerator.is_main_process:
                 log(out, {"step": step + 1, "loss": round(mean, 4), "lr": rate(options, step), "tokens/s": speed})
-        if ((step + 1) % options["save_every"] == 0 or step + 1 == options["steps"]) and accelerator.is_main_process:
+        if ((step + 1) % options["save_every"] == 0 or step + 1 == stop) and accelerator.is_main_process:
             partial = checkpoint.with_suffix(".partial")
             weights = {name: weight.detach() for name, weight in learned.items()}
             torch.save({"weights": weights, "optimizer": optimizer.state_dict(), "step": step + 1}, partial)
@@ -129,23 +137,13 @@ def log(out: Path, row: dict[str, Any]) -> None:
 
 
 def save(model: Any, config: dict[str, Any], out: Path) -> None:
-    """The adapter or the whole model, and the configuration to serve it with."""
-    llm: dict[str, Any] = {"engine": "transformers"}
+    """The adapter or the whole model, and the settings to serve it with."""
     if "lora" in config:
         model.save_pretrained(out / "adapter", save_embedding_layers=False)
-        llm |= {"model": str(config["model"]["base"]), "adapter": str((out / "adapter").resolve())}
-        if config["model"].get("quantization", "none") != "none":
-            llm["quantization"] = config["model"]["quantization"]
     else:
         model.save_pretrained(out / "model")
-        llm |= {"model": str((out / "model").resolve()), "dtype": "float32"}
-    sections = {"llm": llm, "controller": config["controller"]}
-    load_config(sections)
-    rows = [
-        f"[{name}]\n" + "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in own.items())
-        for name, own in sections.items()
-    ]
-    (out / "controller.toml").write_text("\n".join(rows), encoding="utf-8")
+    rows = (f"{key} = {json.dumps(value)}\n" for key, value in config["controller"].items())
+    (out / "controller.toml").write_text("[controller]\n" + "".join(rows), encoding="utf-8")
 
 
 def run(config: dict[str, Any], out: Path, *, cpu: bool) -> None:
@@ -172,6 +170,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
     parser.add_argument("--steps", type=int, help="instead of the configured number")
+    parser.add_argument("--stop", type=int, help="step after which this run ends; the next goes on from there")
     parser.add_argument("--dialogues", type=int, help="instead of the configured number")
     parser.add_argument("--base", help="model instead of [model] base")
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
@@ -181,6 +180,8 @@ def main() -> None:
     config = tomllib.loads(args.config.read_text(encoding="utf-8"))
     if args.steps is not None:
         config["train"]["steps"] = args.steps
+    if args.stop is not None:
+        config["train"]["stop"] = args.stop
     if args.dialogues is not None:
         config["dialogues"]["train"] = args.dialogues
     if args.base is not None:
