@@ -28,7 +28,7 @@ _TEMPLATE = (
     "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
 )
 _SPECIAL = ["<|pad|>", "<|bos|>", "<|end|>", "<|turn|>"]
-# A capitalised word is split from its blank, so that a name has the same tokens after a blank and after a quotation mark.
+# A capitalised word is split from its blank: a name has the same tokens after a blank as after a quotation mark.
 _WORDS = r" ?[a-z]+|[A-Z][a-z]*|[0-9]+|[^A-Za-z0-9\s]+(?: [^A-Za-z0-9\s]+)*|\s"
 _COMMON = 0.02  # share of the traces in which a line of the instructions stands that becomes one token
 
@@ -45,12 +45,10 @@ def with_lora(
         options["base"], device=device, dtype=dtype, quantization=options.get("quantization", "none")
     )
     model: Any = loaded.model
-    saving = bool(options.get("checkpointing", False))
     if loaded.quantization != "none":
-        model = peft.prepare_model_for_kbit_training(model, use_gradient_checkpointing=saving)
-    elif saving:
-        model.gradient_checkpointing_enable()
-        model.enable_input_require_grads()
+        model = peft.prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)
+    if options.get("checkpointing"):
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     adapted = peft.get_peft_model(model, peft.LoraConfig(task_type="CAUSAL_LM", **lora))
     return adapted, loaded.tokenizer, min(options["context"], loaded.context or options["context"])
 
@@ -58,8 +56,8 @@ def with_lora(
 def tokenizer_of(traces: Sequence[Trace], vocabulary: int, context: int) -> PreTrainedTokenizerFast:
     """A byte-level BPE tokenizer of the traces, in which each sentence of the controller's instructions is one token.
 
-    The instructions are the same in every prompt; as single tokens they cost a from-scratch model next to nothing. Names
-    are new ones in every trace, so that none becomes a token: a held-out name is spelled like any other.
+    The instructions are the same in every prompt; as single tokens they cost a small model next to nothing. Names are
+    new ones in every trace, so that none becomes a token: a held-out name is spelled like any other.
     """
     transformers = require("transformers", extra="hf", purpose=_PURPOSE)
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers

@@ -1,9 +1,9 @@
 """Simulated dialogues with known answers: what the controller's tool-use traces are made from.
 
-A user told some facts in an earlier conversation. In the present one they chat, tell more, ask for something to be kept,
-and ask: for what was said just now, for what was said before, for what was never said. Names and values are made-up
-words, split in two by a digest, so that held-out dialogues speak of nothing that was trained on; `configs/train/
-controller_dialogues.toml` holds the wording, of which the last template of each list can be held out too.
+A user told some facts in an earlier conversation. In the present one they chat, tell more, have something kept, and
+ask: for what was said just now, for what was said before, for what was never said. Names and values are made-up words,
+split in two by a digest, so that held-out dialogues speak of nothing that was trained on; the wording is in a file like
+configs/train/controller_dialogues.toml, and the last template of each of its lists is held out too.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ SITUATIONS: Mapping[Situation, float] = {  # how often a turn is one, where it c
     "in memory": 3.5,
     "unknown": 1.5,
 }
-_ONSETS = "b d f g k l m n p r s t v z br dr kl pr st tr".split()
-_VOWELS = "a e i o u".split()
+_ONSETS = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "br", "dr", "kl", "pr", "st", "tr"]
+_VOWELS = ["a", "e", "i", "o", "u"]
 _CODAS = ["", "", "", "n", "l", "r", "s"]
 _HELD_OUT = 4  # one made-up word of so many is held out
 

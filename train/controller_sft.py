@@ -4,10 +4,10 @@
     python -m train.controller_sft --config configs/train/controller_tiny.toml --out DIR --cpu
 
 The loss is on the assistant's replies alone. With [lora] the base model stays as it is, in 4 bits where [model]
-quantization says so, and DIR/adapter is what the engines `transformers` and `vllm` load beside it; without, a tiny Llama
-is made from nothing in DIR/model and trained whole. DIR also gets `traces.jsonl`, `log.jsonl`, `checkpoint.pt` and
-`controller.toml`, the settings to serve with, also for `eval/controller.py`. A run that was stopped goes on from its
-checkpoint, with the batches that it would have had.
+quantization says so, and DIR/adapter is what the engines `transformers` and `vllm` load beside it; with [scratch] a
+tiny Llama is made from nothing in DIR/model and trained whole. DIR also gets `traces.jsonl`, `log.jsonl`,
+`checkpoint.pt` and `controller.toml`, the settings to serve with, also for `eval/controller.py`. A run that was stopped
+goes on from its checkpoint, with the batches that it would have had.
 """
 
 from __future__ import annotations

@@ -95,8 +95,9 @@ def test_traces_survive_a_file_and_take_new_names(traces: list[Trace]) -> None:
 
 def test_only_the_reply_has_labels(traces: list[Trace], tmp_path: Path) -> None:
     tokenizer = load_causal_lm(build(tmp_path / "model")).tokenizer
-    examples = Examples(traces, tokenizer, context=4096, rename=None)
-    for trace in traces[:20]:
+    some = traces[::8]
+    examples = Examples(some, tokenizer, context=4096, rename=None)
+    for trace in some:
         for compact in (True, False):
             ids, labels = examples.example(trace, compact=compact)
             reply = spelled(trace, compact=compact)
@@ -110,7 +111,7 @@ def test_only_the_reply_has_labels(traces: list[Trace], tmp_path: Path) -> None:
             assert [labels[i] for i in learned] == ids[learned[0] :]
             assert tokenizer.decode(ids[learned[0] :]) == reply + tokenizer.eos_token
     with pytest.raises(InvalidInputError, match="the longest trace"):
-        Examples(traces, tokenizer, context=100, rename=None)
+        Examples(some, tokenizer, context=100, rename=None)
     with pytest.raises(InvalidInputError, match="no traces"):
         Examples([], tokenizer, context=100, rename=None)
 
@@ -119,7 +120,7 @@ def test_batches_keep_their_budget_and_come_again(traces: list[Trace]) -> None:
     tokenizer = tokenizer_of(traces, 600, 2048)
     examples = Examples(traces, tokenizer, context=2048, rename="train")
     ids, labels = examples.batch(3000, "a")
-    assert ids.shape == labels.shape and 1 < ids.shape[0] and ids.numel() < 3600
+    assert ids.shape == labels.shape and ids.shape[0] > 1 and ids.numel() < 3600
     assert all(torch.equal(one, other) for one, other in zip(examples.batch(3000, "a"), (ids, labels), strict=True))
     assert not torch.equal(examples.batch(3000, "b")[0], ids)
     assert examples.batch(3000, "a", reach=0.1)[0].shape[1] < examples.longest // 2
