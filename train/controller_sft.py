@@ -3,7 +3,8 @@
     python -m train.controller_sft --config configs/train/controller_sft.toml --out DIR
     python -m train.controller_sft --config configs/train/controller_tiny.toml --out DIR --cpu
 
-The loss is on the assistant's replies alone. With [lora] the base model stays as it is, in 4 bits where [model]
+The loss is on the assistant's replies alone, but for the first steps of a model from nothing, [train] `pretraining`,
+which learn to read and to copy on whole traces. With [lora] the base model stays as it is, in 4 bits where [model]
 quantization says so, and DIR/adapter is what the engines `transformers` and `vllm` load beside it; with [scratch] a
 tiny Llama is made from nothing in DIR/model and trained whole. DIR also gets `traces.jsonl`, `log.jsonl`,
 `checkpoint.pt` and `controller.toml`, the settings to serve with, also for `eval/controller.py`. A run that was stopped
@@ -62,6 +63,8 @@ def learner(config: dict[str, Any], traces: list[Trace], out: Path, device: torc
     if "lora" in config and "scratch" in config:
         raise ConfigError("the configuration has [lora] and [scratch]; leave one out")
     if "lora" in config:
+        if config["train"].get("pretraining"):
+            raise ConfigError("[train] pretraining is for [scratch]; a base model can read already")
         torch.manual_seed(config["train"]["seed"])
         return with_lora(config["model"], config["lora"], device)
     own, folder = config["scratch"], out / "model"
@@ -106,7 +109,8 @@ def train(model: Any, examples: Examples, options: dict[str, Any], out: Path, ac
     stop = min(options["steps"], options.get("stop", options["steps"]))
     for step in range(done, stop):
         seed = f"{options['seed']} {step} {accelerator.process_index}"
-        ids, labels = examples.batch(options["batch_tokens"], seed, reach(options, step))
+        whole = step < options.get("pretraining", 0.0) * options["steps"]
+        ids, labels = examples.batch(options["batch_tokens"], seed, reach(options, step), whole=whole)
         torch.manual_seed(options["seed"] * 1_000_003 + step)  # of dropout
         for group in optimizer.param_groups:
             group["lr"] = rate(options, step)

@@ -30,9 +30,9 @@ WORDING = ROOT / "configs/train/controller_dialogues.toml"
 FORMS = {"Draft": Draft, "Act": Act, "Conclusion": Conclusion}
 
 
-def traced(folder: Path, split: Split = "train", **keys: Any) -> list[Trace]:
+def traced(folder: Path, split: Split = "train", dialogues: int = 5, **keys: Any) -> list[Trace]:
     settings = Settings(active_turns=4, summary_batch=8, **keys)
-    return list(traces_of(folder / "traces.db", settings, Wording.load(WORDING), split, dialogues=6, seed=5))
+    return list(traces_of(folder / "traces.db", settings, Wording.load(WORDING), split, dialogues=dialogues, seed=5))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_right_replies_fill_the_forms_and_rest_on_what_the_prompt_shows(traces: 
 
 
 def test_the_reply_is_forced_where_no_step_is_left(tmp_path: Path) -> None:
-    forms = {trace.form for trace in traced(tmp_path, "held out", max_steps=1)}
+    forms = {trace.form for trace in traced(tmp_path, "held out", 2, max_steps=1)}
     assert forms == {"Draft", "Act", "Conclusion"}
 
 
@@ -123,6 +123,10 @@ def test_batches_keep_their_budget_and_come_again(traces: list[Trace]) -> None:
     assert ids.shape == labels.shape and ids.shape[0] > 1 and ids.numel() < 3600
     assert all(torch.equal(one, other) for one, other in zip(examples.batch(3000, "a"), (ids, labels), strict=True))
     assert not torch.equal(examples.batch(3000, "b")[0], ids)
+    _, whole = examples.batch(3000, "a", whole=True)
+    assert (
+        torch.equal(whole.where(whole != IGNORED, 0), ids) and (labels != IGNORED).sum() < (whole != IGNORED).sum() / 4
+    )
     assert examples.batch(3000, "a", reach=0.1)[0].shape[1] < examples.longest // 2
 
 
@@ -197,4 +201,8 @@ def test_contradictory_configurations_are_refused(tmp_path: Path, traces: list[T
     config = tiny(2) | {"lora": {"r": 4}}
     (tmp_path / "traces.jsonl").write_text(traces[0].line() + "\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="leave one out"):
+        run(config, tmp_path, cpu=True)
+    config = small("controller_sft", 2)
+    config["train"] |= {"pretraining": 0.5}
+    with pytest.raises(ConfigError, match="can read already"):
         run(config, tmp_path, cpu=True)
