@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from nscma_torch.assembly import torch_device
 from nscma_torch.config import load_config
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.prompted import PromptedTasks
@@ -42,8 +43,9 @@ class Reader:
 @contextmanager
 def reader_of(schema: Schema, config: Path | None) -> Iterator[Reader]:
     """The reader of a configuration's [llm] section; the embedded one without a configuration."""
-    section = load_config(config).llm
-    engine = choose_engine(section)
+    settings = load_config(config)
+    section = settings.llm
+    engine = choose_engine(section, torch_device(settings.device))
     if engine is None:
         yield Reader(schema, None)
         return

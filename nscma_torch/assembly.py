@@ -120,7 +120,7 @@ class Parts:
     @cached_property
     def engine(self) -> LanguageEngine | None:
         """The configured language engine, which starts when it is first asked; None for the embedded tasks."""
-        return choose_engine(self.config.llm)
+        return choose_engine(self.config.llm, self.device)
 
     @property
     def process(self) -> Process:

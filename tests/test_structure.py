@@ -12,7 +12,7 @@ PACKAGE = ROOT / "nscma_torch"
 FLOORS = (  # top to bottom
     ("__main__",),
     ("cli",),
-    ("demo", "controller"),
+    ("demo", "controller", "doctor"),
     ("aio",),
     ("memory",),
     ("knowing",),

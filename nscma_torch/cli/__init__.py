@@ -7,12 +7,12 @@ import sys
 
 import torch
 
-from nscma_torch.cli import chatting, keeping, knowing, reading, showing, structure, writing
+from nscma_torch.cli import chatting, checking, keeping, knowing, reading, showing, structure, writing
 from nscma_torch.cli.options import app
 from nscma_torch.cli.output import fail
 from nscma_torch.errors import NscmaError
 
-__all__ = ["app", "chatting", "keeping", "knowing", "main", "reading", "showing", "structure", "writing"]
+__all__ = ["app", "chatting", "checking", "keeping", "knowing", "main", "reading", "showing", "structure", "writing"]
 
 
 def main() -> None:

@@ -1,23 +1,15 @@
-"""Commands that show the state of the memory: log, stats, doctor."""
+"""Commands that show the state of the memory: log, stats."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
-import tempfile
-from pathlib import Path
 from typing import Annotated
 
-import torch
 import typer
 from rich.table import Column, Table
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import console, one_line, opened, plain, print_json, say, verdict
-from nscma_torch.memory import Memory
 from nscma_torch.text.timestamps import format_time
-
-_PACKAGES = ("torch", "torch-geometric", "transformers", "sentence-transformers", "faiss-cpu", "vllm", "bitsandbytes")
 
 
 @o.app.command()
@@ -89,47 +81,3 @@ def stats(
     for failure in counts.failures:
         table.add_row("[red]failure[/]", plain(failure))
     console.print(table)
-
-
-@o.app.command()
-def doctor(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
-    """Check the installation and, where there is one, the store; exits with 1 where something is wrong."""
-    report: dict[str, object] = {
-        "python": platform.python_version(),
-        "packages": {name: _version(name) for name in _PACKAGES},
-        "cuda": torch.cuda.is_available(),
-        "threads": torch.get_num_threads(),
-    }
-    wrong: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = store if store.exists() else Path(folder) / "doctor.db"
-        with Memory(path, config=config) as memory:
-            wrong = memory.verify()
-            report["store"] = str(store) if store.exists() else f"none at {store}"
-            report["device"] = str(memory.parts.device)
-            report["embedder"] = memory.parts.new_embedder.fingerprint
-            bound = memory.stats().embedder
-            if bound not in (None, report["embedder"]):
-                wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
-            report["language"] = memory.parts.process.language
-            report["proxy"] = memory.parts.proxy.fingerprint
-    report["problems"] = wrong
-    if json:
-        print_json(report)
-    else:
-        for name, value in report.items():
-            say(f"[bold]{name}[/]: {plain(str(value))}")
-        say(
-            "[green]all is well[/]"
-            if not wrong
-            else "[red]a damaged store is restored from a copy, or exported and imported anew[/]"
-        )
-    if wrong:
-        raise typer.Exit(1)
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

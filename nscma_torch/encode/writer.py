@@ -106,6 +106,7 @@ class Writer:
 
     def _past(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Past]:
         """The stream as it is stored, and what the proxy and the gate must know of it and of the user's memory."""
+        fingerprint.check(connection, self._indexer.fingerprint)  # before its vectors meet stored ones
         stream = streams.load(connection, batch.scope, batch.source)
         hashes = [key for i in new for key in said_in(batch.messages[i].content)]
         recent = episodes.recent(connection, stream.id, HISTORY)

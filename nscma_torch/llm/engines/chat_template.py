@@ -20,6 +20,9 @@ class ChatTemplate:
 
     Special tokens spelled out in a turn's content are split by a blank, so that a text cannot forge a turn.
 
+    Attributes:
+        special: ids of special tokens.
+
     Raises ModelError for a tokenizer without a template.
     """
 
@@ -31,11 +34,13 @@ class ChatTemplate:
             )
         self._tokenizer = tokenizer
         self._name = name
-        self._special = _forging(tokenizer)
+        special = {id_: token for id_, token in tokenizer.added_tokens_decoder.items() if token.special}
+        self.special = frozenset(special)
+        self._forging = _any_of({token.content for token in special.values()})
 
     def encode(self, turns: Sequence[Turn]) -> list[int]:
         """Ids of a prompt that the assistant goes on with; EngineRefusedError where no such turns are taken."""
-        messages = [{"role": turn.role, "content": self._special.sub(_split, turn.content)} for turn in turns]
+        messages = [{"role": turn.role, "content": self._forging.sub(_split, turn.content)} for turn in turns]
         try:
             text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
             ids: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
@@ -58,10 +63,7 @@ class ChatTemplate:
         return prompt
 
 
-def _forging(tokenizer: PreTrainedTokenizerFast) -> re.Pattern[str]:
-    """What the tokenizer reads as one special token, wherever it stands."""
-    added = tokenizer.added_tokens_decoder.values()
-    words = {*tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
+def _any_of(words: set[str]) -> re.Pattern[str]:
     longest_first = sorted((word for word in words if len(word) > 1), key=lambda word: (-len(word), word))
     return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
 
 from nscma_torch.config import Llm
 from nscma_torch.errors import ConfigError
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.engines.http import HttpEngine
-from nscma_torch.llm.engines.lazy import LazyEngine
+from nscma_torch.llm.engines.lazy import LazyEngine, LazyStreamingEngine
 from nscma_torch.llm.engines.patience import Patience
 
 _ROUNDS = 3  # silences of full length that all attempts together may take
 
 
-def choose_engine(section: Llm) -> LanguageEngine | None:
-    """The engine of an [llm] section, not started yet; None for the embedded language tasks."""
+def choose_engine(section: Llm, device: torch.device) -> LanguageEngine | None:
+    """The engine of an [llm] section, not started yet; None for the embedded language tasks.
+
+    Args:
+        device: where the transformers engine runs; vLLM takes what it was built for.
+    """
     if section.engine == "embedded":
         return None
-    make = _ENGINES[section.engine]
+    make, lazy = _ENGINES[section.engine]
     name = f"{section.engine}/{section.model}" if section.model else f"{section.engine} at {section.base_url}"
-    return LazyEngine(name, lambda: make(section))
+    return lazy(name, lambda: make(section, device))
 
 
-def _http(section: Llm) -> LanguageEngine:
+def _http(section: Llm, _device: torch.device) -> LanguageEngine:
     return HttpEngine(
         section.base_url,
         server=section.server,
@@ -46,4 +53,41 @@ def _key(variable: str) -> str | None:
     return key
 
 
-_ENGINES: Mapping[str, Callable[[Llm], LanguageEngine]] = {"http": _http}
+def _transformers(section: Llm, device: torch.device) -> LanguageEngine:
+    from nscma_torch.llm.engines.local import TransformersEngine
+
+    return TransformersEngine(
+        section.model,
+        device=device,
+        dtype=None if section.dtype == "auto" else getattr(torch, section.dtype),
+        quantization="nf4" if section.quantization == "nf4" else "none",
+        context=section.context or None,
+        adapter=_adapter(section),
+    )
+
+
+def _vllm(section: Llm, _device: torch.device) -> LanguageEngine:
+    from nscma_torch.llm.engines.vllm_engine import VllmEngine
+
+    assert section.quantization != "nf4", "the configuration was checked"
+    return VllmEngine(
+        section.model,
+        dtype=section.dtype,
+        quantization=section.quantization,
+        context=section.context or None,
+        memory_share=section.gpu_memory_share,
+        concurrency=section.concurrency,
+        adapter=_adapter(section),
+    )
+
+
+def _adapter(section: Llm) -> Path | None:
+    return Path(section.adapter) if section.adapter else None
+
+
+_Make = Callable[[Llm, torch.device], LanguageEngine]
+_ENGINES: Mapping[str, tuple[_Make, type[LazyEngine]]] = {
+    "http": (_http, LazyStreamingEngine),
+    "transformers": (_transformers, LazyStreamingEngine),
+    "vllm": (_vllm, LazyEngine),
+}

@@ -5,21 +5,18 @@ For one user on one machine; a server with many at once is better served by vLLM
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-from jinja2 import TemplateError
 
 from nscma_torch.errors import (
     ConfigError,
     EngineError,
-    EngineRefusedError,
     EngineUnavailableError,
-    ModelError,
 )
+from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
 from nscma_torch.llm.engines.decoding import Draft, decode
 from nscma_torch.llm.engines.grammar import Grammars
@@ -30,8 +27,7 @@ from nscma_torch.llm.loading import CausalLM, Quantization, load_causal_lm
 class TransformersEngine:
     """`LanguageEngine` and `StreamingEngine` over a model in this process.
 
-    Requests of one call are put in batches by length. A call waits for the batch of another thread to end. Special
-    tokens spelled out in a turn's content are split by a blank, so that a text cannot forge a turn.
+    Requests of one call are put in batches by length. A call waits for the batch of another thread to end.
 
     Args:
         model: a folder, or a name in the local Hugging Face cache; its tokenizer must have a chat template.
@@ -60,19 +56,12 @@ class TransformersEngine:
         if batch_tokens < 1:
             raise ConfigError(f"batch_tokens must be at least 1, not {batch_tokens}")
         loaded = load_causal_lm(model, device=device, dtype=dtype, quantization=quantization, adapter=adapter)
-        if loaded.tokenizer.chat_template is None:
-            raise ModelError(
-                f"the tokenizer of {loaded.name} has no chat template: name an instruct or chat model, "
-                "or put the template's chat_template.jinja beside it"
-            )
         if loaded.context is None and context is None:
             raise ConfigError(f"{loaded.name} does not tell its context: give it as `context`, in tokens")
         self._context = min(size for size in (context, loaded.context) if size is not None)
         self._name = f"transformers/{loaded.name}"
-        self._tokenizer = loaded.tokenizer
-        special = {id_: token for id_, token in loaded.tokenizer.added_tokens_decoder.items() if token.special}
-        self._forging = _any_of({token.content for token in special.values()})
-        self._silent = frozenset(special) | loaded.eos
+        self._template = ChatTemplate(loaded.tokenizer, self._name)
+        self._silent = self._template.special | loaded.eos
         self._grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.eos)
         self._batch_tokens = batch_tokens
         self._loaded: CausalLM | None = loaded
@@ -92,7 +81,7 @@ class TransformersEngine:
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
         """Tokens of each prompt, template included, exactly. Raises the first EngineError."""
-        return [len(self._encode(turns)) for turns in prompts]
+        return [len(self._template.encode(turns)) for turns in prompts]
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """One result for each request, in order."""
@@ -143,27 +132,9 @@ class TransformersEngine:
     def _closed_error(self) -> EngineUnavailableError:
         return EngineUnavailableError(f"the engine {self._name} was closed")
 
-    def _encode(self, turns: Sequence[Turn]) -> list[int]:
-        messages = [{"role": turn.role, "content": self._forging.sub(_split, turn.content)} for turn in turns]
-        try:
-            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-            ids: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        except (TemplateError, UnicodeEncodeError, TypeError) as error:
-            raise EngineRefusedError(f"the chat template of {self._name} takes no such prompt: {error}") from error
-        return ids
-
     def _draft(self, place: int, request: Request) -> Draft:
         """Check a request; EngineRefusedError says what is wrong with it."""
-        if request.max_tokens < 1 or not 0 <= request.temperature < float("inf"):
-            raise EngineRefusedError(
-                f"max_tokens must be at least 1 and temperature at least 0: {request.max_tokens}, {request.temperature}"
-            )
-        prompt = self._encode(request.turns)
-        if len(prompt) + request.max_tokens > self._context:
-            raise EngineRefusedError(
-                f"the prompt of {len(prompt)} tokens and a reply of {request.max_tokens} do not fit the context of "
-                f"{self._context} tokens of {self._name}"
-            )
+        prompt = self._template.fitting(request, self._context)
         follower = None if request.schema is None else self._grammars.follow(request.schema)
         return Draft(place, request, prompt, follower)
 
@@ -219,13 +190,3 @@ class TransformersEngine:
 
     def _speller(self) -> Speller:
         return Speller(self._grammars, self._silent)
-
-
-def _any_of(words: set[str]) -> re.Pattern[str]:
-    longest_first = sorted((word for word in words if len(word) > 1), key=lambda word: (-len(word), word))
-    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-
-
-def _split(found: re.Match[str]) -> str:
-    word = found.group()
-    return f"{word[0]} {word[1:]}"

@@ -1,29 +1,15 @@
-"""Configuration: pydantic models read from TOML, a sentence and a unit with each key.
-
-`configs/default.toml` holds every key with its default; a test keeps it equal to these models. An unknown key is an
-error that names the nearest known one.
-"""
+"""Every key of a configuration with its default, its limits, a sentence and a unit."""
 
 from __future__ import annotations
 
-import difflib
-import json
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.config.language import Llm
+from nscma_torch.config.section import Section
 
 FAISS_FACTORY = r"^(Flat|IVF([1-9][0-9]*)(,Flat)?|HNSW([2-9]|[1-9][0-9]+)(,Flat)?)$"
-
-
-class Section(BaseModel):
-    """Base of all sections: frozen, closed against unknown keys, and without NaN or infinity."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Store(Section):
@@ -207,49 +193,6 @@ class Hierarchy(Section):
     summary_words: int = Field(100, gt=0, description="Longest summary in words.")
 
 
-class Llm(Section):
-    """The language model that extracts, summarizes, judges and answers; without one, rules do."""
-
-    engine: Literal["embedded", "http"] = Field(
-        "embedded", description="'embedded' (rules, no model), or 'http' (an OpenAI-compatible server)."
-    )
-    model: str = Field("", description="Its name on the server; empty for the only one that it serves.")
-    base_url: str = Field("http://127.0.0.1:8000", description="The server's address, with or without /v1.")
-    server: Literal["vllm", "llama.cpp", "other"] = Field(
-        "vllm", description="Which server it is: how it counts tokens; 'other' needs context."
-    )
-    api_key_env: str = Field("", description="Environment variable that holds the server's key; empty for none.")
-    quantization: Literal["none", "nf4", "awq", "bitsandbytes"] = Field(
-        "none", description="Of the weights, where the engine loads them; a server has its own."
-    )
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto", description="Precision of the weights, where the engine loads them."
-    )
-    context: int = Field(0, ge=0, description="Most tokens of prompt and reply together; 0 for the model's own.")
-    max_tokens: int = Field(1024, gt=0, description="Most tokens of a reply.")
-    temperature: float = Field(0.0, ge=0, le=2, description="Of the sampling; 0 is greedy.")
-    concurrency: int = Field(16, gt=0, description="Most requests in flight, or sequences in a batch.")
-    timeout: float = Field(300.0, gt=0, description="Seconds without a byte after which an attempt fails.")
-    attempts: int = Field(4, gt=0, description="How often a request is sent while the server is away or overloaded.")
-    gpu_memory_share: float = Field(
-        0.6, gt=0, lt=1, description="Share of the GPU's memory for the model, where the engine loads it."
-    )
-    adapter: str = Field("", description="Folder of a LoRA adapter, where the engine loads the model; empty for none.")
-
-    @model_validator(mode="after")
-    def _is_used(self) -> Self:
-        fields = type(self).model_fields
-        unused = [] if self.engine != "embedded" else [name for name in fields if name != "engine"]
-        unused = [*_LOADING] if self.engine == "http" else unused
-        changed = [name for name in unused if getattr(self, name) != fields[name].default]
-        if changed:
-            raise ValueError(f"engine {self.engine!r} makes no use of {', '.join(changed)}; leave it out")
-        return self
-
-
-_LOADING = ("quantization", "dtype", "gpu_memory_share", "adapter")  # keys of engines that load weights
-
-
 class Facts(Section):
     """Facts that are read out of what was said."""
 
@@ -323,89 +266,3 @@ class Config(Section):
     curator: Curator = Curator()
     worker: Worker = Worker()
     controller: Controller = Controller()
-
-
-SectionT = TypeVar("SectionT", bound=Section)
-
-
-def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
-    """Configuration from a TOML file, from a mapping of its sections, or the defaults.
-
-    Raises `ConfigError` for a file that is missing or does not parse, an unknown key, or a bad value.
-    """
-    if source is None:
-        return Config()
-    if isinstance(source, Mapping):
-        return _validated(Config, source, "the configuration")
-    path = Path(source)
-    try:
-        return _validated(Config, tomllib.loads(path.read_text(encoding="utf-8")), str(path))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
-
-
-def override(section: SectionT, values: Mapping[str, Any]) -> SectionT:
-    """The section with some keys changed, those of sections inside it too, checked as if read from a file."""
-    merged = section.model_dump()
-    for key, value in values.items():
-        inner = isinstance(merged.get(key), dict) and isinstance(value, Mapping)
-        merged[key] = {**merged[key], **value} if inner else value
-    return _validated(type(section), merged, "the override")
-
-
-def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> SectionT:
-    try:
-        return model.model_validate(dict(values))
-    except ValidationError as error:
-        raise ConfigError(f"{where}: {_explained(model, error)}") from error
-
-
-def _explained(model: type[Section], error: ValidationError) -> str:
-    """The first problem in words, with the nearest known key for an unknown one."""
-    problem = error.errors()[0]
-    *parents, key = (str(part) for part in problem["loc"])
-    name = ".".join([*parents, key])
-    if problem["type"] != "extra_forbidden":
-        return f"{name}: {problem['msg']}, got {problem['input']!r}"
-    known = _keys_at(model, parents)
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
-    return f"unknown key {name!r}; did you mean {'.'.join([*parents, *close])!r}?"
-
-
-def _keys_at(model: type[Section], parents: list[str]) -> list[str]:
-    for parent in parents:
-        inner = model.model_fields[parent].annotation
-        assert isinstance(inner, type) and issubclass(inner, Section)
-        model = inner
-    return list(model.model_fields)
-
-
-def default_toml() -> str:
-    """`configs/default.toml`: every key with its default, under its description."""
-    head = "# Every key with its default. Copy what you change into a file of your own: nscma … --config FILE\n\n"
-    return head + "\n".join(_section_lines(Config(), ""))
-
-
-def _section_lines(section: Section, name: str) -> list[str]:
-    """Lines of a section: its keys first, then the sections inside it."""
-    fields = type(section).model_fields
-    inner = {key for key in fields if isinstance(getattr(section, key), Section)}
-    lines = [f"# {(type(section).__doc__ or '').strip()}", f"[{name}]"] if name else []
-    for key, field in fields.items():
-        if key not in inner:
-            lines += [f"# {field.description}", f"{key} = {_toml(getattr(section, key))}"]
-    lines.append("")
-    for key in fields:
-        if key in inner:
-            lines += _section_lines(getattr(section, key), f"{name}.{key}" if name else key)
-    return lines
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return json.dumps(value)

@@ -1,0 +1,110 @@
+"""The command that examines: what is installed, whether the store is sound, and whether a configuration fits a card."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import console, plain, print_json, say
+from nscma_torch.config import load_config
+from nscma_torch.doctor.installed import Installed, installed
+from nscma_torch.doctor.plan import CARDS, GIB, Plan, plan
+from nscma_torch.memory import Memory
+
+
+@o.app.command()
+def doctor(
+    *,
+    planned: Annotated[
+        bool, typer.Option("--plan", help="Load nothing: say whether the configuration fits a card.")
+    ] = False,
+    units: Annotated[int, typer.Option("--units", min=0, help="Units that the planned index holds.")] = 100_000,
+    card: Annotated[
+        list[int] | None, typer.Option("--card", min=1, help="GiB of a card; may be repeated. [default: 12, 16, 24]")
+    ] = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Check the installation and, where there is one, the store; exits with 1 where something is wrong."""
+    found = installed()
+    if planned:
+        _plan(found, config, units, [GIB * size for size in card or CARDS], json)
+        return
+    report: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = store if store.exists() else Path(folder) / "doctor.db"
+        with Memory(path, config=config) as memory:
+            wrong = memory.verify()
+            report["store"] = str(store) if store.exists() else f"none at {store}"
+            report["device"] = str(memory.parts.device)
+            report["embedder"] = memory.parts.new_embedder.fingerprint
+            bound = memory.stats().embedder
+            if bound not in (None, report["embedder"]):
+                wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
+            report["language"] = memory.parts.process.language
+            report["proxy"] = memory.parts.proxy.fingerprint
+    report["problems"] = wrong
+    if json:
+        print_json({**asdict(found), **report})
+    else:
+        _say_installed(found)
+        for name, value in report.items():
+            say(f"[bold]{name}[/]: {plain(str(value))}")
+        say(
+            "[green]all is well[/]"
+            if not wrong
+            else "[red]a damaged store is restored from a copy, or exported and imported anew[/]"
+        )
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _plan(found: Installed, config: Path | None, units: int, cards: list[int], json: bool) -> None:
+    made = plan(load_config(config), units=units)
+    fits = [made.fit(size) for size in cards]
+    if json:
+        print_json({"devices": found.devices, "plan": made, "fits": fits})
+        return
+    console.print(_parts(made))
+    for note in made.notes:
+        say(f"note: {plain(note)}")
+    for fit in fits:
+        size = f"{fit.card / GIB:.0f} GiB"
+        room = f", with room for {fit.cached:,} tokens of keys and values" if made.cache_per_token else ""
+        if fit.problems:
+            say(f"[red]{size}: does not fit[/]: {plain('; '.join(fit.problems))}")
+        else:
+            say(f"[green]{size}: fits[/]{room}")
+
+
+def _say_installed(found: Installed) -> None:
+    say(f"[bold]python[/]: {found.python}")
+    for name, version in found.packages.items():
+        say(f"[bold]{name}[/]: {version or 'not installed'}")
+    for device in found.devices:
+        memory = (
+            "" if device.total is None else f", {(device.free or 0) / GIB:.1f} of {device.total / GIB:.1f} GiB free"
+        )
+        say(f"[bold]{device.kind}[/]: {plain(device.name)}{memory}, multiplies {device.native} natively")
+
+
+def _parts(made: Plan) -> Table:
+    table = Table("part", "GiB", "side", "")
+    table.columns[1].justify = "right"
+    for part in made.parts:
+        table.add_row(part.name, f"{part.size / GIB:.2f}", part.side, plain(part.note))
+    table.add_section()
+    for side in ("engine", "memory"):
+        if made.of(side):
+            table.add_row(f"all of the {side}", f"{made.of(side) / GIB:.2f}", side, "")
+    if made.cache_per_token:
+        note = f"{made.cache_per_token / 2**10:.0f} KiB of keys and values a token, {made.context:,} tokens at least"
+        table.add_row("", f"{made.context * made.cache_per_token / GIB:.2f}", "engine", note)
+    return table

@@ -1,0 +1,55 @@
+"""Configuration: pydantic models read from TOML, a sentence and a unit with each key.
+
+`configs/default.toml` holds every key with its default; a test keeps it equal to these models. An unknown key is an
+error that names the nearest known one.
+"""
+
+from nscma_torch.config.files import default_toml, load_config, override
+from nscma_torch.config.language import Llm
+from nscma_torch.config.section import Section
+from nscma_torch.config.sections import (
+    FAISS_FACTORY,
+    Answer,
+    Chunker,
+    Config,
+    Controller,
+    Curator,
+    Embedder,
+    Facts,
+    Gate,
+    GateWeights,
+    Hierarchy,
+    Index,
+    Limits,
+    Proxy,
+    Retrieval,
+    Score,
+    Store,
+    Worker,
+)
+
+__all__ = [
+    "FAISS_FACTORY",
+    "Answer",
+    "Chunker",
+    "Config",
+    "Controller",
+    "Curator",
+    "Embedder",
+    "Facts",
+    "Gate",
+    "GateWeights",
+    "Hierarchy",
+    "Index",
+    "Limits",
+    "Llm",
+    "Proxy",
+    "Retrieval",
+    "Score",
+    "Section",
+    "Store",
+    "Worker",
+    "default_toml",
+    "load_config",
+    "override",
+]

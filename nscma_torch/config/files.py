@@ -1,0 +1,101 @@
+"""Configurations read from TOML, and the file of all defaults written."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from nscma_torch.config.section import Section
+from nscma_torch.config.sections import Config
+from nscma_torch.errors import ConfigError
+
+SectionT = TypeVar("SectionT", bound=Section)
+
+
+def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
+    """Configuration from a TOML file, from a mapping of its sections, or the defaults.
+
+    Raises `ConfigError` for a file that is missing or does not parse, an unknown key, or a bad value.
+    """
+    if source is None:
+        return Config()
+    if isinstance(source, Mapping):
+        return _validated(Config, source, "the configuration")
+    path = Path(source)
+    try:
+        return _validated(Config, tomllib.loads(path.read_text(encoding="utf-8")), str(path))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+
+
+def override(section: SectionT, values: Mapping[str, Any]) -> SectionT:
+    """The section with some keys changed, those of sections inside it too, checked as if read from a file."""
+    merged = section.model_dump()
+    for key, value in values.items():
+        inner = isinstance(merged.get(key), dict) and isinstance(value, Mapping)
+        merged[key] = {**merged[key], **value} if inner else value
+    return _validated(type(section), merged, "the override")
+
+
+def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> SectionT:
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_explained(model, error)}") from error
+
+
+def _explained(model: type[Section], error: ValidationError) -> str:
+    """The first problem in words, with the nearest known key for an unknown one."""
+    problem = error.errors()[0]
+    *parents, key = (str(part) for part in problem["loc"])
+    name = ".".join([*parents, key])
+    if problem["type"] != "extra_forbidden":
+        return f"{name}: {problem['msg']}, got {problem['input']!r}"
+    known = _keys_at(model, parents)
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+    return f"unknown key {name!r}; did you mean {'.'.join([*parents, *close])!r}?"
+
+
+def _keys_at(model: type[Section], parents: list[str]) -> list[str]:
+    for parent in parents:
+        inner = model.model_fields[parent].annotation
+        assert isinstance(inner, type) and issubclass(inner, Section)
+        model = inner
+    return list(model.model_fields)
+
+
+def default_toml() -> str:
+    """`configs/default.toml`: every key with its default, under its description."""
+    head = "# Every key with its default. Copy what you change into a file of your own: nscma … --config FILE\n\n"
+    return head + "\n".join(_section_lines(Config(), ""))
+
+
+def _section_lines(section: Section, name: str) -> list[str]:
+    """Lines of a section: its keys first, then the sections inside it."""
+    fields = type(section).model_fields
+    inner = {key for key in fields if isinstance(getattr(section, key), Section)}
+    lines = [f"# {(type(section).__doc__ or '').strip()}", f"[{name}]"] if name else []
+    for key, field in fields.items():
+        if key not in inner:
+            lines += [f"# {field.description}", f"{key} = {_toml(getattr(section, key))}"]
+    lines.append("")
+    for key in fields:
+        if key in inner:
+            lines += _section_lines(getattr(section, key), f"{name}.{key}" if name else key)
+    return lines
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)

@@ -1,0 +1,1 @@
+"""What is installed, and whether a configuration fits a card, before anything is loaded."""

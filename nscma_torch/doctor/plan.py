@@ -1,0 +1,161 @@
+"""What a configuration puts on a card, part by part, and whether it fits: arithmetic, nothing is loaded.
+
+Two processes' worth of memory stand side by side: the language engine, which takes a share of the card and fills what
+its weights leave with keys and values, and the memory system (embedder, proxy, index) in what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from nscma_torch.config import Config
+from nscma_torch.doctor.shapes import ModelShape, config_of, model_shape
+from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.minilm import DIMENSION, FEED_FORWARD, MAX_TOKENS, bundled_folder
+
+GIB = 2**30
+CARDS = (12, 16, 24)  # GiB that consumer cards have
+RUNTIME = 600 * 2**20  # of the CUDA context and its libraries in a process; an assumption, not measured here
+ENGINE_BATCH = 8192  # tokens that vLLM reads in one step unless told otherwise
+GENERATED = 16_384  # tokens of keys and values that the transformers engine holds for one batch
+EMBEDDED = 512  # longest text of an embedding batch, where the configuration sets no limit
+INDEX_ROW = 8 * 5 + 4 * 2 + 1 + 4 * 5  # bytes of a unit's columns: times, links, codes, flags
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that takes memory; `side` says out of whose share."""
+
+    name: str
+    size: int  # bytes
+    side: Literal["engine", "memory"]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a plan fits a card.
+
+    Attributes:
+        card: bytes of the card.
+        engine: bytes that the engine may take.
+        cached: tokens of keys and values that fit beside its weights; 0 without an engine on the card.
+        problems: why it does not fit; empty where it does.
+    """
+
+    card: int
+    engine: int
+    cached: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Parts of a configuration on one card.
+
+    Attributes:
+        share: of the card that the engine takes; None where it takes what its parts need.
+        cache_per_token: bytes of keys and values; 0 without an engine on the card.
+        context: tokens that a prompt and its reply take together at most.
+        notes: what the plan leaves out, and why.
+    """
+
+    parts: Sequence[Part]
+    share: float | None
+    cache_per_token: int
+    context: int
+    notes: Sequence[str]
+
+    def of(self, side: str) -> int:
+        """Bytes of one side."""
+        return sum(part.size for part in self.parts if part.side == side)
+
+    def fit(self, card: int) -> Fit:
+        """How this fits a card of so many bytes."""
+        engine, memory = self.of("engine"), self.of("memory")
+        if self.share is None:
+            room, left = card - memory, card - engine
+        else:
+            room = int(self.share * card)
+            left = card - room
+        problems, cached = [], 0
+        if self.cache_per_token:
+            cached = max(0, room - engine) // self.cache_per_token
+            if cached < self.context:
+                problems.append(
+                    f"the engine has room for {cached:,} tokens beside its weights and needs {self.context:,}: "
+                    "lower llm.context, quantize, or raise llm.gpu_memory_share"
+                )
+        if memory > left:
+            problems.append(f"embedder, proxy and index need {memory / GIB:.1f} GiB and {left / GIB:.1f} are left")
+        return Fit(card, room, cached, tuple(problems))
+
+
+def plan(config: Config, *, units: int) -> Plan:
+    """The plan of a configuration with `units` searchable units in the index.
+
+    Raises ModelNotFoundError where the configuration names a model of which no config.json is at hand.
+    """
+    parts, notes = [], []
+    engine = config.llm.engine
+    shape = None
+    if engine in ("vllm", "transformers"):
+        dtype = torch.bfloat16 if config.llm.dtype == "auto" else getattr(torch, config.llm.dtype)
+        found = config_of(config.llm.model)
+        shape = model_shape(found, kind="language", dtype=dtype, quantization=config.llm.quantization)
+        parts += _engine(shape, engine, config)
+    elif engine == "http":
+        notes.append("the language model is behind llm.base_url; if that is this card, plan its engine by itself")
+    embedder = _embedder(config)
+    tokens = config.embedder.batch_size * min(config.chunker.max_tokens or EMBEDDED, embedder.context or EMBEDDED)
+    itemsize = 2 if config.index.dtype == "bfloat16" else 4
+    vectors = f"{units:,} units of {embedder.dimension} dimensions, twice: alone and with their neighbours"
+    parts += [
+        Part("embedder", embedder.weights, "memory", f"{embedder.parameters / 1e6:.0f} M parameters"),
+        Part("its activations", tokens * embedder.working_per_token, "memory", f"{tokens:,} tokens"),
+        _proxy(config),
+        Part("index", units * (2 * embedder.dimension * itemsize + INDEX_ROW), "memory", vectors),
+        Part("CUDA of the memory's process", RUNTIME, "memory", "assumed, not measured"),
+    ]
+    context = 0 if shape is None else config.llm.context or shape.context or GENERATED
+    share = config.llm.gpu_memory_share if engine == "vllm" else None
+    return Plan(parts, share, shape.cache_per_token if shape else 0, context, notes)
+
+
+def _engine(shape: ModelShape, engine: str, config: Config) -> list[Part]:
+    kind = "" if config.llm.quantization == "none" else f", {config.llm.quantization}"
+    weights = Part("language model", shape.weights, "engine", f"{shape.parameters / 1e9:.2f} B parameters{kind}")
+    if engine == "vllm":
+        working = Part("its activations", ENGINE_BATCH * shape.working_per_token, "engine", f"{ENGINE_BATCH:,} tokens")
+        return [weights, working, Part("CUDA of the engine", RUNTIME, "engine", "assumed, not measured")]
+    working = Part("its activations", GENERATED * shape.working_per_token, "engine", f"{GENERATED:,} tokens")
+    return [weights, working]
+
+
+def _embedder(config: Config) -> ModelShape:
+    name, dtype = config.embedder.model, torch.float32 if config.embedder.dtype == "float32" else torch.bfloat16
+    if name == "hash":
+        return ModelShape(0, 0, 0, 0, HashEmbedder().dimension, None)
+    if name == "all-MiniLM-L6-v2":  # without transformers; its file holds float32
+        size = (bundled_folder() / "model.safetensors").stat().st_size
+        return ModelShape(size, size // 4, 0, 4 * (4 * DIMENSION + 2 * FEED_FORWARD), DIMENSION, MAX_TOKENS)
+    return model_shape(config_of(name), kind="embedding", dtype=dtype)
+
+
+def _proxy(config: Config) -> Part:
+    name = config.proxy.model
+    if name == "bundled":
+        weights = resources.files("nscma_torch.buffer") / "weights" / "proxy.safetensors"
+        with resources.as_file(weights) as path:
+            return Part("proxy", path.stat().st_size, "memory", "bundled")
+    path = Path(name)
+    if path.is_file():
+        return Part("proxy", path.stat().st_size, "memory", name)
+    shape = model_shape(config_of(name), kind="language")
+    return Part("proxy", shape.weights, "memory", f"{shape.parameters / 1e9:.2f} B parameters")

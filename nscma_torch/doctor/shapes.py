@@ -1,0 +1,156 @@
+"""Bytes that a language or embedding model takes, from its configuration alone: nothing is loaded.
+
+The model is built on torch's `meta` device, where tensors have shapes and no memory, so every architecture that
+transformers knows is counted as it is. 4-bit weights are counted as bitsandbytes lays them out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.extras import require
+
+Quantization = Literal["none", "nf4", "awq", "bitsandbytes"]
+
+_LLAMA_3 = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128_256,
+    "tie_word_embeddings": False,
+}
+# config.json of models that a plan is often asked for, as their authors published it.
+PUBLISHED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "meta-llama/Meta-Llama-3-8B-Instruct": {**_LLAMA_3, "max_position_embeddings": 8192},
+        "meta-llama/Llama-3.1-8B-Instruct": {**_LLAMA_3, "max_position_embeddings": 131_072},
+        "BAAI/bge-m3": {
+            "model_type": "xlm-roberta",
+            "hidden_size": 1024,
+            "intermediate_size": 4096,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 16,
+            "vocab_size": 250_002,
+            "max_position_embeddings": 8194,
+            "type_vocab_size": 1,
+        },
+    }
+)
+
+_BLOCK, _OUTER_BLOCK = 64, 256  # weights of one scale, and scales of one scale of scales (QLoRA, section 3)
+_CODES = 4 * (16 + 256) + 4  # tables of both levels and the mean of the scales, float32
+_AWQ_GROUP = 128  # weights that share a half-precision scale and a 4-bit zero point
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """What a plan needs to know of a model.
+
+    Attributes:
+        weights: bytes of all parameters and buffers.
+        parameters: their number, tied ones once.
+        cache_per_token: bytes of keys and values of one token; 0 for a model that caches none.
+        working_per_token: bytes of the widest activations of one token of a batch.
+        dimension: of its hidden states, which for an embedder is that of its vectors.
+        context: most tokens; None where the configuration does not say.
+    """
+
+    weights: int
+    parameters: int
+    cache_per_token: int
+    working_per_token: int
+    dimension: int
+    context: int | None
+
+
+def config_of(model: str) -> Mapping[str, Any]:
+    """The configuration of a model: of its folder, else the published one.
+
+    Raises ModelNotFoundError where neither is there, and ModelError for a config.json that is none.
+    """
+    path = Path(model) / "config.json"
+    if path.is_file():
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{path} cannot be read as JSON: {error}") from error
+        if not isinstance(found, dict) or "model_type" not in found:
+            raise ModelError(f"{path} names no model_type, so it is no configuration of transformers")
+        return found
+    if model in PUBLISHED:
+        return PUBLISHED[model]
+    raise ModelNotFoundError(
+        f"no config.json in {model!r}, and no published one is known here: give the folder of the model, of which the "
+        f"plan reads that file alone, or one of {', '.join(PUBLISHED)}"
+    )
+
+
+def model_shape(
+    config: Mapping[str, Any],
+    *,
+    kind: Literal["language", "embedding"],
+    dtype: torch.dtype = torch.bfloat16,
+    quantization: Quantization = "none",
+) -> ModelShape:
+    """The shape of the model that a configuration describes, its weights in `dtype` where they are not quantized.
+
+    "bitsandbytes" (vLLM's name) and "nf4" are 4-bit NormalFloat with double-quantized scales; both leave embeddings and
+    head as they are, as does "awq" with groups of 128.
+
+    Raises ModelError for a configuration that transformers cannot build.
+    """
+    transformers = require("transformers", extra="hf", purpose="the memory plan of a model")
+    fields = {name: value for name, value in config.items() if name not in ("model_type", "quantization_config")}
+    auto = transformers.AutoModelForCausalLM if kind == "language" else transformers.AutoModel
+    try:
+        described = transformers.AutoConfig.for_model(config["model_type"], **fields)
+        with torch.device("meta"):
+            model = auto.from_config(described)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelError(f"transformers cannot build this model from its configuration: {error}") from error
+    packed = _packed(model) if quantization != "none" else frozenset()
+    itemsize = torch.empty(0, dtype=dtype).element_size()
+    parameters = {id(weight): weight for weight in model.parameters()}
+    weights = sum(
+        _four_bits(weight.numel(), quantization) if place in packed else weight.numel() * itemsize
+        for place, weight in parameters.items()
+    )
+    weights += sum(buffer.numel() * buffer.element_size() for buffer in model.buffers())
+    text = described.get_text_config()
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    return ModelShape(
+        weights=weights,
+        parameters=sum(weight.numel() for weight in parameters.values()),
+        cache_per_token=2 * text.num_hidden_layers * heads * width * itemsize if kind == "language" else 0,
+        working_per_token=(4 * text.hidden_size + 2 * text.intermediate_size) * itemsize,
+        dimension=text.hidden_size,
+        context=getattr(text, "max_position_embeddings", None),
+    )
+
+
+def _packed(model: Any) -> frozenset[int]:
+    """Ids of the weights that 4-bit quantization packs: those of all linear layers but the head."""
+    head = model.get_output_embeddings()
+    linear = (module for module in model.modules() if isinstance(module, nn.Linear) and module is not head)
+    return frozenset(id(module.weight) for module in linear)
+
+
+def _four_bits(size: int, quantization: Quantization) -> int:
+    """Bytes of a matrix of `size` weights in 4 bits, with its scales."""
+    if quantization == "awq":
+        return size // 2 + -(-size // _AWQ_GROUP) * 5 // 2
+    scales = -(-size // _BLOCK)
+    return -(-size // 2) + scales + 4 * -(-scales // _OUTER_BLOCK) + _CODES

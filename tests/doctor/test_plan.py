@@ -1,0 +1,91 @@
+"""What a configuration puts on a card, against arithmetic by hand and against what really lies in memory."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import torch
+
+from nscma_torch import Memory, load_config
+from nscma_torch.config import Config
+from nscma_torch.doctor.plan import GIB, Plan, plan
+from nscma_torch.errors import ModelNotFoundError
+from nscma_torch.storage.user_index import UserIndex
+
+
+def sizes(made: Plan) -> dict[str, int]:
+    return {part.name: part.size for part in made.parts}
+
+
+def consumer() -> Config:
+    with resources.as_file(resources.files("nscma_torch.configs") / "consumer-gpu.toml") as path:
+        return load_config(path)
+
+
+def test_the_consumer_gpu_against_arithmetic() -> None:
+    """Llama-3-8B: 32 layers of width 4096 with 8 of 32 heads for keys and values, and 14336 inside; 128256 words."""
+    made = plan(consumer(), units=100_000)
+    layer = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336
+    packed = 32 * layer * (0.5 + 1 / 64 + 4 / (64 * 256))
+    plain = 2 * (2 * 128_256 * 4096 + (2 * 32 + 1) * 4096)
+    assert sizes(made)["language model"] == pytest.approx(packed + plain, rel=0.05)
+    assert made.cache_per_token == 2 * 32 * 8 * 128 * 2
+    assert sizes(made)["index"] == pytest.approx(100_000 * 2 * 1024 * 4, rel=0.05)
+    fits = {size: made.fit(size * GIB) for size in (8, 24)}
+    assert fits[24].problems == () and fits[8].problems
+    room = int(0.6 * 24 * GIB) - made.of("engine")
+    assert fits[24].cached == room // made.cache_per_token >= made.context == 8192
+
+
+def test_the_default_has_no_model_on_the_card() -> None:
+    made = plan(Config(), units=0)
+    assert made.of("engine") == made.cache_per_token == made.fit(12 * GIB).cached == 0
+    assert made.fit(12 * GIB).problems == ()
+    assert made.fit(GIB // 4).problems
+
+
+def test_a_model_that_fills_the_card_leaves_no_room() -> None:
+    config = consumer()
+    whole = config.model_copy(update={"llm": config.llm.model_copy(update={"quantization": "none"})})
+    (problem,) = plan(whole, units=0).fit(24 * GIB).problems
+    assert "quantize" in problem
+
+
+def test_an_unknown_model_names_what_to_give() -> None:
+    config = Config.model_validate({"llm": {"engine": "transformers", "model": "nobody/nothing"}})
+    with pytest.raises(ModelNotFoundError, match="folder of the model"):
+        plan(config, units=0)
+
+
+def test_the_index_takes_what_is_planned(tmp_path: Path) -> None:
+    config = Config.model_validate({"embedder": {"model": "hash"}})
+    with Memory(tmp_path / "memory.db", config=config) as memory:
+        said = [{"role": "user", "content": f"Shelf {i} holds {i * 3} red boxes."} for i in range(64)]
+        assert len(list(memory.add_many(said, user_id="ana", infer=False))) == 64
+        index = UserIndex("ana", memory.parts.embedder.dimension, torch.device("cpu"))
+        with memory.parts.database.read() as connection:
+            index.catch_up(connection)
+    columns = (*vars(index).values(),)
+    held = sum(value.nbytes for value in columns if isinstance(value, torch.Tensor))
+    planned = {part.name: part.size for part in plan(config, units=len(index)).parts}["index"]
+    assert len(index) == 64
+    assert planned == pytest.approx(held, rel=0.02)
+
+
+def test_a_plan_is_json(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from nscma_torch.cli import app
+
+    path = tmp_path / "own.toml"
+    path.write_text('[embedder]\nmodel = "hash"\n', encoding="utf-8")
+    shown = CliRunner().invoke(
+        app, ["doctor", "--plan", "--card", "12", "--units", "10", "--json", "--config", str(path)]
+    )
+    assert shown.exit_code == 0, shown.output
+    report = json.loads(shown.output)
+    assert [fit["problems"] for fit in report["fits"]] == [[]]
+    assert {part["name"] for part in report["plan"]["parts"]} >= {"proxy", "index"}
