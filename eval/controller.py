@@ -1,7 +1,8 @@
 """Does a controller look into its memory when it has to, and only then?
 
-    python -m eval.controller --config DIR/controller.toml --model DIR/model [--adapter DIR/adapter] [--engine vllm]
-    python -m eval.controller --config FILE    (with [llm]: an OpenAI-compatible server; without: the embedded policy)
+    python -m eval.controller --config DIR/controller.toml [--model DIR/model] [--adapter DIR/adapter] [--engine vllm]
+
+Without --model the [llm] section of the configuration names the engine; without that, the embedded policy answers.
 
 Held-out dialogues of `train/controller_dialogues.py`, their names and values new to a model that was trained on such;
 with `--new-wording` its sentences too. Each turn is answered three times: by the uncertainty rule, always retrieving
@@ -190,7 +191,7 @@ def _valid(request: Request, result: Reply | EngineError) -> bool:
 def engine_of(arguments: argparse.Namespace, config: Config) -> LanguageEngine | None:
     """The engine that the command line names, or that of the configuration."""
     if arguments.model is None:
-        return choose_engine(config.llm)
+        return choose_engine(config.llm, torch.device(arguments.device))
     if arguments.engine == "vllm":
         return VllmEngine(arguments.model, adapter=arguments.adapter, dtype="float32", eager=True)
     quantization = arguments.quantization
