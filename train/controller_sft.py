@@ -142,12 +142,22 @@ def log(out: Path, row: dict[str, Any]) -> None:
 
 def save(model: Any, config: dict[str, Any], out: Path) -> None:
     """The adapter or the whole model, and the settings to serve it with."""
+    llm: dict[str, Any] = {"engine": "transformers"}
     if "lora" in config:
         model.save_pretrained(out / "adapter", save_embedding_layers=False)
+        own = config["model"]
+        llm |= {"model": str(own["base"]), "adapter": str((out / "adapter").resolve())}
+        llm |= {"quantization": own.get("quantization", "none"), "dtype": own.get("dtype", "float32")}
     else:
         model.save_pretrained(out / "model")
-    rows = (f"{key} = {json.dumps(value)}\n" for key, value in config["controller"].items())
-    (out / "controller.toml").write_text("[controller]\n" + "".join(rows), encoding="utf-8")
+        llm |= {"model": str((out / "model").resolve()), "dtype": "float32"}
+    sections = {"llm": llm, "controller": config["controller"]}
+    load_config(sections)
+    lines = [
+        f"[{name}]\n" + "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in section.items())
+        for name, section in sections.items()
+    ]
+    (out / "controller.toml").write_text("\n".join(lines), encoding="utf-8")
 
 
 def run(config: dict[str, Any], out: Path, *, cpu: bool) -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from nscma_torch.config import Controller as Settings
+from nscma_torch.config import load_config
 from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.llm.acting import Act, Conclusion, Draft
 from nscma_torch.llm.engines.contract import Reply, Request
@@ -154,6 +155,8 @@ def test_a_tiny_controller_learns_and_serves(tmp_path: Path) -> None:
     losses = [row["loss"] for row in rows(tmp_path / "whole") if "loss" in row]
     assert len(losses) == 6 and losses[-1] < losses[0] - 1
     engine = TransformersEngine(tmp_path / "whole" / "model", dtype=torch.float32)
+    served = load_config(tmp_path / "whole" / "controller.toml")
+    assert (served.llm.engine, served.controller.top_k) == ("transformers", 3)
     trace = Trace.of_line((tmp_path / "whole" / "traces.jsonl").read_text().splitlines()[0])
     (reply,) = engine.generate([Request(trace.turns, schema_of(Draft), max_tokens=32)])
     assert isinstance(reply, Reply) and reply.text.startswith('{"known":')
