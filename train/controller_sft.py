@@ -1,0 +1,207 @@
+"""Train a language model to be the controller, on tool-use traces that the package makes itself.
+
+    python -m train.controller_sft --config configs/train/controller_sft.toml --out DIR
+    python -m train.controller_sft --config configs/train/controller_tiny.toml --out DIR --cpu
+
+The loss is on the assistant's replies alone, but for the first steps of a model from nothing, [train] `pretraining`,
+which learn to read and to copy on whole traces. With [lora] the base model stays as it is, in 4 bits where [model]
+quantization says so, and DIR/adapter is what the engines `transformers` and `vllm` load beside it; with [scratch] a
+tiny Llama is made from nothing in DIR/model and trained whole. DIR also gets `traces.jsonl`, `log.jsonl`,
+`checkpoint.pt` and `controller.toml`, the settings to serve with, also for `eval/controller.py`. A run that was stopped
+goes on from its checkpoint, with the batches that it would have had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nscma_torch.config import Controller, load_config
+from nscma_torch.errors import ConfigError
+from nscma_torch.extras import require
+from nscma_torch.llm.loading import load_causal_lm
+from train.controller_base import fresh, with_lora
+from train.controller_dialogues import Split, Wording
+from train.controller_examples import Examples
+from train.controller_traces import Trace, traces_of
+
+
+def settings_of(config: dict[str, Any]) -> Controller:
+    """The [controller] section, with which the traces are made and the model is served."""
+    return load_config({"controller": config["controller"]}).controller
+
+
+def made_traces(config: dict[str, Any], out: Path) -> list[Trace]:
+    """The traces of `out`, made where they are not there yet."""
+    path = out / "traces.jsonl"
+    if not path.exists():
+        own = config["dialogues"]
+        wording = Wording.load(Path(own["wording"]))
+        partial, store = path.with_suffix(".partial"), out / "traces.db"
+        store.unlink(missing_ok=True)
+        with partial.open("w", encoding="utf-8") as file:
+            for trace in traces_of(
+                store, settings_of(config), wording, "train", dialogues=own["train"], seed=own["seed"]
+            ):
+                file.write(trace.line() + "\n")
+        for left in out.glob("traces.db*"):
+            left.unlink()
+        partial.replace(path)
+    with path.open(encoding="utf-8") as file:
+        return [Trace.of_line(line) for line in file]
+
+
+def learner(config: dict[str, Any], traces: list[Trace], out: Path, device: torch.device) -> tuple[Any, Any, int]:
+    """The model to train, its tokenizer, and the tokens that it reads at most."""
+    if "lora" in config and "scratch" in config:
+        raise ConfigError("the configuration has [lora] and [scratch]; leave one out")
+    if "lora" in config:
+        if config["train"].get("pretraining"):
+            raise ConfigError("[train] pretraining is for [scratch]; a base model can read already")
+        torch.manual_seed(config["train"]["seed"])
+        return with_lora(config["model"], config["lora"], device)
+    own, folder = config["scratch"], out / "model"
+    if not (folder / "model.safetensors").exists():
+        fresh(folder, traces, own, config["train"]["seed"])
+    loaded = load_causal_lm(folder, device=device, dtype=torch.float32)
+    loaded.model.requires_grad_(True)
+    return loaded.model, loaded.tokenizer, own["context"]
+
+
+def rate(options: dict[str, Any], step: int) -> float:
+    """Learning rate of a step: it rises over `warmup` steps, then falls as a cosine to a tenth."""
+    if step < options["warmup"]:
+        return float(options["lr"] * (step + 1) / options["warmup"])
+    done = (step - options["warmup"]) / max(1, options["steps"] - options["warmup"])
+    return float(options["lr"] * (0.55 + 0.45 * math.cos(math.pi * done)))
+
+
+def reach(options: dict[str, Any], step: int) -> float:
+    """Share of the traces, shortest first, that a step draws from: all of them once `widening` of the steps is done."""
+    widening = options["widening"] * options["steps"]
+    return 1.0 if step >= widening else 0.2 + 0.8 * step / widening
+
+
+def train(model: Any, examples: Examples, options: dict[str, Any], out: Path, accelerator: Any) -> None:
+    """Train what has gradients; the batch of a step depends on seed, step and process alone."""
+    learned = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    optimizer = torch.optim.AdamW(
+        learned.values(), options["lr"], betas=(0.9, 0.98), weight_decay=options["weight_decay"]
+    )
+    checkpoint, done = out / "checkpoint.pt", 0
+    if checkpoint.exists():
+        saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        with torch.no_grad():
+            for name, weight in learned.items():
+                weight.copy_(saved["weights"][name])
+        optimizer.load_state_dict(saved["optimizer"])
+        done = saved["step"]
+    wrapped, optimizer = accelerator.prepare(model, optimizer)
+    wrapped.train()
+    began, tokens = time.monotonic(), 0
+    stop = min(options["steps"], options.get("stop", options["steps"]))
+    for step in range(done, stop):
+        seed = f"{options['seed']} {step} {accelerator.process_index}"
+        whole = step < options.get("pretraining", 0.0) * options["steps"]
+        ids, labels = examples.batch(options["batch_tokens"], seed, reach(options, step), whole=whole)
+        torch.manual_seed(options["seed"] * 1_000_003 + step)  # of dropout
+        for group in optimizer.param_groups:
+            group["lr"] = rate(options, step)
+        device = accelerator.device
+        loss = wrapped(input_ids=ids.to(device), labels=labels.to(device), use_cache=False).loss
+        accelerator.backward(loss)
+        accelerator.clip_grad_norm_(list(learned.values()), options["clip"])
+        optimizer.step()
+        optimizer.zero_grad()
+        tokens += ids.numel()
+        if (step + 1) % options["log_every"] == 0 or step + 1 == stop:
+            mean = accelerator.reduce(loss.detach(), reduction="mean").item()
+            speed = round(tokens / max(time.monotonic() - began, 1e-9))
+            if accelerator.is_main_process:
+                log(out, {"step": step + 1, "loss": round(mean, 4), "lr": rate(options, step), "tokens/s": speed})
+        if ((step + 1) % options["save_every"] == 0 or step + 1 == stop) and accelerator.is_main_process:
+            partial = checkpoint.with_suffix(".partial")
+            weights = {name: weight.detach() for name, weight in learned.items()}
+            torch.save({"weights": weights, "optimizer": optimizer.state_dict(), "step": step + 1}, partial)
+            partial.replace(checkpoint)
+
+
+def log(out: Path, row: dict[str, Any]) -> None:
+    """Print a row, and append it to log.jsonl."""
+    print(json.dumps(row), flush=True)
+    with (out / "log.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def save(model: Any, config: dict[str, Any], out: Path) -> None:
+    """The adapter or the whole model, and the settings to serve it with."""
+    llm: dict[str, Any] = {"engine": "transformers"}
+    if "lora" in config:
+        model.save_pretrained(out / "adapter", save_embedding_layers=False)
+        own = config["model"]
+        llm |= {"model": str(own["base"]), "adapter": str((out / "adapter").resolve())}
+        llm |= {"quantization": own.get("quantization", "none"), "dtype": own.get("dtype", "float32")}
+    else:
+        model.save_pretrained(out / "model")
+        llm |= {"model": str((out / "model").resolve()), "dtype": "float32"}
+    sections = {"llm": llm, "controller": config["controller"]}
+    load_config(sections)
+    lines = [
+        f"[{name}]\n" + "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in section.items())
+        for name, section in sections.items()
+    ]
+    (out / "controller.toml").write_text("\n".join(lines), encoding="utf-8")
+
+
+def run(config: dict[str, Any], out: Path, *, cpu: bool) -> None:
+    """Make the traces, train, and save."""
+    accelerate = require("accelerate", extra="train", purpose="training a controller")
+    out.mkdir(parents=True, exist_ok=True)
+    accelerator = accelerate.Accelerator(cpu=cpu)
+    with accelerator.main_process_first():
+        traces = made_traces(config, out)
+        model, tokenizer, context = learner(config, traces, out, accelerator.device)
+    split: Split = "train"
+    examples = Examples(traces, tokenizer, context=context, rename=split)
+    if accelerator.is_main_process:
+        learned = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+        log(out, {"traces": len(traces), "longest": examples.longest, "context": context, "weights learned": learned})
+    train(model, examples, config["train"], out, accelerator)
+    accelerator.wait_for_everyone()
+    if accelerator.is_main_process:
+        save(model, config, out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="folder to write")
+    parser.add_argument("--steps", type=int, help="instead of the configured number")
+    parser.add_argument("--stop", type=int, help="step after which this run ends; the next goes on from there")
+    parser.add_argument("--dialogues", type=int, help="instead of the configured number")
+    parser.add_argument("--base", help="model instead of [model] base")
+    parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
+    parser.add_argument("--threads", type=int, default=1, help="threads of torch")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    config = tomllib.loads(args.config.read_text(encoding="utf-8"))
+    if args.steps is not None:
+        config["train"]["steps"] = args.steps
+    if args.stop is not None:
+        config["train"]["stop"] = args.stop
+    if args.dialogues is not None:
+        config["dialogues"]["train"] = args.dialogues
+    if args.base is not None:
+        config["model"]["base"] = args.base
+    run(config, args.out, cpu=args.cpu)
+
+
+if __name__ == "__main__":
+    main()
