@@ -6,8 +6,10 @@ alphabets beyond bits):
     P(b) ~ exp(w_1 ln P_network(b) + w_2 ln P_counts(b)),
 
 with one pair of weights for each length of the longest context that the stream has seen before. The surprise is convex
-in w, so the weights learn the stream while it is read: after each message one Newton step, whose curvature adds up over
-the stream (online Newton step, Hazan et al. 2007), so that the step is right for a short message and for a long one.
+in w, so the weights learn the stream while it is read: after each message one Newton step, whose
+curvature adds up over the stream (online Newton step, Hazan et al. 2007), so that the step is right for a short message
+and for a long one. Where the slope is steep for its curvature, as in a script that the network never saw, a whole step
+would lead far astray: it is shortened. No opinion counts against what it says.
 
 Shape legend: T positions, K levels, 2 opinions.
 """
@@ -23,9 +25,11 @@ from torch.nn.functional import one_hot
 
 from nscma_torch.buffer.byte_counts import LEVELS
 
+VERSION = 2  # of what is learned and how: a state of another version is made anew
 OPINIONS = 2  # the network, the counts
 START = (0.65, 0.3)  # weights of the network and of the counts at a stream's start
 STIFFNESS = 1000.0  # curvature before the stream's own: that of a few hundred bytes
+FARTHEST = 10.0  # largest Newton decrement of a whole step; chat stays below 2, an unknown script comes to 40
 FADING = 1e4  # bytes after which the curvature of a byte has fallen to 1/e, so that learning never ends
 NUMBERS = LEVELS * (OPINIONS + OPINIONS**2)  # fp32 in a state
 
@@ -63,7 +67,9 @@ class Mixture(NamedTuple):
         stiff = _stiff(target.device)
         curvature = stiff + math.exp(-len(target) / FADING) * (self.curvature - stiff)
         curvature = curvature + (of_level @ spread.flatten(1)).view_as(curvature)
-        return Mixture(self.weights - _solved(curvature, slope), curvature)
+        step = _solved(curvature, slope)
+        decrement = (step * slope).sum(-1, keepdim=True).clamp(min=0).sqrt()  # Newton's
+        return Mixture((self.weights - step * (FARTHEST / decrement).clamp(max=1)).clamp(min=0), curvature)
 
 
 def _stiff(device: torch.device) -> Tensor:

@@ -25,6 +25,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from nscma_kernels import native_dtype
+from nscma_torch.buffer import byte_mixer
 from nscma_torch.buffer.byte_context import ByteContext, byte_context
 from nscma_torch.buffer.byte_counts import REACH, counted
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
@@ -196,7 +197,7 @@ def _encode(message: str) -> bytes:
 
 
 def _fingerprint(config: ByteLMConfig, weights: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256(json.dumps(asdict(config), sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([byte_mixer.VERSION, asdict(config)], sort_keys=True).encode())
     for name in sorted(weights):
         digest.update(name.encode())
         digest.update(weights[name].view(torch.uint8).numpy().tobytes())

@@ -58,8 +58,19 @@ def test_trust_goes_to_who_is_right_however_messages_are_cut(size: int) -> None:
         mixture, _ = read(mixture, said[part], level[part], target[part])
     network, counts = mixture.weights[0].tolist()
     assert counts > START[1] and network < START[0] and torch.isfinite(mixture.weights).all()
-    if size > 1:
+    if size == 50:  # a single step, however much it has read, goes no farther than `FARTHEST`
         assert counts > 0.7 and network < 0.2
+
+
+def test_what_is_wrong_all_along_does_not_lead_astray() -> None:
+    """The network is sure and wrong, as in a script that it never saw: trust in it goes, and no farther."""
+    said = opinions(400, 3)
+    target = said[:, 0].argmin(-1)
+    level, mixture = torch.full((400,), 2), Mixture.initial(torch.device("cpu"))
+    for _ in range(5):
+        mixture, _ = read(mixture, said, level, target)
+    assert torch.isfinite(mixture.weights).all() and (mixture.weights >= 0).all() and (mixture.weights <= 2).all()
+    assert mixture.weights[2, 0] < START[0]
 
 
 def test_curvature_fades_to_where_it_began() -> None:

@@ -116,7 +116,7 @@ def test_a_network_that_knows_nothing_learns_the_stream(small: RecurrentProxy) -
     """The head of `small` is noise: what it says well it has from the stream alone."""
     line = "Petra keeps her bees behind the old mill in Zell. "
     costs = nats(small, *[line] * 4)
-    assert costs[1] < 0.8 * costs[0] and costs[2] < 0.1 * costs[0] and costs[3] < 0.05 * costs[0]
+    assert costs[1] < 0.8 * costs[0] and costs[2] < 0.5 * costs[0] and costs[3] < 0.1 * costs[0]
 
 
 def test_probabilities_sum_to_one(small: RecurrentProxy) -> None:
@@ -181,3 +181,10 @@ def test_both_precisions_agree(dtype: torch.dtype, proxy: RecurrentProxy) -> Non
     assert other.fingerprint == proxy.fingerprint
     ours, theirs = (torch.cat(p.score([MESSAGES], [None])[0].nll).mean() for p in (other, reference))
     assert float(ours) == pytest.approx(float(theirs), rel=0.02)
+
+
+def test_a_script_that_the_network_never_saw_does_not_spoil_the_next_message() -> None:
+    proxy = RecurrentProxy.load()
+    english = "We should meet on Friday, my sister comes home late."
+    korean = "저는 지난주에 서울에서 부산으로 이사했고 새 아파트에는 레몬나무가 있습니다."
+    assert nats(proxy, korean, korean[::-1], english)[2] < 2 * nats(proxy, english)[0]
