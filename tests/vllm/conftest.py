@@ -5,6 +5,7 @@ Run by `make test-vllm` in an environment of its own; vLLM pins too much to live
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ from nscma_torch.llm.engines.http import HttpEngine
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
 from tests.llm.tiny_llama import build
 
-CONTEXT = 2048
+CONTEXT = 8192  # the prompts of a byte-level tokenizer of 400 words are long
 START_SECONDS = 600
 
 
@@ -42,7 +43,8 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
     command += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
     command += ["--served-model-name", "tiny"]
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, cwd=log.parent) as process:
+    alone = {**os.environ, "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, cwd=log.parent, env=alone) as process:
         try:
             _wait(process, port, log)
             yield f"http://127.0.0.1:{port}", process

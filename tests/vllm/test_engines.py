@@ -27,7 +27,7 @@ def asked(text: str, **options: object) -> Request:
 
 
 def test_context(engine: LanguageEngine) -> None:
-    assert engine.context == 2048
+    assert engine.context == 8192
 
 
 def test_64_requests_at_once_follow_their_schema(engine: LanguageEngine) -> None:
@@ -66,7 +66,7 @@ def test_both_count_the_same_tokens(http: LanguageEngine, in_process: LanguageEn
 
 
 def test_what_does_not_fit_is_refused_in_its_place(engine: LanguageEngine) -> None:
-    fits, too_long = engine.generate([asked("short", max_tokens=8), asked("x " * 4000, max_tokens=8)])
+    fits, too_long = engine.generate([asked("short", max_tokens=8), asked("x " * 9000, max_tokens=8)])
     assert isinstance(fits, Reply)
     assert isinstance(too_long, EngineRefusedError)
 

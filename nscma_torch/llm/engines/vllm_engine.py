@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +21,14 @@ from nscma_torch.extras import require
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
 from nscma_torch.llm.engines.wire import LogProb, spelled
+from nscma_torch.text.model_folder import model_folder
 
 _PURPOSE = "the vllm engine"
+_ALONE = ("VLLM_NO_USAGE_STATS", "HF_HUB_OFFLINE")  # no telemetry, no model hub
 
 
 class VllmEngine:
-    """`LanguageEngine` over `vllm.LLM`.
+    """`LanguageEngine` over `vllm.LLM`, without its telemetry and without a model hub.
 
     Args:
         model: a folder, or a name in the local Hugging Face cache.
@@ -38,8 +41,8 @@ class VllmEngine:
         eager: start at once, without compiling the model and capturing graphs of it; slower afterwards.
         adapter: folder of a LoRA adapter that peft wrote.
 
-    Raises ConfigError for a bad argument, MissingDependencyError without vLLM, and ModelError for a model that it
-    cannot load, with vLLM's own words.
+    Raises ConfigError for a bad argument, MissingDependencyError without vLLM, ModelNotFoundError for a model that is
+    not on this machine, and ModelError for one that vLLM cannot load, in its own words.
     """
 
     def __init__(
@@ -58,14 +61,17 @@ class VllmEngine:
             raise ConfigError(f"memory_share must lie between 0 and 1, not {memory_share}")
         if context is not None and context < 1:
             raise ConfigError(f"context must be at least 1 token, not {context}")
+        for name in _ALONE:  # read when vllm is imported
+            os.environ[name] = "1"
         vllm = require("vllm", extra="vllm", purpose=_PURPOSE)
+        folder = model_folder(str(model), kind="language model", purpose=_PURPOSE)
         short = Path(model).name if Path(model).is_dir() else str(model)
         self._name = f"vllm/{short}" + (f"+{adapter.name}" if adapter else "")
         self._name += "" if quantization == "none" else f" {quantization}"
         lora = {} if adapter is None else {"enable_lora": True, "max_lora_rank": _rank(adapter)}
         try:
             self._llm = vllm.LLM(
-                model=str(model),
+                model=str(folder),
                 dtype=dtype,
                 quantization=None if quantization == "none" else quantization,
                 max_model_len=context,
