@@ -55,7 +55,15 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready
 	$(RUN) -m eval.retrieval --data $(DATA) --cache $(CACHE) --limit 40
 	$(RUN) -m eval.search_speed --data $(DATA)
 	$(RUN) -m eval.search_speed --data $(DATA) --dtype bfloat16
-	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --out $(CACHE)
+	$(RUN) -m train.gate --evaluate --cache $(CACHE)
+	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --out $(CACHE) --sets LoCoMo "BEAM user"
+	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --sets "BEAM all" --limit 4
+	$(RUN) -m eval.repetition --half test
+	$(RUN) -m eval.needles --data $(DATA)
+	$(RUN) -m eval.deferring --data $(DATA) --cache $(CACHE)
+	$(RUN) -m eval.chunking --data $(DATA) --cache $(CACHE) --sets qmsum --worlds 1
+	$(RUN) -m eval.grounding --half test
+	$(RUN) -m eval.controller --dialogues 60
 	$(RUN) -m eval.statements_quality --half test
 	$(RUN) -m eval.paraphrases --half test
 	$(RUN) -m eval.update_fidelity --cache $(CACHE) --paraphrases test --figure
@@ -66,7 +74,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready
 	$(RUN) kernels/bench.py
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
-	$(RUN) train/proxy_lm.py --evaluate --data $(DATA)
+	$(RUN) -m train.proxy_lm --evaluate --data $(DATA)
 	bash -c 'time $(RUN) -m nscma_torch demo'
 
 $(PEER)/.ready:

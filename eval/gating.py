@@ -291,7 +291,7 @@ def plot(rows: Mapping[str, Mapping[str, Sequence[float]]], shares: Sequence[flo
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    size = (5 * len(rows), 4.5)
+    size = (5 * len(rows) + 3, 4.5)
     figure, grid = pyplot.subplots(1, len(rows), figsize=size, sharey=True, squeeze=False, layout="constrained")
     panels = grid[0]
     for panel, (name, curves) in zip(panels, rows.items(), strict=True):
@@ -302,7 +302,8 @@ def plot(rows: Mapping[str, Mapping[str, Sequence[float]]], shares: Sequence[flo
         panel.set(title=name, xlabel="messages deferred", xlim=(0, 1), ylim=(0, 1))
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("needed messages written")
-    panels[-1].legend(fontsize="small", loc="lower left")
+    lines, names = panels[0].get_legend_handles_labels()
+    figure.legend(lines, names, fontsize="small", loc="outside right upper")
     figure.savefig(path, dpi=120)
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import console, plain, print_json, say
 from nscma_torch.config import load_config
-from nscma_torch.doctor.installed import Installed, installed
+from nscma_torch.doctor.installed import Installed, engine_problems, installed
 from nscma_torch.doctor.plan import CARDS, GIB, Plan, plan
 from nscma_torch.memory import Memory
 
@@ -41,7 +41,8 @@ def doctor(
     with tempfile.TemporaryDirectory() as folder:
         path = store if store.exists() else Path(folder) / "doctor.db"
         with Memory(path, config=config) as memory:
-            wrong = memory.verify()
+            damage = memory.verify()
+            wrong = [*damage, *engine_problems(memory.parts.config.llm, found)]
             report["store"] = str(store) if store.exists() else f"none at {store}"
             report["device"] = str(memory.parts.device)
             report["embedder"] = memory.parts.new_embedder.fingerprint
@@ -56,12 +57,14 @@ def doctor(
     else:
         _say_installed(found)
         for name, value in report.items():
-            say(f"[bold]{name}[/]: {plain(str(value))}")
-        say(
-            "[green]all is well[/]"
-            if not wrong
-            else "[red]a damaged store is restored from a copy, or exported and imported anew[/]"
-        )
+            if name != "problems":
+                say(f"[bold]{name}[/]: {plain(str(value))}")
+        for problem in wrong:
+            say(f"[red]problem[/]: {plain(problem)}")
+        if damage:
+            say("[red]a damaged store is restored from a copy, or exported and imported anew[/]")
+        if not wrong:
+            say("[green]all is well[/]")
     if wrong:
         raise typer.Exit(1)
 

@@ -16,6 +16,7 @@ import torch
 
 from nscma_torch.config import Config
 from nscma_torch.doctor.shapes import ModelShape, config_of, model_shape
+from nscma_torch.text.embedder import MINILM_NAMES
 from nscma_torch.text.hash_embedder import HashEmbedder
 from nscma_torch.text.minilm import DIMENSION, FEED_FORWARD, MAX_TOKENS, bundled_folder
 
@@ -24,7 +25,7 @@ CARDS = (12, 16, 24)  # GiB that consumer cards have
 RUNTIME = 600 * 2**20  # of the CUDA context and its libraries in a process; an assumption, not measured here
 ENGINE_BATCH = 8192  # tokens that vLLM reads in one step unless told otherwise
 GENERATED = 16_384  # tokens of keys and values that the transformers engine holds for one batch
-EMBEDDED = 512  # longest text of an embedding batch, where the configuration sets no limit
+LONGEST = 8192  # tokens of a text of an embedding batch, where neither configuration nor model sets a limit
 INDEX_ROW = 8 * 5 + 4 * 2 + 1 + 4 * 5  # bytes of a unit's columns: times, links, codes, flags
 
 
@@ -90,7 +91,7 @@ class Plan:
             if cached < self.context:
                 problems.append(
                     f"the engine has room for {cached:,} tokens beside its weights and needs {self.context:,}: "
-                    "lower llm.context, quantize, or raise llm.gpu_memory_share"
+                    "lower llm.context or quantize" + (", or raise llm.gpu_memory_share" if self.share else "")
                 )
         if memory > left:
             problems.append(f"embedder, proxy and index need {memory / GIB:.1f} GiB and {left / GIB:.1f} are left")
@@ -113,13 +114,15 @@ def plan(config: Config, *, units: int) -> Plan:
     elif engine == "http":
         notes.append("the language model is behind llm.base_url; if that is this card, plan its engine by itself")
     embedder = _embedder(config)
-    tokens = config.embedder.batch_size * min(config.chunker.max_tokens or EMBEDDED, embedder.context or EMBEDDED)
+    longest = min(config.chunker.max_tokens or LONGEST, embedder.context or LONGEST)
+    tokens = config.embedder.batch_size * longest
     itemsize = 2 if config.index.dtype == "bfloat16" else 4
     vectors = f"{units:,} units of {embedder.dimension} dimensions, twice: alone and with their neighbours"
     parts += [
         Part("embedder", embedder.weights, "memory", f"{embedder.parameters / 1e6:.0f} M parameters"),
         Part("its activations", tokens * embedder.working_per_token, "memory", f"{tokens:,} tokens"),
         _proxy(config),
+        *_reranker(config),
         Part("index", units * (2 * embedder.dimension * itemsize + INDEX_ROW), "memory", vectors),
         Part("CUDA of the memory's process", RUNTIME, "memory", "assumed, not measured"),
     ]
@@ -142,7 +145,7 @@ def _embedder(config: Config) -> ModelShape:
     name, dtype = config.embedder.model, torch.float32 if config.embedder.dtype == "float32" else torch.bfloat16
     if name == "hash":
         return ModelShape(0, 0, 0, 0, HashEmbedder().dimension, None)
-    if name == "all-MiniLM-L6-v2":  # without transformers; its file holds float32
+    if name in MINILM_NAMES:  # without transformers; its file holds float32
         size = (bundled_folder() / "model.safetensors").stat().st_size
         return ModelShape(size, size // 4, 0, 4 * (4 * DIMENSION + 2 * FEED_FORWARD), DIMENSION, MAX_TOKENS)
     return model_shape(config_of(name), kind="embedding", dtype=dtype)
@@ -157,5 +160,16 @@ def _proxy(config: Config) -> Part:
     path = Path(name)
     if path.is_file():
         return Part("proxy", path.stat().st_size, "memory", name)
-    shape = model_shape(config_of(name), kind="language")
-    return Part("proxy", shape.weights, "memory", f"{shape.parameters / 1e9:.2f} B parameters")
+    section = config.proxy
+    dtype = torch.float32 if section.dtype == "float32" else torch.bfloat16
+    shape = model_shape(config_of(name), kind="language", dtype=dtype, quantization=section.quantization)
+    size = shape.weights + section.window * (shape.cache_per_token + shape.working_per_token)
+    return Part("proxy", size, "memory", f"{shape.parameters / 1e9:.2f} B parameters, a window of {section.window:,}")
+
+
+def _reranker(config: Config) -> list[Part]:
+    name = config.retrieval.reranker
+    if not name:
+        return []
+    shape = model_shape(config_of(name), kind="embedding", dtype=torch.float32)
+    return [Part("reranker", shape.weights, "memory", f"{shape.parameters / 1e6:.0f} M parameters")]

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
 from torch import nn
 
-from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.errors import ModelError
 from nscma_torch.extras import require
+from nscma_torch.text.model_folder import model_folder
 
 Quantization = Literal["none", "nf4", "awq", "bitsandbytes"]
 
@@ -76,25 +76,20 @@ class ModelShape:
 
 
 def config_of(model: str) -> Mapping[str, Any]:
-    """The configuration of a model: of its folder, else the published one.
+    """The configuration of a model: the published one, else that of its folder or of the local Hugging Face cache.
 
-    Raises ModelNotFoundError where neither is there, and ModelError for a config.json that is none.
+    Raises ModelNotFoundError where it is nowhere, and ModelError for a config.json that is none.
     """
-    path = Path(model) / "config.json"
-    if path.is_file():
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{path} cannot be read as JSON: {error}") from error
-        if not isinstance(found, dict) or "model_type" not in found:
-            raise ModelError(f"{path} names no model_type, so it is no configuration of transformers")
-        return found
     if model in PUBLISHED:
         return PUBLISHED[model]
-    raise ModelNotFoundError(
-        f"no config.json in {model!r}, and no published one is known here: give the folder of the model, of which the "
-        f"plan reads that file alone, or one of {', '.join(PUBLISHED)}"
-    )
+    path = model_folder(model, kind="model", purpose="its memory plan") / "config.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(found, dict) or "model_type" not in found:
+        raise ModelError(f"{path} names no model_type, so it is no configuration of transformers")
+    return found
 
 
 def model_shape(

@@ -56,7 +56,7 @@ def test_a_model_that_fills_the_card_leaves_no_room() -> None:
 
 def test_an_unknown_model_names_what_to_give() -> None:
     config = Config.model_validate({"llm": {"engine": "transformers", "model": "nobody/nothing"}})
-    with pytest.raises(ModelNotFoundError, match="folder of the model"):
+    with pytest.raises(ModelNotFoundError, match="give the folder"):
         plan(config, units=0)
 
 
@@ -89,3 +89,17 @@ def test_a_plan_is_json(tmp_path: Path) -> None:
     report = json.loads(shown.output)
     assert [fit["problems"] for fit in report["fits"]] == [[]]
     assert {part["name"] for part in report["plan"]["parts"]} >= {"proxy", "index"}
+
+
+def test_the_doctor_says_what_an_engine_lacks(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from nscma_torch.cli import app
+
+    path = tmp_path / "own.toml"
+    text = '[embedder]\nmodel = "hash"\n[llm]\nengine = "transformers"\nmodel = "/no/such/folder"\n'
+    path.write_text(text, encoding="utf-8")
+    shown = CliRunner().invoke(app, ["doctor", "--store", str(tmp_path / "none.db"), "--config", str(path)])
+    assert shown.exit_code == 1
+    assert "/no/such/folder" in shown.output and "all is well" not in shown.output
+    assert "damaged" not in shown.output
