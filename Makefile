@@ -28,8 +28,8 @@ test: $(READY)
 test-vllm: $(VLLM)/.ready
 	rm -rf $(CACHE)/vllm
 	$(VLLM)/bin/python -m pip install --quiet --no-deps --no-build-isolation --target $(CACHE)/vllm .
-	PYTHONPATH=$(CACHE)/vllm OMP_NUM_THREADS=1 VLLM_CPU_KVCACHE_SPACE=1 \
-		$(VLLM)/bin/python -m pytest -m vllm -o filterwarnings= tests/vllm
+	PYTHONPATH=$(CACHE)/vllm:. OMP_NUM_THREADS=1 VLLM_CPU_KVCACHE_SPACE=1 \
+		$(VLLM)/bin/pytest -m vllm -o filterwarnings= -o pythonpath= tests/vllm
 
 $(VLLM)/.ready: tests/vllm/requirements.txt
 	$(PYTHON) -m venv $(VLLM)

@@ -17,14 +17,14 @@ pytestmark = pytest.mark.vllm
 REQUEST = Request((Turn("user", "hello"),), max_tokens=4)
 
 
-def children() -> set[int]:
-    """Ids of the living child processes of this one, the interpreter's own resource tracker left out."""
+def children() -> set[psutil.Process]:
+    """The child processes of this one, multiprocessing's own resource tracker left out."""
     found = set()
     for child in psutil.Process().children(recursive=True):
         try:
-            if child.status() != psutil.STATUS_ZOMBIE and "resource_tracker" not in " ".join(child.cmdline()):
-                found.add(child.pid)
-        except psutil.NoSuchProcess:
+            if "multiprocessing.resource_tracker" not in " ".join(child.cmdline()):
+                found.add(child)
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
             continue
     return found
 
@@ -32,12 +32,14 @@ def children() -> set[int]:
 def test_in_process(model: Path) -> None:
     before = children()
     engine = VllmEngine(model, dtype="float32", context=512, eager=True)
-    assert children() - before
+    started = children() - before
+    assert started
     engine.close()
     engine.close()
     (error,) = engine.generate([REQUEST])
     assert isinstance(error, EngineUnavailableError) and "closed" in str(error)
-    assert children() <= before
+    _, left = psutil.wait_procs(list(started), timeout=30)
+    assert not left, [process.cmdline() for process in left]
 
 
 def test_http(server: tuple[str, object]) -> None:
