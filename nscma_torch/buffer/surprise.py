@@ -86,7 +86,7 @@ def measure(
         )
     if not bool(torch.isfinite(nll).all()):
         raise InvalidInputError("nll holds NaN or infinity: the proxy's weights or state are damaged")
-    per_byte = nll.double() if ends is None else _spread(nll.double(), ends, len(raw) + 1)
+    per_byte = nll.double() if ends is None else nats_per_byte(nll.double(), ends, len(raw) + 1)
     before = torch.cat([per_byte.new_zeros(1), per_byte.clamp(max=byte_clamp)]).cumsum(0).tolist()
     total, codes = before[-1], []
     for run in _RUN.finditer(raw):
@@ -101,8 +101,11 @@ def measure(
     return Surprise(len(nll), float(nll.double().mean()), total, sum(codes) / max(len(raw), 1))
 
 
-def _spread(nll: Tensor, ends: Tensor, total: int) -> Tensor:
-    """Nats of each byte, [total], from those of tokens; one without bytes of its own counts with its neighbour."""
+def nats_per_byte(nll: Tensor, ends: Tensor, total: int) -> Tensor:
+    """Nats of each byte, [total], from those of tokens; one without bytes of its own counts with its neighbour.
+
+    `nll` and `ends` are those of `measure`; raises InvalidInputError where `ends` do not cover `total` bytes.
+    """
     if ends.shape != nll.shape or not len(ends) or int(ends[-1]) != total or bool((ends.diff() < 0).any()):
         raise InvalidInputError(
             f"ends {ends.tolist()[:8]}… do not cover {total} bytes with {len(nll)} tokens: pass what the proxy returned"
