@@ -118,7 +118,7 @@ def nats_per_byte(nll: Tensor, ends: Tensor, total: int) -> Tensor:
 
 def memory_nats(text: str, history: str) -> float:
     """Nats that DEFLATE needs for `text` once it has read `history` (its last 32 KB): surprise relative to memory."""
-    return _deflated(text, history[-WINDOW:]) * 8 * NAT
+    return deflated_size(text, history[-WINDOW:]) * 8 * NAT
 
 
 def repeats(text: str, history: str) -> bool:
@@ -139,7 +139,7 @@ def repeats(text: str, history: str) -> bool:
     known = "\n".join(filter(None, map(_plain, history.split("\n"))))
     if ("\n" in text and _stands(plain, known.replace("\n", " "), known)) or _quotes(text, plain, known):
         return True
-    if len(text.encode()) < 40 or 4 * _deflated(text, history) > _deflated(text, ""):
+    if len(text.encode()) < 40 or 4 * deflated_size(text, history) > deflated_size(text, ""):
         return False
     return set(_WORD.findall(plain)) <= set(_WORD.findall(history.casefold()))
 
@@ -175,7 +175,7 @@ def _plain(text: str) -> str:
 
 
 @lru_cache(maxsize=2)  # `memory_nats` and `repeats` ask the same of one message
-def _deflated(text: str, history: str) -> int:
+def deflated_size(text: str, history: str) -> int:
     """Bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
     known = history.encode()[-WINDOW:]
     packer = (

@@ -31,7 +31,8 @@ def replay(
     Returns how many messages were decided and those whose decision changed. With `dry_run=False` the decisions are
     replaced, newly written messages are queued for extraction and newly deferred ones taken off the queue, each change
     has a line in the history, and streams go on from the new statistics. Nats per byte and per token are never taken
-    together: where a stream goes from one to the other, their statistics begin again. A message that was extracted already stays so.
+    together: where a stream goes from one to the other, their statistics begin again. A message that was
+    extracted already stays so.
     """
     decided = 0
     changed: list[Redecision] = []

@@ -149,5 +149,5 @@ def test_many_occurrences_of_many_statements_are_looked_up_without_copies(monkey
     monkeypatch.setattr(surprise, "_stands", lambda *given: looked.append(given[0]) or stands(*given))
     assert not repeats("- aa\n" * 1000, history)
     assert looked == ["- aa " * 999 + "- aa", "aa"]
-    assert surprise._stands("aa", ' aa', ' aa')
+    assert surprise._stands("aa", " aa", " aa")
     assert not surprise._stands("aa", '"' * 1000 + "aa", "x" + '"' * 999 + "aa")
