@@ -50,8 +50,9 @@ def memory_scan(
 
     A chunk's eta and alpha are the sigmoid of the mean of its tokens' logits; -inf is zero. Where `store_mask` is false
     a token is only read: it has no part in gradients and means, and a chunk of such tokens leaves weights and momentum
-    exactly as they were. Of such a token q, k and v that are not finite count as zeros. Tokens of a chunk that is not full wait in the state, so a sequence in two calls gives what it
-    gives in one, up to rounding; `flush_memory` writes them at once.
+    exactly as they were; its q, k or v counts as zeros where it is not finite. Tokens of a chunk that is not full wait
+    in the state, so a sequence in two calls gives what it gives in one, up to rounding; `flush_memory` writes them at
+    once.
 
     Everything is computed in the dtype of the state. Differentiable, once, with respect to all tensors, the state's
     too. Memory beside inputs and outputs: one copy of W, S and the base, and the layers of some 256 tokens, however

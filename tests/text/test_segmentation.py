@@ -63,7 +63,10 @@ def test_a_proxy_with_longer_tokens_cuts_too(tmp_path, light_token_proxy: Any, e
     (chunks,) = parts.indexer.index([text], [False])
     assert len(chunks) > 1
     assert "".join(chunk.chunk.text for chunk in chunks).replace(" ", "") == text.replace(" ", "")
-    (nll,), (ends,) = light_token_proxy.score([[text]], [None])[0].nll, light_token_proxy.score([[text]], [None])[0].ends
+    (nll,), (ends,) = (
+        light_token_proxy.score([[text]], [None])[0].nll,
+        light_token_proxy.score([[text]], [None])[0].ends,
+    )
     assert nats_per_byte(nll, ends, len(text.encode()) + 1).sum().item() == pytest.approx(nll.sum().item(), rel=1e-5)
 
 
