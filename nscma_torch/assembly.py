@@ -13,6 +13,7 @@ from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.buffer.surprise import nats_per_byte
 from nscma_torch.config import Config, Gate
 from nscma_torch.config import Proxy as ProxySection
 from nscma_torch.curator.curation import Curator
@@ -159,7 +160,10 @@ class Parts:
 
     def _surprise(self, text: str) -> torch.Tensor:
         """Nats of each byte of a text read alone, and of its end."""
-        return self.proxy.score([[text]], [None])[0].nll[0]
+        score = self.proxy.score([[text]], [None])[0]
+        if score.ends is None:
+            return score.nll[0]
+        return nats_per_byte(score.nll[0], score.ends[0], len(text.encode()) + 1)
 
     @cached_property
     def writer(self) -> Writer:

@@ -46,7 +46,7 @@ def embedder() -> HashEmbedder:
 class LightScore:
     nll: list[torch.Tensor]
     state: bytes
-    ends: None = None
+    ends: list[torch.Tensor] | None = None
 
 
 class LightProxy:
@@ -66,9 +66,28 @@ class LightProxy:
         return scores
 
 
+class LightTokenProxy(LightProxy):
+    """The same with tokens of up to four bytes, so several times the nats a token."""
+
+    fingerprint = "light tokens"
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[LightScore]:
+        scores = []
+        for of_bytes in super().score(streams, states):
+            nll = [torch.stack([part.sum() for part in own.split(4)]) for own in of_bytes.nll]
+            ends = [torch.tensor([part.numel() for part in own.split(4)]).cumsum(0) for own in of_bytes.nll]
+            scores.append(LightScore(nll, of_bytes.state, ends))
+        return scores
+
+
 @pytest.fixture(scope="session")
 def light_proxy() -> LightProxy:
     return LightProxy()
+
+
+@pytest.fixture(scope="session")
+def light_token_proxy() -> LightTokenProxy:
+    return LightTokenProxy()
 
 
 @pytest.fixture

@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.buffer.surprise import deflated_size
+from nscma_torch.encode.nearness import wordings
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import EraseReceipt, Message, Scope, Statement
 from nscma_torch.storage import decisions, digest_facts, entities, facts, lanes, profiles, skills, streams
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.profiles import ProfileLine
+from nscma_torch.text.restatement import wording
 from tests.storage.telling import curate, lives, marked, micros, tell
 
 Open = Callable[..., Memory]
@@ -101,6 +104,15 @@ def test_an_erased_message_leaves_no_byte(flushed: bool, open_memory: Open, tmp_
     assert "Vanterpool" not in "\n".join(memory.export())
     idle.parts.database.close()
     assert_gone(memory, receipt, tmp_path, traces([SECRET, *LABELS.values()]) | {b"key-of-the-thunderstorm"})
+
+
+def test_no_cache_of_the_process_keeps_an_erased_text(open_memory: Open) -> None:
+    memory = open_memory()
+    memory.add(["Hello!", SECRET, SECRET + " Indeed.", "ok"], user_id="ada", now=NOW)
+    caches = (wording, wordings, deflated_size)
+    assert all(cache.cache_info().currsize for cache in caches)
+    memory.erase(user_id="ada")
+    assert not any(cache.cache_info().currsize for cache in caches)
 
 
 def test_an_erased_user_leaves_no_byte(open_memory: Open, tmp_path: Path, conversation: Any) -> None:

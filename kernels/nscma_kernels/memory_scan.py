@@ -50,8 +50,9 @@ def memory_scan(
 
     A chunk's eta and alpha are the sigmoid of the mean of its tokens' logits; -inf is zero. Where `store_mask` is false
     a token is only read: it has no part in gradients and means, and a chunk of such tokens leaves weights and momentum
-    exactly as they were. Tokens of a chunk that is not full wait in the state, so a sequence in two calls gives what it
-    gives in one, up to rounding; `flush_memory` writes them at once.
+    exactly as they were; its q, k or v counts as zeros where it is not finite. Tokens of a chunk that is not full wait
+    in the state, so a sequence in two calls gives what it gives in one, up to rounding; `flush_memory` writes them at
+    once.
 
     Everything is computed in the dtype of the state. Differentiable, once, with respect to all tensors, the state's
     too. Memory beside inputs and outputs: one copy of W, S and the base, and the layers of some 256 tokens, however
@@ -73,6 +74,8 @@ def memory_scan(
     _check(q, k, v, theta, eta, alpha, state, store_mask)
     dtype = state.weights[0].dtype
     q, k, v, theta, eta, alpha = (tensor.to(dtype) for tensor in (q, k, v, theta, eta, alpha))
+    if store_mask is not None:  # 0 * NaN is NaN: a step of zero does not keep it out of the weights
+        q, k, v = (torch.where((store_mask | x.isfinite().all(-1))[..., None], x, 0) for x in (q, k, v))
     waiting, length = state.pending.k.shape[1], k.shape[1]
     with torch.autocast(q.device.type, enabled=False):
         pending = _join(state.pending, Pending(k, v, theta, eta, alpha, store_mask))

@@ -38,6 +38,15 @@ class GateState:
 
     series: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
 
+    def without(self, *names: str) -> GateState:
+        """The state without any value of these quantities."""
+        return GateState(
+            {
+                script: {name: () if name in names else values for name, values in series.items()}
+                for script, series in self.series.items()
+            }
+        )
+
     def to_bytes(self) -> bytes:
         """A compact, exact form for storage."""
         return json.dumps({"version": _VERSION, "series": self.series}, sort_keys=True, separators=(",", ":")).encode()

@@ -12,7 +12,7 @@ _INTRODUCTION = re.compile(
     r"|(?:user|assistant):\s+)",
     re.I,
 )
-_MARKS = re.compile(r"\s*(?:(?:>+|[-*•–]|\d{1,3}[.)]|\[[^\]\n]{0,40}\])\s+|>)*")
+_MARKS = re.compile(r"\s*(?:(?:[-*•–]|\d{1,3}[.)]|\[[^\]\n]{0,40}\])\s+|>+\s*)*+")
 _OPENING, _CLOSING = "\"'“”«„‘", "\"'“”»’"
 _HEADING = 8  # most words of a line that ends in a colon and only announces a list
 

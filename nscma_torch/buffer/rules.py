@@ -18,6 +18,7 @@ from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.paper_rule import limit, moments
 
 QUANTITIES = ("surprise", "information", "memory")  # what statistics are kept of
+OF_THE_PROXY = ("surprise", "information")  # of these the values of two proxies do not compare
 
 # Mean and standard deviation of each quantity before a stream has shown its own: (nats/token, ln nats, ln nats).
 # English chat; Chinese bytes are new to the bundled proxy, and a character says more than a letter.

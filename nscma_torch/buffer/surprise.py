@@ -23,8 +23,8 @@ NAT = math.log(2)  # nats of a bit
 WINDOW = 1 << 15  # bytes of history that zlib can refer to
 
 _WORD = re.compile(r"\w+")
-_SPACES = re.compile(r"[^\S\n]+")
 _ENDS = "\n.!?;:。！？；"
+_ASIDE = 8  # most quotation marks and spaces between a statement and the end of what stands beside it
 _RUN = re.compile(rb"[!-~]+")  # ASCII without spaces
 _PUNCTUATION = b".,;:!?()\"'$"
 _CODE_RUN = 8  # shortest run with digits and letters mixed that counts as code
@@ -86,7 +86,7 @@ def measure(
         )
     if not bool(torch.isfinite(nll).all()):
         raise InvalidInputError("nll holds NaN or infinity: the proxy's weights or state are damaged")
-    per_byte = nll.double() if ends is None else _spread(nll.double(), ends, len(raw) + 1)
+    per_byte = nll.double() if ends is None else nats_per_byte(nll.double(), ends, len(raw) + 1)
     before = torch.cat([per_byte.new_zeros(1), per_byte.clamp(max=byte_clamp)]).cumsum(0).tolist()
     total, codes = before[-1], []
     for run in _RUN.finditer(raw):
@@ -101,8 +101,11 @@ def measure(
     return Surprise(len(nll), float(nll.double().mean()), total, sum(codes) / max(len(raw), 1))
 
 
-def _spread(nll: Tensor, ends: Tensor, total: int) -> Tensor:
-    """Nats of each byte, [total], from those of tokens; one without bytes of its own counts with its neighbour."""
+def nats_per_byte(nll: Tensor, ends: Tensor, total: int) -> Tensor:
+    """Nats of each byte, [total], from those of tokens; one without bytes of its own counts with its neighbour.
+
+    `nll` and `ends` are those of `measure`; raises InvalidInputError where `ends` do not cover `total` bytes.
+    """
     if ends.shape != nll.shape or not len(ends) or int(ends[-1]) != total or bool((ends.diff() < 0).any()):
         raise InvalidInputError(
             f"ends {ends.tolist()[:8]}… do not cover {total} bytes with {len(nll)} tokens: pass what the proxy returned"
@@ -115,13 +118,14 @@ def _spread(nll: Tensor, ends: Tensor, total: int) -> Tensor:
 
 def memory_nats(text: str, history: str) -> float:
     """Nats that DEFLATE needs for `text` once it has read `history` (its last 32 KB): surprise relative to memory."""
-    return _deflated(text, history[-WINDOW:]) * 8 * NAT
+    return deflated_size(text, history[-WINDOW:]) * 8 * NAT
 
 
 def repeats(text: str, history: str) -> bool:
     """Whether the stream already said this: the whole message verbatim, quoted, or nearly all of a longer one.
 
-    Verbatim compares whole lines of `history` up to case and spacing. Quoted means that the message marks what it says
+    Verbatim compares whole lines of `history` up to case and spacing, of a message with line breaks whole lines or
+    sentences on end. Quoted means that the message marks what it says
     as said before ("> ...", "You said: ...", a list of memories) and each of its statements stands whole in the
     history, as a line or from one end of a sentence to another. Nearly means that the message, of at least 40
     bytes, has no word or number that the history lacks, and that knowing the history saves three quarters of its
@@ -130,32 +134,39 @@ def repeats(text: str, history: str) -> bool:
     plain, history = _plain(text), history[-WINDOW:]
     start = plain[:1]
     lines = (line for line in history.casefold().split("\n") if line.lstrip()[:1] == start)
-    if any(_plain(line) == plain for line in lines) or ("\n" in text and plain in _plain(history)):
+    if any(_plain(line) == plain for line in lines):
         return True
-    if _quotes(text, plain, history):
+    known = "\n".join(filter(None, map(_plain, history.split("\n"))))
+    if ("\n" in text and _stands(plain, known.replace("\n", " "), known)) or _quotes(text, plain, known):
         return True
-    if len(text.encode()) < 40 or 4 * _deflated(text, history) > _deflated(text, ""):
+    if len(text.encode()) < 40 or 4 * deflated_size(text, history) > deflated_size(text, ""):
         return False
     return set(_WORD.findall(plain)) <= set(_WORD.findall(history.casefold()))
 
 
-def _quotes(text: str, plain: str, history: str) -> bool:
+def _quotes(text: str, plain: str, known: str) -> bool:
     """Whether `text` quotes, and nothing but what stands in the history."""
     statements = [_plain(statement) for statement in unquoted(text)]
     if not statements or statements == [plain]:
         return False
-    known = _SPACES.sub(" ", history.casefold())
-    return all(_stands(statement, known) for statement in statements)
+    return all(_stands(statement, known, known) for statement in dict.fromkeys(statements))
 
 
-def _stands(statement: str, known: str) -> bool:
-    """Whether a statement stands in a text from the beginning of a line or sentence to the end of one."""
-    start = known.find(statement)
+def _stands(statement: str, found_in: str, lines: str) -> bool:
+    """Whether a statement stands in a text from the beginning of a line or sentence to the end of one.
+
+    `lines` is `found_in` with its line breaks.
+    """
+    whole = statement.endswith(tuple(_ENDS))
+    start = found_in.find(statement)
     while start >= 0:
-        before, after = known[:start].rstrip(" \"'“"), known[start + len(statement) :].lstrip(" \"'”")
-        if (not before or before[-1] in _ENDS) and (not after or after[0] in _ENDS or statement[-1] in _ENDS):
+        end = start + len(statement)
+        before = lines[max(start - _ASIDE, 0) : start].rstrip(" \"'“")
+        after = lines[end : end + _ASIDE].lstrip(" \"'”")
+        opened = before[-1] in _ENDS if before else start <= _ASIDE
+        if opened and (whole or (after[0] in _ENDS if after else end + _ASIDE >= len(lines))):
             return True
-        start = known.find(statement, start + 1)
+        start = found_in.find(statement, start + 1)
     return False
 
 
@@ -164,7 +175,7 @@ def _plain(text: str) -> str:
 
 
 @lru_cache(maxsize=2)  # `memory_nats` and `repeats` ask the same of one message
-def _deflated(text: str, history: str) -> int:
+def deflated_size(text: str, history: str) -> int:
     """Bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
     known = history.encode()[-WINDOW:]
     packer = (

@@ -77,6 +77,9 @@ class SurpriseGate(nn.Module):
             raise InvalidInputError(f"unknown rule {rule!r}: choose one of {', '.join(SCORES)}")
         if not math.isfinite(lam):
             raise InvalidInputError(f"lam must be a finite number, got {lam}")
+        for name, value in (("window", window), ("warmup", warmup)):
+            if not isinstance(value, int):
+                raise InvalidInputError(f"{name} must be a whole number of inputs, got {value!r}")
         if not 1 <= warmup <= window:
             raise InvalidInputError(f"warmup must be of 1 .. window, got {warmup} and window {window}")
         self.rule, self.lam, self.window, self.warmup = rule, lam, window, warmup

@@ -80,10 +80,10 @@ def _least_news(text: str, near: Sequence[str]) -> float:
     all near messages together do not hold is counted first: a long message mostly has that much news.
     """
     together = joined([wording(other) for other in near])
-    sentences = _wordings(text)[0]
+    sentences = wordings(text)[0]
     if sum(unheard(sentence, together) for sentence in sentences) >= MUCH:
         return MUCH
-    known = [part for other in near for part in _wordings(other)[1]]
+    known = [part for other in near for part in wordings(other)[1]]
     total = 0.0
     for sentence in sentences:
         total += min(news(sentence, old) for old in known)
@@ -93,7 +93,7 @@ def _least_news(text: str, near: Sequence[str]) -> float:
 
 
 @lru_cache(maxsize=1 << 10)  # a message is near to many later ones
-def _wordings(text: str) -> tuple[Sequence[Wording], Sequence[Wording]]:
+def wordings(text: str) -> tuple[Sequence[Wording], Sequence[Wording]]:
     """The wording of each sentence of a text; and of those and of each two on end."""
     sentences = [text[span.start : span.end] for span in split_sentences(text)] or [text]
     alone = [wording(sentence) for sentence in sentences]

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
+from nscma_torch.buffer.rules import OF_THE_PROXY
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.records import Decision, Episode, Scope
 from nscma_torch.storage import episodes, history, jobs, streams
@@ -29,7 +30,9 @@ def replay(
 
     Returns how many messages were decided and those whose decision changed. With `dry_run=False` the decisions are
     replaced, newly written messages are queued for extraction and newly deferred ones taken off the queue, each change
-    has a line in the history, and streams go on from the new statistics. A message that was extracted already stays so.
+    has a line in the history, and streams go on from the new statistics. Nats per byte and per token are never taken
+    together: where a stream goes from one to the other, their statistics begin again. A message that was
+    extracted already stays so.
     """
     decided = 0
     changed: list[Redecision] = []
@@ -38,9 +41,12 @@ def replay(
         for stream in streams.of_user(connection, scope.user_id):
             if not _inside(stream.scope, scope):
                 continue
-            state = GateState()
+            state, bytewise = GateState(), None
             for seq, _, observation in episodes.observations(connection, stream.id):
-                decision, state = gate.decide(Observation.from_dict(observation), state)
+                seen = Observation.from_dict(observation)
+                if seen.bytewise != bytewise:  # another proxy
+                    state, bytewise = state.without(*OF_THE_PROXY), seen.bytewise
+                decision, state = gate.decide(seen, state)
                 row = episodes.row_of(connection, seq)
                 if row["decision"] is None:  # added with infer=False
                     continue

@@ -26,9 +26,9 @@ HISTORY = 32_768  # characters of the stream's past that repetition is looked up
 class Past:
     """What a stream carries before its next message; without arguments, that of a fresh one.
 
-    `history` is its last `HISTORY` characters in whole messages, oldest first, and `vectors` [n, d] are theirs, zeros
-    for those that have none; `said` holds the hashes, among `said_in` the texts to be weighed, that the user's memory
-    already has.
+    `history` is its last `HISTORY` characters in whole messages, or the end of a last one that is longer, oldest first,
+    and `vectors` [n, d] are theirs, zeros for those that have none; `said` holds the hashes, among `said_in` the texts
+    to be weighed, that the user's memory already has.
     """
 
     proxy_state: bytes | None = None

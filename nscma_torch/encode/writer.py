@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.buffer.gate import GateState, MessageGate
+from nscma_torch.buffer.rules import OF_THE_PROXY
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.nearness import message_vectors, stored_vectors
 from nscma_torch.encode.stages import Stages
@@ -114,7 +115,7 @@ class Writer:
         vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None
         return stream, Past(
             self._proxy_state(stream, history),
-            GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState(),
+            self._gate_state(stream),
             history,
             episodes.known_texts(connection, batch.scope.user_id, hashes),
             vectors,
@@ -125,6 +126,11 @@ class Writer:
         if stream.proxy_fingerprint == self._proxy.fingerprint:
             return stream.proxy_state
         return self._proxy.score([history], [None])[0].state if history else None
+
+    def _gate_state(self, stream: Stream) -> GateState:
+        """The stream's statistics; without those that another proxy's nats went into."""
+        state = GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState()
+        return state if stream.proxy_fingerprint == self._proxy.fingerprint else state.without(*OF_THE_PROXY)
 
     def _prepare(
         self, batch: _Batch, new: Sequence[int], past: Past, indexed: dict[int, list[IndexedChunk]]

@@ -34,7 +34,9 @@ class AttachedMemory(nn.Module):
     and forgets them; a call that returns or takes `past_key_values` keeps them with that cache, in `generate` too, so
     one prompt in one call or token by token gives the same, beam search reorders both, and a copy of the cache is a way
     back. Inside `with memory.session() as streams:` every call, with a cache or without, continues the same streams:
-    pass each token once, in order. Padding (zeros of a two-dimensional `attention_mask`) is not stored.
+    pass each token once, in order. Padding (zeros of a two-dimensional `attention_mask`) is not stored, but on the left
+    it takes places in segments and chunks: a row padded by other than a multiple of the segment is cut elsewhere, and
+    may differ from the same prompt alone.
 
     *Training.* Gradient checkpointing with `use_reentrant=False`, accelerate and DistributedDataParallel work as for
     the model alone; `torch.compile(model)` gives the same numbers. Assisted generation, which takes tokens back, and a

@@ -122,7 +122,7 @@ class NeuralMemory(nn.Module):
         """Read and write the tokens of x, in order.
 
         Two calls with the state between them give what one call with both gives. Where `store_mask` is false a token is
-        only read: it changes nothing, whatever it holds.
+        only read: it changes nothing, whatever it holds; one that is not finite is read as zeros.
 
         Returns:
             y [B, T, D] in the dtype of the projections; the state after x; and if asked for the surprise [B, T]
@@ -135,6 +135,8 @@ class NeuralMemory(nn.Module):
         batch, length = x.shape[:2]
         if state is None:
             state = self.init_state(batch)
+        if store_mask is not None:  # 0 * NaN is NaN: kept out of the gradients of the projections too
+            x = torch.where((store_mask | x.isfinite().all(-1))[..., None], x, 0)
         x = functional.rms_norm(x, (self.dim,))
         q = self._split(self.to_queries(x), self.query_scale)
         k = self._split(self.to_keys(x), self.key_scale)

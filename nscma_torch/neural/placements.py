@@ -122,6 +122,8 @@ class MemoryAsContext(Placement):
     """
 
     def __init__(self, hidden: int, *, persistent: int, **options: Any) -> None:
+        if options["segment"] is None:
+            raise InvalidInputError('kind="context" attends to segments: give segment a number of tokens, not None')
         super().__init__(hidden, persistent=persistent, **options)
         self.persistent = nn.Parameter(torch.randn(persistent, hidden))
         self.bias = nn.Parameter(torch.zeros(hidden))

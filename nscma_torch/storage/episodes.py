@@ -126,28 +126,36 @@ def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> 
 
 
 def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]:
-    """Texts of the stream's last messages by position, oldest first, at most `limit` characters in all."""
+    """Texts of the stream's last messages by position, oldest first, at most `limit` characters in all.
+
+    The same as `newest` of them: of a last one that is longer, its end.
+    """
     query = select(episodes.c.position, episodes.c.text)
     query = query.where(episodes.c.stream_id == stream_id, episodes.c.status == "active")
     found: dict[int, str] = {}
     left = limit
     for row in connection.execute(query.order_by(episodes.c.position.desc()).execution_options(yield_per=32)):
-        left -= len(row.text)
+        text = row.text if found else row.text[-limit:]
+        left -= len(text)
         if left < 0:
             break
-        found[row.position] = row.text
+        found[row.position] = text
     return dict(reversed(found.items()))
 
 
 def newest(backwards: Iterable[str], limit: int) -> list[str]:
-    """The first whole texts of `backwards`, newest first, that have at most `limit` characters in all; oldest first."""
+    """The first whole texts of `backwards`, newest first, that have at most `limit` characters in all; oldest first.
+
+    Of a first one that is longer, its end is left.
+    """
     texts: list[str] = []
     size = 0
     for text in backwards:
-        size += len(text)
+        part = text if texts else text[-limit:]
+        size += len(part)
         if size > limit:
             break
-        texts.append(text)
+        texts.append(part)
     return texts[::-1]
 
 

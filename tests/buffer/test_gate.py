@@ -178,6 +178,19 @@ def test_state_is_bounded_pure_and_survives_storage(seen: list[Observation], rul
     assert decisions == decisions_of(gate, seen)
 
 
+def test_a_state_without_some_quantities_keeps_the_others() -> None:
+    gate, state = MessageGate(GateConfig(rule="memory", warmup=1)), GateState()
+    for observation in [*surprises([1.0, 2.0]), *surprises([3.0], "cjk")]:
+        _, state = gate.decide(observation, state)
+    less = GateState.from_bytes(state.without("surprise", "information").to_bytes())
+    assert {len(series["surprise"]) + len(series["information"]) for series in less.series.values()} == {0}
+    assert {script: series["memory"] for script, series in less.series.items()} == {
+        script: series["memory"] for script, series in state.series.items()
+    }
+    for rule in RULES:
+        MessageGate(GateConfig(rule=rule)).decide(surprises([1.0])[0], less)
+
+
 def test_composition_score_is_the_sum_of_its_parts() -> None:
     decision, _ = MessageGate().decide(replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState())
     assert decision.score == pytest.approx(sum(decision.parts.values()))

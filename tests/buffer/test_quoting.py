@@ -36,6 +36,13 @@ def test_what_looks_like_one_is_left(text: str) -> None:
     assert unquoted(text) == [text]
 
 
+def test_marks_without_end_are_read_once() -> None:
+    """Where the marks may be cut into runs in every way, this takes hours."""
+    marks = ">" * 200_000
+    assert unquoted(f"{marks} so\n{marks}") == ["so"]
+    assert unquoted(">> - 1) [a] > so") == ["so"]
+
+
 def test_nothing_is_left_of_nothing() -> None:
     assert unquoted("") == unquoted(" \n> \n") == unquoted("Relevant memories:") == []
 

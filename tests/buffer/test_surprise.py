@@ -10,6 +10,7 @@ import uuid
 import pytest
 import torch
 
+from nscma_torch.buffer import surprise
 from nscma_torch.buffer.surprise import NAT, is_code, measure, memory_nats, repeats
 from nscma_torch.errors import InvalidInputError
 
@@ -132,3 +133,21 @@ def test_repeats() -> None:
     assert not repeats("locker", history)
     assert not repeats("anything", "")
     assert repeats("My locker code is 4711.\nok", history)
+    assert repeats("My locker code is\n4711.\n\nok", history)
+
+
+@pytest.mark.parametrize("text", ["The gate code is\n12", "gate code is\n1234", "> The gate code is\n> 12"])
+def test_a_message_with_line_breaks_repeats_whole_lines_or_sentences(text: str) -> None:
+    assert not repeats(text, "The gate code is 1234")
+    assert not repeats(text, "The gate\ncode is 1234\nok")
+
+
+def test_many_occurrences_of_many_statements_are_looked_up_without_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = "aa " * 10_000
+    looked: list[str] = []
+    stands = surprise._stands
+    monkeypatch.setattr(surprise, "_stands", lambda *given: looked.append(given[0]) or stands(*given))
+    assert not repeats("- aa\n" * 1000, history)
+    assert looked == ["- aa " * 999 + "- aa", "aa"]
+    assert surprise._stands("aa", " aa", " aa")
+    assert not surprise._stands("aa", '"' * 1000 + "aa", "x" + '"' * 999 + "aa")

@@ -6,6 +6,7 @@ import doctest
 import math
 import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -338,3 +339,9 @@ def test_what_does_not_fit_is_refused() -> None:
         gate.from_hidden(nll, torch.ones(7, 3), targets)
     with pytest.raises(InvalidInputError, match="hidden"):
         gate.from_hidden(torch.ones(2, 3, 4), torch.ones(7, 5), targets)
+
+
+@pytest.mark.parametrize(("name", "value"), [("window", 2.5), ("warmup", 1.0), ("window", "64")])
+def test_counts_of_inputs_are_whole_numbers(name: str, value: Any) -> None:
+    with pytest.raises(InvalidInputError, match=f"{name} must be a whole number"):
+        SurpriseGate(**{"window": 8, "warmup": 1, name: value})

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from nscma_torch.encode import weighing, writer
 from nscma_torch.encode.nearness import Nearness, message_vectors
 from nscma_torch.memory import Memory
 from nscma_torch.storage import episodes
@@ -37,6 +38,31 @@ def test_the_same_however_messages_are_cut_into_calls(cuts: Sequence[int], open_
         cut.add(TEXTS[start:end], user_id="ada", now=NOW)
     assert seen(cut) == seen(whole)
     assert cut.digest() == whole.digest()
+
+
+LONG = "A log line that says nothing of anybody. " * 3 + FACT
+
+
+@pytest.mark.parametrize("cuts", [[], [1], [2], [3], [1, 2, 3]])
+def test_of_a_message_longer_than_the_window_the_end_is_compared(
+    cuts: Sequence[int], open_memory: Open, light_proxy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for room in (writer, weighing):
+        monkeypatch.setattr(room, "HISTORY", len(FACT) + 8)
+    texts = ["Hello!", LONG, FACT, "ok", "Hello!"]
+    memory = open_memory("-".join(map(str, cuts)) + ".db", proxy=light_proxy)
+    windows: list[list[str]] = []
+    look = Nearness.look
+    monkeypatch.setattr(Nearness, "look", lambda *given: (windows.append(list(given[2])), look(*given))[1])
+    for start, end in pairwise([0, *cuts, len(texts)]):
+        memory.add(texts[start:end], user_id="ada", now=NOW)
+    assert windows == [[], ["Hello!"], [LONG[-len(FACT) - 8 :]], [FACT], [FACT, "ok"]]
+    vectors = memory.parts.embedder.embed(texts)
+    nearest = [max((float(vectors[j] @ vectors[i]) for j in js), default=0.0) for i, js in enumerate(NEARBY)]
+    assert [cosine for cosine, _, _ in seen(memory)] == pytest.approx(nearest, abs=1e-3)
+
+
+NEARBY: list[list[int]] = [[], [0], [1], [2], [2, 3]]  # of the messages above, those in the window of each
 
 
 def test_what_it_sees_and_decides(open_memory: Open) -> None:

@@ -68,6 +68,27 @@ def test_a_replayed_store_equals_one_that_had_these_rules(filled: Memory, open_m
     assert mine == theirs
 
 
+def test_nats_of_two_proxies_are_never_taken_together(
+    open_memory: Open, light_proxy: Any, light_token_proxy: Any, conversation: Any
+) -> None:
+    """The first message after a change is judged, and remembered, without the surprise of those before it."""
+    paper = {"gate": {"rule": "paper", "warmup": 3}}
+    messages = conversation(12, seed=5, long=False)
+    before = open_memory("one.db", paper, proxy=light_proxy)
+    list(before.add_many(messages[:8], user_id="ada", now=NOW))
+    after = open_memory("one.db", paper, proxy=light_token_proxy)
+    list(after.add_many(messages[8:], user_id="ada", now=NOW))
+    log = after.log(user_id="ada")
+    kept = {episode.decision.parts["count"] for episode in log[8:] if episode.decision}
+    assert max(episode.decision.parts["count"] for episode in log[:8] if episode.decision) > 3 >= max(kept)
+    assert after.replay(user_id="ada") == (12, [])
+    decisions = [episode.decision for episode in log]
+    after.replay(user_id="ada", gate={"rule": "everything"}, dry_run=False)
+    after.replay(user_id="ada", dry_run=False)
+    assert [episode.decision for episode in after.log(user_id="ada")] == decisions
+    assert before.replay(user_id="ada", gate={"rule": "memory", "warmup": 3})[0] == 12
+
+
 def test_a_scope_narrows_it(filled: Memory) -> None:
     assert filled.replay(user_id="ada", run_id="r1", gate={"rule": "everything"})[0] == 5
     assert filled.replay(user_id="bob", gate={"rule": "everything"}) == (0, [])

@@ -110,8 +110,9 @@ def test_pending_tokens_wait_for_the_chunk_or_the_flush() -> None:
     assert later.base is later.weights or all(map(torch.equal, later.base, later.weights))
 
 
+@pytest.mark.parametrize("held", [9.0, torch.nan, torch.inf])
 @pytest.mark.parametrize(("chunk", "segment"), [(1, 1), (4, 8)])
-def test_what_is_masked_is_only_read(chunk: int, segment: int) -> None:
+def test_what_is_masked_is_only_read(chunk: int, segment: int, held: float) -> None:
     given, state = drawn(3, 16, (4, 6, 4))
     mask = torch.ones(3, 16, dtype=torch.bool)
     mask[0] = False
@@ -121,7 +122,7 @@ def test_what_is_masked_is_only_read(chunk: int, segment: int) -> None:
     for one, before in zip((*after.weights, *after.momentum), (*state.weights, *state.momentum), strict=True):
         assert torch.equal(one[0], before[0])
         assert not torch.equal(one[1], before[1])
-    other = Given(given.q, *(torch.where(mask.view(3, 16, *(1,) * (x.ndim - 2)), x, 9.0) for x in given[1:]))
+    other = Given(given.q, *(torch.where(mask.view(3, 16, *(1,) * (x.ndim - 2)), x, held) for x in given[1:]))
     same, unchanged, _ = memory_scan(*other, state, segment=segment, chunk=chunk, store_mask=mask)
     assert torch.equal(out, same)
     for one, two in zip(after.weights, unchanged.weights, strict=True):

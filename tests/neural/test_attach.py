@@ -320,6 +320,10 @@ def test_unknown_architectures_are_refused() -> None:
     flex.config._attn_implementation = "flex_attention"
     with pytest.raises(ModelError, match="sdpa"):
         attach_memory(flex, kind="context")
+    whole = decoder()
+    with pytest.raises(InvalidInputError, match="give segment a number"):
+        attach_memory(whole, kind="context", segment=None, chunk=4)  # type: ignore[arg-type]
+    attach_memory(whole)  # nothing was left in it
 
 
 def test_memories_are_part_of_the_model_while_attached() -> None:

@@ -142,6 +142,25 @@ def test_a_masked_token_is_only_read() -> None:
     assert not torch.equal(stored.weights[0], state.weights[0])
 
 
+@pytest.mark.parametrize("broken", [torch.nan, torch.inf])
+def test_a_masked_token_that_is_not_finite_reaches_nothing(broken: float) -> None:
+    """Neither later outputs, nor the state, nor any gradient: those of zeros in its place, to the bit."""
+    kept = torch.ones(2, 11, dtype=torch.bool)
+    kept[0, 2], kept[1, 9] = False, False
+    results = []
+    for filler in (0.0, broken):
+        memory = module(segment=4, chunk=2)
+        x = torch.where(kept[..., None], drawn(2, 11), filler).requires_grad_()
+        y, state, surprise = memory(x, store_mask=kept, return_surprise=True)
+        after = memory.flush(state)
+        (y[kept].square().sum() + surprise[kept].sum() + sum(w.sum() for w in after.weights)).backward()
+        assert x.grad is not None
+        results.append([y, surprise, *tensors(after), x.grad, *(p.grad for p in memory.parameters())])
+    for one, other in zip(*results, strict=True):
+        assert torch.isfinite(one).all()
+        assert torch.equal(one, other)
+
+
 def test_streams_of_a_batch_do_not_meet() -> None:
     memory, x = module(heads=2, segment=4), drawn(3, 10)
     y, _ = memory(x)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import statistics
+from typing import Any
 
 import pytest
 import torch
 
 from nscma_torch.assembly import Parts
 from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.buffer.surprise import nats_per_byte
 from nscma_torch.config import load_config
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.text.hash_embedder import HashEmbedder
@@ -52,6 +54,20 @@ def test_assembly_reads_a_text_by_itself(tmp_path, proxy: RecurrentProxy, embedd
     again = indexer.index([text], [False])[0]
     assert [first, second] == [item.chunk for item in again]
     assert second.text.startswith("Zygotic")
+
+
+def test_a_proxy_with_longer_tokens_cuts_too(tmp_path, light_token_proxy: Any, embedder: HashEmbedder) -> None:
+    config = load_config({"chunker": {"strategy": "surprise", "max_tokens": 200}})
+    parts = Parts(tmp_path / "s.db", config, embedder=embedder, proxy=light_token_proxy)
+    text = "Das ist ein Satz. Noch ein Satz, länger. " * 30 + "这一句完全不同。 " + "Das ist ein Satz. " * 40
+    (chunks,) = parts.indexer.index([text], [False])
+    assert len(chunks) > 1
+    assert "".join(chunk.chunk.text for chunk in chunks).replace(" ", "") == text.replace(" ", "")
+    (nll,), (ends,) = (
+        light_token_proxy.score([[text]], [None])[0].nll,
+        light_token_proxy.score([[text]], [None])[0].ends,
+    )
+    assert nats_per_byte(nll, ends, len(text.encode()) + 1).sum().item() == pytest.approx(nll.sum().item(), rel=1e-5)
 
 
 def test_segmentation_finds_the_sentence_that_begins() -> None:
