@@ -27,6 +27,7 @@ from nscma_torch.assembly import torch_device
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, restates
+from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import Past, weigh
 from nscma_torch.protocols import Embedder, Proxy
@@ -37,11 +38,13 @@ KNOWN = "known as said"  # column: the gate's `repeat` or `restatement`, whateve
 SUMS: Mapping[str, str] = {"all verbatim": "verbatim", "all paraphrased": "paraphrased", "all hard": "hard"}
 
 
-def measure(streams: Sequence[Sequence[Said]], proxy: Proxy, embedder: Embedder) -> dict[str, dict[str, float]]:
+def measure(
+    streams: Sequence[Sequence[Said]], proxy: Proxy, embedder: Embedder, head: SalienceHead | None
+) -> dict[str, dict[str, float]]:
     """Share of the messages of each kind that is deferred by each rule, and that is known as said before."""
     total: Counter[str] = Counter()
     deferred: dict[str, Counter[str]] = {column: Counter() for column in (*RULES, KNOWN)}
-    gates = {rule: MessageGate(GateConfig(rule=rule)) for rule in RULES}
+    gates = {rule: MessageGate(GateConfig(rule=rule), head=head) for rule in RULES}
     for said in streams:
         texts = [message.text for message in said]
         vectors = embedder.embed(texts).cpu()
@@ -86,7 +89,7 @@ def main() -> None:
     config = load_config(None)
     embedder = load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
     streams = [stream(arguments.half, arguments.seed + i) for i in range(arguments.streams)]
-    shares = measure(streams, RecurrentProxy.load(), embedder)
+    shares = measure(streams, RecurrentProxy.load(), embedder, SalienceHead.load())
     Console(width=120).print(table(shares, arguments.half))
     if arguments.json is not None:
         written = {"half": arguments.half, "streams": arguments.streams, "seed": arguments.seed, "shares": shares}

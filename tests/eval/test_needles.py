@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from eval.needles import COUNTED, SHOWN, Haystack, Ranking, deferrable, haystacks, heard, shipped, strewn, table
+from eval.needles import (
+    COUNTED,
+    SHOWN,
+    Haystack,
+    Ranking,
+    at_own_threshold,
+    deferrable,
+    haystacks,
+    heard,
+    strewn,
+    table,
+)
 from nscma_torch.buffer.proxy import RecurrentProxy
 
 HAY = [f"The carriage rolled on through street number {i} of the town." for i in range(12)]
@@ -53,5 +64,5 @@ def test_novels_and_stories_become_tables(tmp_path: Path, proxy: RecurrentProxy)
         rankings = {"composition": [Ranking(s, [made.score for made in k.decisions["composition"]])
                                     for s, k in zip(stacks, known, strict=True)]}  # fmt: skip
         assert table(rankings, which).row_count == 1
-    assert shipped(stacks, known).row_count == 2
+    assert at_own_threshold(stacks, known).row_count == 2
     assert len(SHOWN) == len(set(SHOWN))

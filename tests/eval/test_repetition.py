@@ -11,6 +11,7 @@ import pytest
 from eval.repetition import KNOWN, measure
 from eval.repetition_streams import FILE, KINDS, MESSAGES, Half, stream
 from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.text.hash_embedder import HashEmbedder
 from nscma_torch.text.minilm import MiniLMEmbedder
 
@@ -55,7 +56,7 @@ def test_a_stream_repeats_itself_in_three_of_five_messages(half: Half) -> None:
 
 def test_what_is_repeated_is_known(proxy: RecurrentProxy) -> None:
     """With an embedder that knows words only: other words for the same are often too far from it to be compared."""
-    shares: dict[str, dict[str, Any]] = measure([stream("dev", 0)[:30]], proxy, HashEmbedder())
+    shares: dict[str, dict[str, Any]] = measure([stream("dev", 0)[:30]], proxy, HashEmbedder(), None)
     assert shares["all verbatim"]["composition"] >= 0.95
     assert shares["all paraphrased"][KNOWN] > 0.1 > shares["new"][KNOWN] == 0
     assert sum(own["messages"] for kind, own in shares.items() if kind in KINDS) == 30
@@ -63,7 +64,9 @@ def test_what_is_repeated_is_known(proxy: RecurrentProxy) -> None:
 
 @pytest.mark.prove
 def test_repetition_in_other_words(proxy: RecurrentProxy) -> None:
-    shares = measure([stream("test", seed) for seed in range(40)], proxy, MiniLMEmbedder(device="cpu"))
+    shares = measure(
+        [stream("test", seed) for seed in range(40)], proxy, MiniLMEmbedder(device="cpu"), SalienceHead.load()
+    )
     found = {kind: round(own["composition"], 3) for kind, own in shares.items()}
     print(f"\nrepetition, test half: {found}")
     assert found["all verbatim"] >= 0.95 and found["all paraphrased"] >= 0.7 and found["new"] <= 0.02
