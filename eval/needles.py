@@ -2,13 +2,14 @@
 
     python -m eval.needles --data DIR [--sentences N] [--facts N]
 
-Each of the 25 novels is a stream, read sentence by sentence, its first N sentences with whole bAbI stories, at least
-so many statements, strewn among them at places drawn from a seed, in their order. A signal ranks all sentences; the
+Each of the 25 novels is a stream, read sentence by sentence, its first N sentences with whole bAbI stories, at least so
+many statements, strewn among them at places drawn from a seed, in their order. A signal ranks all sentences; the
 threshold, one for all novels of a half as a gate has, is the highest that keeps 99 % of the statements, and `deferred`
-the share of the novels' own sentences below it. AUC is the chance that a statement ranks above a sentence of its
-novel. bAbI says the same words again when the same happens again, which no signal can tell from a repetition: first
-statements of their wording in a stream are counted alone, then all. The last table is the gate at its own threshold. It
-hears the sentences without vectors, so without its learned head and its sense of restatements. Nothing was tuned on these data; halves are novels with an even and an odd index.
+the share of the novels' own sentences below it. AUC is the chance that a statement ranks above a sentence of its novel.
+bAbI says the same words again when the same happens again, which no signal can tell from a repetition: first statements
+of their wording in a stream are counted alone, then all. The last table is the gate at its own threshold. It hears the
+sentences without vectors, so without its learned head and its sense of restatements. Nothing was tuned on these data;
+halves are novels with an even and an odd index.
 """
 
 from __future__ import annotations
