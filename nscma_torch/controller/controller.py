@@ -22,7 +22,7 @@ from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Message, Scope, Usage
 from nscma_torch.storage import speakers, turns
-from nscma_torch.storage.turns import EVIDENCE, STANDING
+from nscma_torch.storage.turns import EVIDENCE, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
 
 
@@ -198,8 +198,12 @@ class Controller:
         if course.memorize and deferred:
             with memory.parts.database.write() as connection:
                 turns.encode_now(connection, scope.user_id, turn.id, EXTRACT)
-        quotes = {EVIDENCE: list(answered.shown)} if answered.shown else {}
-        echo = {ECHO: True} if answered.shown or answered.abstained or not self.policy.most_tokens else {}
+        shown = [*answered.shown, *([turn.id] if self.policy.most_tokens else [])]  # rules quote, models may repeat
+        quotes: dict[str, object] = {EVIDENCE: shown} if shown else {}
+        if self.policy.most_tokens and course.situation.memory.summary:
+            quotes[SUMMARISED] = course.situation.memory.covered
+        found = any(finding.hits or finding.facts for finding in course.situation.findings)
+        echo = {ECHO: True} if found or answered.abstained or not self.policy.most_tokens else {}
         reply = self._add(Message("assistant", answered.text, metadata={**echo, **quotes}), now, infer=False)
         told = next((finding.told for finding in course.situation.findings if finding.told is not None), None)
         self._before = told or self._before

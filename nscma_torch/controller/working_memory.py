@@ -37,11 +37,13 @@ class WorkingMemory:
     Attributes:
         instructions: messages that hold standing instructions, oldest first.
         context: the active context, in the order it was said.
+        covered: id of the last message in the summary; "" without one.
     """
 
     instructions: tuple[Episode, ...] = ()
     summary: str = ""
     context: tuple[Exchange, ...] = ()
+    covered: str = ""
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -122,7 +124,8 @@ class WorkingMemoryReader:
                 turns.keep_rolling_summary(connection, user, self.stream_id, keys[covered], summary)
         kept = {group[0].seq for group in (*written[covered:], *groups[-self._recent :])}
         context = self._load([group for group in groups if group[0].seq in kept])
-        return WorkingMemory(tuple(instructions), summary, tuple(context)), usage
+        last = written[covered - 1][-1].id if covered else ""
+        return WorkingMemory(tuple(instructions), summary, tuple(context), last), usage
 
     def _append(self, row: TurnRow) -> None:
         """A reply joins the turn before it; what the program said is no part of the conversation."""

@@ -1,0 +1,67 @@
+"""Replies may repeat what they were written from: they are erased, hidden and restored with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nscma_torch.controller.controller import Controller
+from nscma_torch.llm.engines.contract import Request
+from tests.controller.scripted import ScriptedEngine, act
+
+SECRET = "zebra4711quux"
+START = datetime(2026, 3, 1, tzinfo=UTC)
+Opener = Callable[..., Controller]
+
+
+def parrot(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
+    """Repeats the secret wherever a prompt shows it, and knows nothing else."""
+    told = SECRET if SECRET in request.turns[-1].content else "ok"
+    return {"summary": told} if form == "RolledSummary" else {"known": True, "text": told}
+
+
+def assert_no_byte(folder: Path, text: str = SECRET) -> None:
+    for path in folder.glob("store.db*"):
+        assert text.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize("turns", [1, 2, 4, 12])
+def test_no_reply_keeps_an_erased_message(converse: Opener, tmp_path: Path, turns: int) -> None:
+    controller = converse(ScriptedEngine(parrot), active_turns=2, recent_turns=1, summary_batch=2)
+    before = controller.turn("I like tea.", now=START)
+    secret = controller.turn(f"My locker code is {SECRET}.", now=START + timedelta(hours=1))
+    for i in range(turns):
+        repeated = controller.turn(f"I put lamp {i} into room {i + 20}.", now=START + timedelta(hours=2 + i))
+        assert repeated.text == SECRET, "the context, the replies there or the summary showed it"
+    controller.memory.erase(user_id="ada", memory_id=secret.turn_id)
+    assert_no_byte(tmp_path)
+    assert controller.memory.get(before.reply_id, user_id="ada") is not None, "what came before stays"
+    assert len(controller.memory.get_all(user_id="ada", limit=None)) == 2 + turns
+    assert controller.memory.verify() == []
+
+
+def test_every_fact_that_was_shown_counts(converse: Opener, tmp_path: Path) -> None:
+    liked = ["chess", "tennis", "jazz", "sushi", "opera", "hiking", "coffee", "poetry", "skiing", "yoga"]
+
+    def script(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
+        if form == "Draft":
+            return {"known": False, "text": "?"}
+        found = " ".join(one["text"] for one in quoted.get("found", []))
+        return act("answer", text=found, evidence=[1]) if found else act("retrieve_semantic", entity="user")
+
+    controller = converse(ScriptedEngine(script), flush=True, top_k=5, config={"facts": {"answer": False}})
+    memory = controller.memory
+    added = {name: memory.add(f"I like {name}.", user_id="ada")[0].id for name in liked}
+    memory.flush()
+    answer = controller.turn("Tell me all that I like.")
+    told = [name for name in liked if name in answer.text]
+    assert len(told) > 5
+    reply = memory.get(answer.reply_id, user_id="ada")
+    assert reply is not None and {added[name] for name in told} <= set(reply.metadata["evidence"])
+    memory.erase(user_id="ada", memory_id=added[told[-1]])
+    assert memory.get(answer.reply_id, user_id="ada") is None
+    assert_no_byte(tmp_path, told[-1])
