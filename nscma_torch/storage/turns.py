@@ -110,6 +110,16 @@ def quoting(connection: Connection, user_id: str, episode_ids: Collection[str]) 
     return replies
 
 
+def quoting_none_hidden(
+    connection: Connection, user_id: str, replies: Sequence[str], *, besides: Collection[str]
+) -> list[str]:
+    """Those of the replies that may repeat no deleted message, if `besides` and they themselves come back."""
+    query = select(_E.id).where(_E.user_id == user_id, _E.status == "deleted")
+    hidden = set(connection.execute(query).scalars()) - {*besides, *replies}
+    concerned = set(quoting(connection, user_id, hidden))
+    return [reply for reply in replies if reply not in concerned]
+
+
 def _seen(metadata: str) -> tuple[list[str], str]:
     """Ids of the messages that a reply was written from, and of the last one in its summary; a file may say anything."""
     about = json.loads(metadata)

@@ -65,3 +65,18 @@ def test_every_fact_that_was_shown_counts(converse: Opener, tmp_path: Path) -> N
     memory.erase(user_id="ada", memory_id=added[told[-1]])
     assert memory.get(answer.reply_id, user_id="ada") is None
     assert_no_byte(tmp_path, told[-1])
+
+
+def test_replies_are_hidden_and_come_back_with_what_they_repeat(converse: Opener) -> None:
+    engine = ScriptedEngine(parrot)
+    controller = converse(engine)
+    memory = controller.memory
+    told = [controller.turn(text) for text in (f"My code is {SECRET}.", "I like tea.", "I like jam.")]
+    assert memory.delete(told[0].turn_id, user_id="ada")
+    controller.turn("Tell me something.")
+    assert SECRET not in str(engine.requests[-1].turns)
+    assert not any(SECRET in hit.text for hit in memory.search(SECRET, user_id="ada"))
+    memory.delete(told[2].turn_id, user_id="ada")
+    memory.restore(told[0].turn_id, user_id="ada")
+    there = [memory.get(answer.reply_id, user_id="ada") is not None for answer in told]
+    assert there == [True, True, False], "the last one rests on a message that is still hidden"
