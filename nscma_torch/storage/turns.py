@@ -72,6 +72,18 @@ def encode_now(connection: Connection, user_id: str, episode_id: str, kind: str)
     return not episode.encoded and bool(jobs.enqueue(connection, user_id, kind, [(episode.stream_id, seq)]))
 
 
+def missing(connection: Connection, user_id: str, ids: Collection[str]) -> set[str]:
+    """Which of these messages the user does not have, or has hidden."""
+    query = select(_E.id).where(_E.user_id == user_id, log.live())
+    some = pages(sorted(set(ids)))
+    return set(ids) - {one for page in some for one in connection.execute(query.where(_E.id.in_(page))).scalars()}
+
+
+def summary_of(connection: Connection, stream_id: str) -> str | None:
+    """The stream's summary, whatever it covers."""
+    return connection.execute(select(drafts.c.text).where(drafts.c.hierarchy_id == stream_id)).scalar()
+
+
 def rolling_summary(connection: Connection, stream_id: str, keys: Sequence[str]) -> tuple[str, str] | None:
     """The stream's summary with one of these keys, and its key."""
     row = connection.execute(select(drafts.c.key, drafts.c.text).where(drafts.c.hierarchy_id == stream_id)).first()
@@ -121,7 +133,7 @@ def quoting_none_hidden(
 
 
 def _seen(metadata: str) -> tuple[list[str], str]:
-    """Ids of the messages that a reply was written from, and of the last one in its summary; a file may say anything."""
+    """Ids of the messages that a reply was written from, and of the last in its summary; a file may say anything."""
     about = json.loads(metadata)
     ids, last = about.get(EVIDENCE), about.get(SUMMARISED)
     known = [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.controller.controller import Controller
+from nscma_torch.errors import StoreBusyError
 from nscma_torch.llm.engines.contract import Request
 from tests.controller.scripted import ScriptedEngine, act
 
@@ -80,3 +81,29 @@ def test_replies_are_hidden_and_come_back_with_what_they_repeat(converse: Opener
     memory.restore(told[0].turn_id, user_id="ada")
     there = [memory.get(answer.reply_id, user_id="ada") is not None for answer in told]
     assert there == [True, True, False], "the last one rests on a message that is still hidden"
+
+
+@pytest.mark.parametrize("during", ["RolledSummary", "Draft"])
+def test_what_is_erased_while_a_model_writes_stays_erased(converse: Opener, tmp_path: Path, during: str) -> None:
+    ids: list[str] = []
+
+    def script(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
+        if form == during and SECRET in request.turns[-1].content and ids:
+            controller.memory.erase(user_id="ada", memory_id=ids.pop())
+        return parrot(form, quoted, request)
+
+    controller = converse(ScriptedEngine(script), active_turns=2, recent_turns=1, summary_batch=2)
+    memory = controller.memory
+    secret = memory.add(f"My locker code is {SECRET}.", user_id="ada", run_id="chat")[0].id
+    memory.add(["I like tea.", "I like jam.", "I like figs."], user_id="ada", run_id="chat")
+    if during == "Draft":
+        controller.working_memory()
+        ids.append(secret)
+        with pytest.raises(StoreBusyError, match="nothing of this turn"):
+            controller.turn("Tell me something.")
+        assert len(memory.get_all(user_id="ada")) == 3
+    else:
+        ids.append(secret)
+        assert SECRET not in str(controller.working_memory())
+    assert not ids
+    assert_no_byte(tmp_path)
