@@ -16,6 +16,7 @@ from nscma_torch.cli.output import console, fail, jsonable, one_line, opened, pl
 from nscma_torch.cli.writing import flush
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.passages import shown_fact
+from nscma_torch.controller.phrasing import standing_instructions
 from nscma_torch.controller.trace import ControllerAnswer
 from nscma_torch.errors import NotFoundError, NscmaError
 from nscma_torch.memory import Memory
@@ -130,6 +131,8 @@ class _Session:
         for item in answer.evidence:
             day = format_day(item.hit.occurred_at.date())
             say(f"[dim]  ↳ {item.hit.id[:_SHORT]}  {day}  {plain(one_line(item.text, 100))}[/]")
+        for rule in standing_instructions(said):
+            say(f"[dim]  + always: {plain(rule)} ({answer.turn_id[:_SHORT]})[/]")
         flush(self._memory)
         scope = self._scope
         for fact in self._memory.facts(user_id=scope.user_id, agent_id=scope.agent_id):
@@ -158,8 +161,8 @@ class _Session:
 
     def _working_memory(self) -> None:
         memory = self._controller.working_memory()
-        for rule in memory.rules:
-            say(f"  always: {plain(rule)}")
+        for rule, given_by in memory.given:
+            say(f"  [dim]{given_by[:_SHORT]}[/]  always: {plain(rule)}")
         if memory.summary:
             say(f"  summary: {plain(memory.summary)}")
         for exchange in memory.context:

@@ -31,7 +31,7 @@ _STANDING = re.compile(
     rf"|(?=never\s+){_COMMAND}"
     r"|(?:when|whenever|every time|each time|if)\s+i\s+(?:ask|say|write|mention|tell)\b[^,，]*[,，]\s*"
     rf"{_COMMAND}"
-    rf"|(?:{_COMMAND}.*)?\balways\b.*\bwhen(?:ever)?\s+i\b"
+    rf"|(?!you\b){_COMMAND}.*\balways\b.*\bwhen(?:ever)?\s+i\b"
     r"|(?:call|address)\s+me\b|(?:answer|reply|respond|speak|talk|write)(?:\s+to\s+me)?\s+(?:only\s+|always\s+)?in\s+\w+"
     r"|use\s+\w+\s+units\b)"
     r"|^(?:请|麻烦)?(?:你)?(?:从现在(?:开始|起)|今后|往后|以后(?=请|都|每|你|不要|别|我(?:问|说|提))|每次|每当|叫我|称呼我"

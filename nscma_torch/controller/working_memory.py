@@ -50,12 +50,19 @@ class WorkingMemory:
     epoch: int = 0
 
     @property
+    def given(self) -> tuple[tuple[str, str], ...]:
+        """The standing instructions word for word, each with the id of the newest message that gives it."""
+        found: dict[str, str] = {}
+        for episode in reversed(self.instructions):
+            own = (episode.text,) if episode.role == "system" else standing_instructions(episode.text)
+            for rule in reversed(own):
+                found.setdefault(rule, episode.id)
+        return tuple(found.items())[:_MOST_RULES][::-1]
+
+    @property
     def rules(self) -> tuple[str, ...]:
-        """The standing instructions word for word, oldest first, each once; the newest ones where there are many."""
-        found: list[str] = []
-        for episode in self.instructions:
-            found += [episode.text] if episode.role == "system" else standing_instructions(episode.text)
-        return tuple(dict.fromkeys(reversed(found)))[:_MOST_RULES][::-1]
+        """The standing instructions, oldest first, each once; the newest ones where there are many."""
+        return tuple(rule for rule, _ in self.given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,8 @@ def test_what_is_erased_while_a_model_writes_stays_erased(converse: Opener, tmp_
     controller = converse(ScriptedEngine(script), active_turns=2, recent_turns=1, summary_batch=2)
     memory = controller.memory
     secret = memory.add(f"My locker code is {SECRET}.", user_id="ada", run_id="chat")[0].id
-    memory.add(["I like tea.", "I like jam.", "I like figs."], user_id="ada", run_id="chat")
+    for liked in ("tea", "jam", "figs"):
+        memory.add(f"I like {liked}.", user_id="ada", run_id="chat")
     if during == "Draft":
         controller.working_memory()
         ids.append(secret)

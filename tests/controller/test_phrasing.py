@@ -74,6 +74,7 @@ def test_standing_instructions_are_kept_word_for_word(text: str, found: str) -> 
         "Going forward I will live in Porto.",
         "From now on I live in Porto.",
         "I always drink tea when I read.",
+        "You always laugh when I fall.",
         "Should I always answer in English?",
         "From now on " + "very " * 80 + "long.",
     ],
