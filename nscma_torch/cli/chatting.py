@@ -109,8 +109,10 @@ class _Session:
                     self._working_memory()
                 case "/forget":
                     self._forget(argument.strip())
-                case _ if command.startswith("/"):
+                case "/help":
                     say(_HELP)
+                case _ if command.startswith("/"):
+                    say(f"{plain(command)} was not understood, and not stored; these are:\n{_HELP}")
                 case _:
                     self._reply(line)
         except NscmaError as error:
@@ -170,9 +172,11 @@ class _Session:
 
     def _forget(self, prefix: str) -> None:
         """Hide the one message whose id begins so."""
+        if not prefix:
+            raise NotFoundError("/forget needs the id of a message, as /memory and the lines below a reply show it")
         user = self._scope.user_id
         found = [episode.id for episode in self._memory.get_all(user_id=user, limit=None)]
-        fitting = [memory_id for memory_id in found if prefix and memory_id.startswith(prefix)]
+        fitting = [memory_id for memory_id in found if memory_id.startswith(prefix)]
         if len(fitting) != 1:
             many = f"{len(fitting)} messages have" if fitting else "no message has"
             raise NotFoundError(f"{many} an id that begins with {prefix!r}; /forget takes an id as it is shown")

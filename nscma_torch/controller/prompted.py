@@ -47,8 +47,9 @@ class PromptedPolicy:
         self._limit = min(settings.prompt_tokens, engine.context - settings.reply_tokens)
         if self._limit < _LEAST_PROMPT:
             raise ConfigError(
-                f"the engine reads {engine.context} tokens; with replies of {settings.reply_tokens} (reply_tokens) and "
-                f"prompts of {settings.prompt_tokens} (prompt_tokens) fewer than {_LEAST_PROMPT} are left for a prompt"
+                f"the engine reads {engine.context} tokens; with replies of {settings.reply_tokens} and prompts of "
+                f"{settings.prompt_tokens} fewer than {_LEAST_PROMPT} are left for a prompt; raise llm.context or "
+                "controller.prompt_tokens, or lower controller.reply_tokens"
             )
         self.name = engine.name
         self.threshold = settings.threshold

@@ -65,6 +65,9 @@ def test_instructions_and_forgetting(chat: Chat) -> None:
     assert not any("Captain" in line for line in ok(chat("/memory"))), "a rule can be taken back"
     wrong = chat("/forget zzz")
     assert wrong.exit_code == 1 and "no message has an id" in str(wrong.exception)
+    bare = chat("/forget")
+    assert bare.exit_code == 1 and "needs the id of a message" in str(bare.exception)
+    assert "not understood, and not stored" in ok(chat("/etc is a folder"))[0]
     assert "/why" in ok(chat("/help"))[0] and ok(chat("/why"))[0] == "nothing was said yet"
 
 
