@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from nscma_torch.errors import NscmaError, StoreBusyError
-from nscma_torch.storage import jobs
+from nscma_torch.storage import jobs, streams
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 
@@ -105,6 +105,7 @@ class Worker:
         while self._hold():
             with self._database.read() as connection:
                 batch = jobs.next_batch(connection, self._sizes, alone=self._alone)
+                epoch = streams.version(connection, batch[0].user_id)[1] if batch else 0
             if not batch:
                 break
             try:
@@ -113,6 +114,8 @@ class Worker:
             except NscmaError as error:
                 with self._database.write() as connection:
                     text = f"{type(error).__name__}: {error}"
+                    if streams.version(connection, batch[0].user_id)[1] != epoch:  # what it quotes may be erased by now
+                        text = jobs.FORGOTTEN
                     jobs.fail(connection, batch, text, max_attempts=self._max_attempts)
             done += len(batch)
             if progress is not None:

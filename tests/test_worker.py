@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -249,3 +250,21 @@ def test_a_lease_of_a_dead_process_is_taken_over(open_memory: Open) -> None:
                 memory.parts.worker.run_pending(timeout=0.1)
         else:
             assert memory.flush() == 1
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_an_erased_message_leaves_no_byte_in_the_errors_of_jobs(
+    open_memory: Open, tmp_path: Path, meanwhile: bool
+) -> None:
+    tasks = Tasks(poison="zebra4711quux")
+    memory = open_memory(tasks=tasks)
+    (secret,) = memory.add("My locker code is zebra4711quux at the gym.", user_id="ada")
+    memory.add("The gym opens at seven.", user_id="ada")
+    if meanwhile:
+        tasks.meanwhile = lambda: memory.erase(user_id="ada", memory_id=secret.id)
+    memory.flush()
+    if not meanwhile:
+        assert "zebra4711quux" in str(memory.stats(user_id="ada").failures), "the error quotes the message"
+        memory.erase(user_id="ada", memory_id=secret.id)
+    for path in tmp_path.glob("store.db*"):
+        assert b"zebra4711quux" not in path.read_bytes()

@@ -16,6 +16,7 @@ from nscma_torch.cli.output import console, fail, jsonable, one_line, opened, pl
 from nscma_torch.cli.writing import flush
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.passages import shown_fact
+from nscma_torch.controller.phrasing import standing_instructions
 from nscma_torch.controller.trace import ControllerAnswer
 from nscma_torch.errors import NotFoundError, NscmaError
 from nscma_torch.memory import Memory
@@ -108,8 +109,10 @@ class _Session:
                     self._working_memory()
                 case "/forget":
                     self._forget(argument.strip())
-                case _ if command.startswith("/"):
+                case "/help":
                     say(_HELP)
+                case _ if command.startswith("/"):
+                    say(f"{plain(command)} was not understood, and not stored; these are:\n{_HELP}")
                 case _:
                     self._reply(line)
         except NscmaError as error:
@@ -130,6 +133,8 @@ class _Session:
         for item in answer.evidence:
             day = format_day(item.hit.occurred_at.date())
             say(f"[dim]  ↳ {item.hit.id[:_SHORT]}  {day}  {plain(one_line(item.text, 100))}[/]")
+        for rule in standing_instructions(said):
+            say(f"[dim]  + always: {plain(rule)} ({answer.turn_id[:_SHORT]})[/]")
         flush(self._memory)
         scope = self._scope
         for fact in self._memory.facts(user_id=scope.user_id, agent_id=scope.agent_id):
@@ -158,8 +163,8 @@ class _Session:
 
     def _working_memory(self) -> None:
         memory = self._controller.working_memory()
-        for rule in memory.rules:
-            say(f"  always: {plain(rule)}")
+        for rule, given_by in memory.given:
+            say(f"  [dim]{given_by[:_SHORT]}[/]  always: {plain(rule)}")
         if memory.summary:
             say(f"  summary: {plain(memory.summary)}")
         for exchange in memory.context:
@@ -167,9 +172,11 @@ class _Session:
 
     def _forget(self, prefix: str) -> None:
         """Hide the one message whose id begins so."""
+        if not prefix:
+            raise NotFoundError("/forget needs the id of a message, as /memory and the lines below a reply show it")
         user = self._scope.user_id
         found = [episode.id for episode in self._memory.get_all(user_id=user, limit=None)]
-        fitting = [memory_id for memory_id in found if prefix and memory_id.startswith(prefix)]
+        fitting = [memory_id for memory_id in found if memory_id.startswith(prefix)]
         if len(fitting) != 1:
             many = f"{len(fitting)} messages have" if fitting else "no message has"
             raise NotFoundError(f"{many} an id that begins with {prefix!r}; /forget takes an id as it is shown")

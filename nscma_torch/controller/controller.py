@@ -16,13 +16,13 @@ from nscma_torch.controller.tools import Tools
 from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, drafted, outcome_of
 from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
 from nscma_torch.encode.writer import EXTRACT
-from nscma_torch.errors import ConfigError
+from nscma_torch.errors import ConfigError, StoreBusyError
 from nscma_torch.llm.acting import Memorize, RetrieveEpisodic
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Message, Scope, Usage
-from nscma_torch.storage import speakers, turns
-from nscma_torch.storage.turns import EVIDENCE, STANDING
+from nscma_torch.storage import speakers, streams, turns
+from nscma_torch.storage.turns import EVIDENCE, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
 
 
@@ -92,6 +92,7 @@ class Controller:
         Raises:
             EngineError: the engine failed; nothing of this turn was stored.
             InvalidInputError: an empty turn, or one that does not fit into a prompt.
+        StoreBusyError: what the reply rests on was hidden or erased meanwhile; nothing of this turn was stored.
         """
         at = clock(now)
         course, answered = self._considered(said, at, self.policy.threshold)
@@ -184,6 +185,7 @@ class Controller:
     def _remember(self, said: str, now: datetime, course: _Course, answered: Answered) -> ControllerAnswer:
         """Store the turn through the gate, and the reply. A reply is never read for facts: it may repeat anything."""
         scope, memory = self.scope, self.memory
+        self._check_sources(course.situation)
         self._tools.queue_recalls()
         about: dict[str, object] = {}
         if standing_instructions(said):
@@ -198,8 +200,12 @@ class Controller:
         if course.memorize and deferred:
             with memory.parts.database.write() as connection:
                 turns.encode_now(connection, scope.user_id, turn.id, EXTRACT)
-        quotes = {EVIDENCE: list(answered.shown)} if answered.shown else {}
-        echo = {ECHO: True} if answered.shown or answered.abstained or not self.policy.most_tokens else {}
+        shown = [*answered.shown, *([turn.id] if self.policy.most_tokens else [])]  # rules quote, models may repeat
+        quotes: dict[str, object] = {EVIDENCE: shown} if shown else {}
+        if self.policy.most_tokens and course.situation.memory.summary:
+            quotes[SUMMARISED] = course.situation.memory.covered
+        found = any(finding.hits or finding.facts for finding in course.situation.findings)
+        echo = {ECHO: True} if found or answered.abstained or not self.policy.most_tokens else {}
         reply = self._add(Message("assistant", answered.text, metadata={**echo, **quotes}), now, infer=False)
         told = next((finding.told for finding in course.situation.findings if finding.told is not None), None)
         self._before = told or self._before
@@ -207,6 +213,18 @@ class Controller:
             memory.flush()
         result = self._answer(course, answered, self.policy.threshold)
         return replace(result, memorized=course.memorize and deferred, turn_id=turn.id, reply_id=reply.id)
+
+    def _check_sources(self, situation: Situation) -> None:
+        """Raise `StoreBusyError` where a message that the reply may repeat was hidden or erased meanwhile."""
+        with self.memory.parts.database.read() as connection:
+            if streams.version(connection, self.scope.user_id)[1] != situation.memory.epoch:
+                summary = turns.summary_of(connection, self._working.stream_id)
+                missing = turns.missing(connection, self.scope.user_id, situation.sources)
+                if missing or situation.memory.summary not in ("", summary):  # whatever hides a message drops it
+                    raise StoreBusyError(
+                        "messages that the reply rests on were changed while it was written; nothing of this turn was "
+                        "stored, say it again"
+                    )
 
     def _add(self, message: Message, now: datetime, *, infer: bool) -> Added:
         scope = self.scope

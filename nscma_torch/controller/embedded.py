@@ -86,4 +86,6 @@ def _statements(exchanges: Sequence[Exchange]) -> list[Episode]:
 
 def _answered(told: Answer, uncertainty: float) -> Answered:
     hits = [item.hit for item in told.evidence]
-    return Answered(told.text, uncertainty, told.evidence, told.abstained, sources(hits))
+    known = (source for fact in told.facts for source in fact.episode_ids)
+    shown = tuple(dict.fromkeys((*sources(hits), *known)))
+    return Answered(told.text, uncertainty, told.evidence, told.abstained, shown)

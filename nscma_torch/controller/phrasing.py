@@ -18,19 +18,33 @@ _ASKS = re.compile(
     r"|(?:什么|哪[里儿个天年些]|多少|几[个点号岁]|谁|怎么样?)\W*$",
     re.IGNORECASE,
 )
+_COMMAND = (  # how a sentence goes on that tells the assistant what to do
+    r"(?:(?:please|always|never|do\s+not|don['’]t|only|just)[,]?\s+)*(?:you\b|address|answer|ask|assume|avoid|be|begin|call"
+    r"|check|cite|convert|explain|format|give|include|keep|leave|list|make|mention|omit|put|quote|refer|remember|remind"
+    r"|reply|respond|say|send|show|skip|speak|spell|start|stop|summari[sz]e|talk|tell|translate|treat|use|write)\b"
+)
 _STANDING = re.compile(
     r"^(?:ok(?:ay)?[,.]?\s+|so[,]?\s+|and\s+|also[,]?\s+|but\s+|please[,]?\s+)*"
-    r"(?:from (?:now|here) on(?:wards?)?\b|from today(?: on)?\b|in (?:the )?future[, ]|going forward\b|henceforth\b"
+    r"(?:(?:from (?:now|here) on(?:wards?)?|from today(?: on)?|in (?:the )?future|going forward|henceforth)[,:]?\s+"
+    rf"{_COMMAND}"
     r"|(?:please\s+)?always\s+(?!been\b|was\b|were\b|had\b)[a-z]+"
-    r"|never\s+(?!been\b|was\b|were\b|had\b|mind\b|again\b)[a-z]+"
-    r"|(?:when|whenever|every time|each time|if)\s+i\s+(?:ask|say|write|mention|tell)\b.*[,，]"
+    rf"|(?=never\s+){_COMMAND}"
+    r"|(?:when|whenever|every time|each time|if)\s+i\s+(?:ask|say|write|mention|tell)\b[^,，]*[,，]\s*"
+    rf"{_COMMAND}"
+    rf"|(?!you\b){_COMMAND}.*\balways\b.*\bwhen(?:ever)?\s+i\b"
     r"|(?:call|address)\s+me\b|(?:answer|reply|respond|speak|talk|write)(?:\s+to\s+me)?\s+(?:only\s+|always\s+)?in\s+\w+"
     r"|use\s+\w+\s+units\b)"
     r"|^(?:请|麻烦)?(?:你)?(?:从现在(?:开始|起)|今后|往后|以后(?=请|都|每|你|不要|别|我(?:问|说|提))|每次|每当|叫我|称呼我"
     r"|(?:始终|永远|总是|一律|一直|只)(?=用|以|称|叫|把|先|按|给|使用|回答|回复|不要|别)|用[^，。]{1,8}(?:回答|回复))",
     re.IGNORECASE,
 )
-_EVERY_TIME = re.compile(r"\balways\b.*\bwhen(?:ever)? i\b|\bwhen(?:ever)? i\b.*\balways\b", re.IGNORECASE)
+_REPORTED = re.compile(
+    r"[,，]\s*(?:\w+\s+){1,3}(?:said|says|told\s+me|used\s+to\s+say|advised|wrote)\W*$", re.IGNORECASE
+)
+_GREETS = re.compile(
+    r"^\W*(?:hi|hello|hey|thanks|thank you|good (?:morning|afternoon|evening)|ok(?:ay)?|你好|您好|谢谢)(?:\s+\w+)?\W*$",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile(
     r"```.*?(?:```|\Z)|^\s*>.*?$|[\"“”«].*?[\"“”»]|「.*?」|『.*?』|《.*?》|(?<!\w)['‘].*?['’](?!\w)",
     re.DOTALL | re.MULTILINE,
@@ -54,20 +68,28 @@ def questions(text: str) -> str:
 
 
 def standing_instructions(text: str) -> tuple[str, ...]:
-    """The sentences that say how to behave from now on, word for word; what is quoted in it instructs nobody.
+    """The sentences that say how to behave from now on, word for word; what is quoted or pasted instructs nobody.
+
+    All of them where a turn of one line says nothing else to remember; otherwise only the one that it begins with.
 
     >>> standing_instructions("Always answer in metric units. I moved to Porto.")
     ('Always answer in metric units.',)
     """
-    bare = _QUOTED.sub(lambda match: " " * len(match[0]), text)
-    found = []
-    for span in split_sentences(bare):
-        sentence = bare[span.start : span.end]
-        whole = text[span.start : span.end]
-        ruled = _STANDING.match(sentence) or _EVERY_TIME.search(sentence)
-        if ruled and len(whole) <= _MOST_CHARACTERS and not _ASKS.search(sentence):
-            found.append(whole)
-    return tuple(found)
+    bare = _QUOTED.sub(lambda match: " " * len(match[0]), text.strip())
+    line = bare.partition("\n")[0]
+    spans = [span for span in split_sentences(line) if not _GREETS.match(line[span.start : span.end])]
+    rules = [_rules(line[span.start : span.end]) for span in spans]
+    alone = line == bare and all(
+        rule or _ASKS.search(line[span.start : span.end]) for rule, span in zip(rules, spans, strict=True)
+    )
+    taken = [span for rule, span in zip(rules, spans, strict=True) if rule] if alone else spans[: any(rules[:1])]
+    return tuple(text.strip()[span.start : span.end] for span in taken)
+
+
+def _rules(sentence: str) -> bool:
+    """Whether a sentence says how to behave from now on."""
+    told = _REPORTED.search(sentence) or _ASKS.search(sentence) or len(sentence) > _MOST_CHARACTERS
+    return not told and _STANDING.match(sentence) is not None
 
 
 def _sentences(text: str) -> list[str]:

@@ -46,10 +46,23 @@ class Situation:
     findings: tuple[Finding, ...] = ()
     done: tuple[str, ...] = ()
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Ids of the messages that a reply may repeat: instructions, context, and what is behind each finding."""
+        memory = self.memory
+        turns = [turn.id for exchange in memory.context for turn in (exchange.turn, *exchange.replies)]
+        found = [
+            source
+            for finding in self.findings
+            for ids in (*(hit.unit.episode_ids for hit in finding.hits), *(fact.episode_ids for fact in finding.facts))
+            for source in ids
+        ]
+        return tuple(dict.fromkeys((*(episode.id for episode in memory.instructions), *turns, *found)))
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A reply. `uncertainty` is in [0, 1]; `shown` are ids of the messages that it was written from."""
+    """A reply. `uncertainty` is in [0, 1]; `shown` are ids of the messages that it may repeat."""
 
     text: str
     uncertainty: float

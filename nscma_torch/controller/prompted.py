@@ -47,8 +47,9 @@ class PromptedPolicy:
         self._limit = min(settings.prompt_tokens, engine.context - settings.reply_tokens)
         if self._limit < _LEAST_PROMPT:
             raise ConfigError(
-                f"the engine reads {engine.context} tokens; with replies of {settings.reply_tokens} (reply_tokens) and "
-                f"prompts of {settings.prompt_tokens} (prompt_tokens) fewer than {_LEAST_PROMPT} are left for a prompt"
+                f"the engine reads {engine.context} tokens; with replies of {settings.reply_tokens} and prompts of "
+                f"{settings.prompt_tokens} fewer than {_LEAST_PROMPT} are left for a prompt; raise llm.context or "
+                "controller.prompt_tokens, or lower controller.reply_tokens"
             )
         self.name = engine.name
         self.threshold = settings.threshold
@@ -62,21 +63,22 @@ class PromptedPolicy:
         """A reply from working memory; 1 is the uncertainty of one that the model itself calls a guess."""
         filled, _, usage = self._ask(Draft, draft_turns, situation)
         unsure = uncertainty(filled.reply, "text") if filled.form.known else 1.0
-        return Answered(filled.form.text, unsure), usage
+        return Answered(filled.form.text, unsure, shown=situation.sources), usage
 
     def act(self, situation: Situation) -> Step:
         """One action."""
         filled, shown, usage = self._ask(Act, act_turns, situation)
         act = filled.form.act
         if isinstance(act, FinalAnswer):
-            return Step(_answered(act.text, act.evidence, shown, uncertainty(filled.reply, "text")), usage)
+            unsure = uncertainty(filled.reply, "text")
+            return Step(_answered(act.text, act.evidence, shown, unsure, situation), usage)
         return Step(act, usage)
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
         """The reply, without a further action."""
         filled, shown, usage = self._ask(Conclusion, conclusion_turns, situation)
         unsure = uncertainty(filled.reply, "text")
-        return _answered(filled.form.text, filled.form.evidence, shown, unsure), usage
+        return _answered(filled.form.text, filled.form.evidence, shown, unsure, situation), usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
         """As many of the exchanges as the budget of a prompt holds go into the summary; the longest is cut."""
@@ -160,7 +162,9 @@ def _items(finding: Finding, words: int) -> list[tuple[dict[str, str], tuple[Hit
     ]
 
 
-def _answered(text: str, numbers: Sequence[int], shown: Sequence[tuple[Hit, str] | None], unsure: float) -> Answered:
+def _answered(
+    text: str, numbers: Sequence[int], shown: Sequence[tuple[Hit, str] | None], unsure: float, situation: Situation
+) -> Answered:
     """The reply with the passages that it cites; numbers that stand for nothing cite nothing."""
     evidence: dict[str, Evidence] = {}
     for number in numbers:
@@ -169,5 +173,4 @@ def _answered(text: str, numbers: Sequence[int], shown: Sequence[tuple[Hit, str]
             hit, quote = item
             start = max(0, hit.text.find(quote))
             evidence.setdefault(hit.unit.id, Evidence(hit, quote, start, start + len(quote), hit.score))
-    ids = (source for item in shown if item is not None for source in item[0].unit.episode_ids)
-    return Answered(text, unsure, tuple(evidence.values()), shown=tuple(dict.fromkeys(ids)))
+    return Answered(text, unsure, tuple(evidence.values()), shown=situation.sources)

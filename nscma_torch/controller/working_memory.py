@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from nscma_torch.controller.phrasing import standing_instructions
+from nscma_torch.errors import StoreBusyError
 from nscma_torch.records import Episode, Scope, Usage
 from nscma_torch.storage import streams, turns
 from nscma_torch.storage.clock import to_micros
@@ -19,6 +20,7 @@ from nscma_torch.storage.database import Database
 from nscma_torch.storage.turns import TurnRow
 
 _MOST_RULES = 16  # standing instructions that are followed
+_ATTEMPTS = 3  # to read while messages change
 _AT_ONCE = 64  # turns that a summarizer is handed at most
 
 
@@ -37,19 +39,30 @@ class WorkingMemory:
     Attributes:
         instructions: messages that hold standing instructions, oldest first.
         context: the active context, in the order it was said.
+        covered: id of the last message in the summary; "" without one.
+        epoch: of the user when it was read; another one says that messages were changed.
     """
 
     instructions: tuple[Episode, ...] = ()
     summary: str = ""
     context: tuple[Exchange, ...] = ()
+    covered: str = ""
+    epoch: int = 0
+
+    @property
+    def given(self) -> tuple[tuple[str, str], ...]:
+        """The standing instructions word for word, each with the id of the newest message that gives it."""
+        found: dict[str, str] = {}
+        for episode in reversed(self.instructions):
+            own = (episode.text,) if episode.role == "system" else standing_instructions(episode.text)
+            for rule in reversed(own):
+                found.setdefault(rule, episode.id)
+        return tuple(found.items())[:_MOST_RULES][::-1]
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The standing instructions word for word, oldest first, each once; the newest ones where there are many."""
-        found: list[str] = []
-        for episode in self.instructions:
-            found += [episode.text] if episode.role == "system" else standing_instructions(episode.text)
-        return tuple(dict.fromkeys(reversed(found)))[:_MOST_RULES][::-1]
+        """The standing instructions, oldest first, each once; the newest ones where there are many."""
+        return tuple(rule for rule, _ in self.given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +111,21 @@ class WorkingMemoryReader:
         self.stream_id = streams.stream_id_of(scope)
 
     def read(self, summarizer: Summarizer, now: datetime) -> tuple[WorkingMemory, Usage]:
-        """The working memory as the store is now. Raises what the summarizer raises; the store is then as it was."""
+        """The working memory as the store is now. Raises what the summarizer raises; the store is then as it was.
+
+        Where a message was hidden or erased while its summary was written, that summary is dropped, and all is read
+        again; `StoreBusyError` where that goes on.
+        """
+        usage = Usage()
+        for _ in range(_ATTEMPTS):
+            memory, cost = self._read_once(summarizer, now)
+            usage = added(usage, cost)
+            if memory is not None:
+                return memory, usage
+        raise StoreBusyError("messages were changed all the while that the conversation was summarized; try again")
+
+    def _read_once(self, summarizer: Summarizer, now: datetime) -> tuple[WorkingMemory | None, Usage]:
+        """The working memory, or None where the messages moved meanwhile."""
         user, at = self._scope.user_id, to_micros(now)
         with self._database.read() as connection:
             _, epoch = streams.version(connection, user)
@@ -119,10 +146,15 @@ class WorkingMemoryReader:
             summary, covered, leaving = done.text, covered + done.taken, leaving[done.taken :]
             usage = added(usage, done.usage)
             with self._database.write() as connection:
+                if streams.version(connection, user)[1] != self._read.epoch:
+                    ids = [row.id for group in written[:covered] for row in group]
+                    if turns.missing(connection, user, ids):
+                        return None, usage
                 turns.keep_rolling_summary(connection, user, self.stream_id, keys[covered], summary)
         kept = {group[0].seq for group in (*written[covered:], *groups[-self._recent :])}
         context = self._load([group for group in groups if group[0].seq in kept])
-        return WorkingMemory(tuple(instructions), summary, tuple(context)), usage
+        last = written[covered - 1][-1].id if covered else ""
+        return WorkingMemory(tuple(instructions), summary, tuple(context), last, self._read.epoch), usage
 
     def _append(self, row: TurnRow) -> None:
         """A reply joins the turn before it; what the program said is no part of the conversation."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from nscma_torch.encode.indexer import Indexer, chunk_units
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.records import Episode
-from nscma_torch.storage import episodes, fingerprint, hierarchies, history, jobs, statements, streams, units
+from nscma_torch.storage import episodes, fingerprint, hierarchies, history, jobs, statements, streams, turns, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 
@@ -57,17 +57,21 @@ class Editor:
     def delete(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
         """Hide episodes from every read but the history; `restore` brings them back. Returns how many were active.
 
-        All or none: an unknown id changes nothing.
+        Replies that may repeat them are hidden too. All or none: an unknown id changes nothing.
         """
         return self._set_status(user_id, episode_ids, "deleted", "DELETE", at)
 
     def restore(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
-        """Bring deleted episodes back. Returns how many were deleted."""
+        """Bring deleted episodes back, with the replies that rest on nothing hidden. Returns how many were deleted."""
         return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
 
     def _set_status(self, user_id: str, episode_ids: list[str], status: str, event: str, at: datetime) -> int:
         with self._database.write() as connection:
-            found = [episodes.require(connection, user_id, episode_id) for episode_id in episode_ids]
+            asked = [episodes.require(connection, user_id, episode_id) for episode_id in episode_ids]
+            replies = turns.quoting(connection, user_id, episode_ids)
+            if status == "active":
+                replies = turns.quoting_none_hidden(connection, user_id, replies, besides=episode_ids)
+            found = asked + [episodes.require(connection, user_id, reply) for reply in replies]
             changing = {seq: episode for seq, episode in found if episode.status != status}
             own = [unit for seq in changing for unit in units.seqs_of_episode(connection, seq)]
             if status != "active":
@@ -82,4 +86,4 @@ class Editor:
             statements.mark(connection, changing)
             if changing:
                 streams.touch_user(connection, user_id, changed=True)
-        return len(changing)
+        return len({seq for seq, _ in asked} & changing.keys())

@@ -57,7 +57,7 @@ class Eraser:
         `Writer`; if the stream moves meanwhile, again.
         """
         with self._database.read() as connection:
-            replies = turns.quoting(connection, user_id, episode_id)
+            replies = turns.quoting(connection, user_id, [episode_id])
         gone = [self._erase(user_id, one) for one in (*replies, episode_id)]
         rows = Counter[str]()
         for erased, _ in gone:

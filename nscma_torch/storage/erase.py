@@ -15,6 +15,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
 
 from nscma_torch.storage import erase_facts, hierarchies, units
+from nscma_torch.storage import jobs as queue
 from nscma_torch.storage.database import Database, pages
 from nscma_torch.storage.schema import (
     drafts,
@@ -69,6 +70,8 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
     texts = _texts_of_episode(connection, episode_seq, own)
     of_facts = erase_facts.delete_episode(connection, episode_seq)
     rebuilt += [" ".join(("facts:", *filter(None, key))) for key in of_facts.rebuilt]
+    owner = connection.execute(select(episodes.c.user_id).where(episodes.c.seq == episode_seq)).scalar_one()
+    queue.forget_errors(connection, owner)
     counts = Counter(of_facts.rows)
     counts.update(hierarchies.retire(connection, own))
     counts.update(units.remove(connection, own))

@@ -15,6 +15,8 @@ from sqlalchemy.dialects import sqlite
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.schema import episodes, jobs, leases, recalls
 
+FORGOTTEN = "its error was erased with a message that it may have quoted"  # in place of an error
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -126,6 +128,12 @@ def fail(connection: Connection, failed: Sequence[Job], error: str, *, max_attem
         state = "failed" if job.attempts + 1 >= max_attempts else "queued"
         values = {"attempts": job.attempts + 1, "state": state, "error": error}
         connection.execute(jobs.update().where(jobs.c.seq == job.seq).values(**values))
+
+
+def forget_errors(connection: Connection, user_id: str) -> None:
+    """Take the errors of a user's jobs away: they quote replies of models, and those repeat what they read."""
+    told = jobs.update().where(jobs.c.user_id == user_id, jobs.c.error.is_not(None))
+    connection.execute(told.values(error=FORGOTTEN))
 
 
 def retry(connection: Connection) -> int:

@@ -7,10 +7,10 @@ be made again, and whatever hides or erases a text of the user deletes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, or_, select
 
 from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import episodes as log
@@ -19,6 +19,7 @@ from nscma_torch.storage.database import pages
 from nscma_torch.storage.schema import drafts, episodes, streams
 
 EVIDENCE = "evidence"  # metadata of a reply: ids of the messages that it was written from
+SUMMARISED = "summarised"  # metadata of a reply: id of the last message in the summary that it was written from
 STANDING = "standing"  # metadata of a message that holds a standing instruction
 _E = episodes.c
 
@@ -71,6 +72,18 @@ def encode_now(connection: Connection, user_id: str, episode_id: str, kind: str)
     return not episode.encoded and bool(jobs.enqueue(connection, user_id, kind, [(episode.stream_id, seq)]))
 
 
+def missing(connection: Connection, user_id: str, ids: Collection[str]) -> set[str]:
+    """Which of these messages the user does not have, or has hidden."""
+    query = select(_E.id).where(_E.user_id == user_id, log.live())
+    some = pages(sorted(set(ids)))
+    return set(ids) - {one for page in some for one in connection.execute(query.where(_E.id.in_(page))).scalars()}
+
+
+def summary_of(connection: Connection, stream_id: str) -> str | None:
+    """The stream's summary, whatever it covers."""
+    return connection.execute(select(drafts.c.text).where(drafts.c.hierarchy_id == stream_id)).scalar()
+
+
 def rolling_summary(connection: Connection, stream_id: str, keys: Sequence[str]) -> tuple[str, str] | None:
     """The stream's summary with one of these keys, and its key."""
     row = connection.execute(select(drafts.c.key, drafts.c.text).where(drafts.c.hierarchy_id == stream_id)).first()
@@ -83,11 +96,52 @@ def keep_rolling_summary(connection: Connection, user_id: str, stream_id: str, k
     connection.execute(drafts.insert().values(hierarchy_id=stream_id, key=key, user_id=user_id, text=text))
 
 
-def quoting(connection: Connection, user_id: str, episode_id: str) -> list[str]:
-    """Ids of the user's replies that were written from this message: they may repeat it word for word."""
-    query = select(_E.id, _E.metadata).where(
-        _E.user_id == user_id, _E.role == "assistant", _E.metadata.contains(episode_id, autoescape=True)
-    )
-    rows = connection.execute(query.order_by(_E.seq))
-    written_from = ((row.id, json.loads(row.metadata).get(EVIDENCE)) for row in rows)
-    return [reply for reply, ids in written_from if isinstance(ids, list) and episode_id in ids]
+def quoting(connection: Connection, user_id: str, episode_ids: Collection[str]) -> list[str]:
+    """Ids of the user's replies that were written from these messages, or from such replies, oldest first.
+
+    They may repeat them word for word. A summary covers all of its stream up to the last message in it.
+    """
+    query = select(_E.seq, _E.id, _E.stream_id, _E.metadata).where(_E.user_id == user_id).order_by(_E.seq)
+    marked = [_E.metadata.contains(f'"{key}"', autoescape=True) for key in (EVIDENCE, SUMMARISED)]
+    rows = connection.execute(query.where(_E.role == "assistant", or_(*marked))).all()
+    seen = [_seen(row.metadata) for row in rows]
+    places = _places(connection, user_id, {*episode_ids, *(last for _, last in seen)})
+    concerned = set(episode_ids)
+    first: dict[str, int] = {}  # by stream, row number of the first message that is concerned
+    for one in concerned & places.keys():
+        seq, stream = places[one]
+        first[stream] = min(seq, first.get(stream, seq))
+    replies = []
+    for row, (ids, last) in zip(rows, seen, strict=True):  # a reply comes after all that it was written from
+        end, stream = places.get(last, (0, ""))
+        covers = stream in first and first[stream] <= end
+        if row.id not in concerned and (covers or not concerned.isdisjoint(ids)):
+            concerned.add(row.id)
+            first.setdefault(row.stream_id, row.seq)
+            replies.append(row.id)
+    return replies
+
+
+def quoting_none_hidden(
+    connection: Connection, user_id: str, replies: Sequence[str], *, besides: Collection[str]
+) -> list[str]:
+    """Those of the replies that may repeat no deleted message, if `besides` and they themselves come back."""
+    query = select(_E.id).where(_E.user_id == user_id, _E.status == "deleted")
+    hidden = set(connection.execute(query).scalars()) - {*besides, *replies}
+    concerned = set(quoting(connection, user_id, hidden))
+    return [reply for reply in replies if reply not in concerned]
+
+
+def _seen(metadata: str) -> tuple[list[str], str]:
+    """Ids of the messages that a reply was written from, and of the last in its summary; a file may say anything."""
+    about = json.loads(metadata)
+    ids, last = about.get(EVIDENCE), about.get(SUMMARISED)
+    known = [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
+    return known, last if isinstance(last, str) else ""
+
+
+def _places(connection: Connection, user_id: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
+    """Row numbers and streams of the user's messages with these ids."""
+    query = select(_E.id, _E.seq, _E.stream_id).where(_E.user_id == user_id)
+    rows = (row for some in pages(sorted(ids)) for row in connection.execute(query.where(_E.id.in_(some))))
+    return {row.id: (row.seq, row.stream_id) for row in rows}

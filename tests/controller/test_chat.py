@@ -54,14 +54,20 @@ def test_users_and_conversations_are_apart(chat: Chat) -> None:
 
 
 def test_instructions_and_forgetting(chat: Chat) -> None:
-    ok(chat("From now on, call me Captain.", "I moved to Porto last March."))
+    taken = ok(chat("From now on, call me Captain.", "I moved to Porto last March."))
     shown = ok(chat("/memory"))
-    assert "  always: From now on, call me Captain." in shown
+    (rule,) = [line for line in shown if line.endswith("  always: From now on, call me Captain.")]
+    assert f"  + always: From now on, call me Captain. ({rule.split()[0]})" in taken
     identity = next(line.split()[0] for line in shown if "I moved" in line)
     gone = ok(chat(f"/forget {identity}", "Where do I live?", "/facts"))
     assert "nscma restore" in gone[0] and "don't know" in gone[1] and not any("Porto" in line for line in gone)
+    ok(chat(f"/forget {rule.split()[0]}"))
+    assert not any("Captain" in line for line in ok(chat("/memory"))), "a rule can be taken back"
     wrong = chat("/forget zzz")
     assert wrong.exit_code == 1 and "no message has an id" in str(wrong.exception)
+    bare = chat("/forget")
+    assert bare.exit_code == 1 and "needs the id of a message" in str(bare.exception)
+    assert "not understood, and not stored" in ok(chat("/etc is a folder"))[0]
     assert "/why" in ok(chat("/help"))[0] and ok(chat("/why"))[0] == "nothing was said yet"
 
 

@@ -255,3 +255,8 @@ def test_a_cut_reply_is_no_answer(converse: Opener) -> None:
     controller = converse(ScriptedEngine(lambda *_: cut))
     with pytest.raises(ReplyError, match="cut off"):
         controller.turn("Hi")
+
+
+def test_a_context_that_is_too_small_names_what_to_change(converse: Opener) -> None:
+    with pytest.raises(ConfigError, match=r"llm\.context.*controller\.reply_tokens"):
+        converse(ScriptedEngine(replies(), context=600), name="small.db")

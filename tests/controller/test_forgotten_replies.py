@@ -1,0 +1,110 @@
+"""Replies may repeat what they were written from: they are erased, hidden and restored with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nscma_torch.controller.controller import Controller
+from nscma_torch.errors import StoreBusyError
+from nscma_torch.llm.engines.contract import Request
+from tests.controller.scripted import ScriptedEngine, act
+
+SECRET = "zebra4711quux"
+START = datetime(2026, 3, 1, tzinfo=UTC)
+Opener = Callable[..., Controller]
+
+
+def parrot(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
+    """Repeats the secret wherever a prompt shows it, and knows nothing else."""
+    told = SECRET if SECRET in request.turns[-1].content else "ok"
+    return {"summary": told} if form == "RolledSummary" else {"known": True, "text": told}
+
+
+def assert_no_byte(folder: Path, text: str = SECRET) -> None:
+    for path in folder.glob("store.db*"):
+        assert text.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize("turns", [1, 2, 4, 12])
+def test_no_reply_keeps_an_erased_message(converse: Opener, tmp_path: Path, turns: int) -> None:
+    controller = converse(ScriptedEngine(parrot), active_turns=2, recent_turns=1, summary_batch=2)
+    before = controller.turn("I like tea.", now=START)
+    secret = controller.turn(f"My locker code is {SECRET}.", now=START + timedelta(hours=1))
+    for i in range(turns):
+        repeated = controller.turn(f"I put lamp {i} into room {i + 20}.", now=START + timedelta(hours=2 + i))
+        assert repeated.text == SECRET, "the context, the replies there or the summary showed it"
+    controller.memory.erase(user_id="ada", memory_id=secret.turn_id)
+    assert_no_byte(tmp_path)
+    assert controller.memory.get(before.reply_id, user_id="ada") is not None, "what came before stays"
+    assert len(controller.memory.get_all(user_id="ada", limit=None)) == 2 + turns
+    assert controller.memory.verify() == []
+
+
+def test_every_fact_that_was_shown_counts(converse: Opener, tmp_path: Path) -> None:
+    liked = ["chess", "tennis", "jazz", "sushi", "opera", "hiking", "coffee", "poetry", "skiing", "yoga"]
+
+    def script(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
+        if form == "Draft":
+            return {"known": False, "text": "?"}
+        found = " ".join(one["text"] for one in quoted.get("found", []))
+        return act("answer", text=found, evidence=[1]) if found else act("retrieve_semantic", entity="user")
+
+    controller = converse(ScriptedEngine(script), flush=True, top_k=5, config={"facts": {"answer": False}})
+    memory = controller.memory
+    added = {name: memory.add(f"I like {name}.", user_id="ada")[0].id for name in liked}
+    memory.flush()
+    answer = controller.turn("Tell me all that I like.")
+    told = [name for name in liked if name in answer.text]
+    assert len(told) > 5
+    reply = memory.get(answer.reply_id, user_id="ada")
+    assert reply is not None and {added[name] for name in told} <= set(reply.metadata["evidence"])
+    memory.erase(user_id="ada", memory_id=added[told[-1]])
+    assert memory.get(answer.reply_id, user_id="ada") is None
+    assert_no_byte(tmp_path, told[-1])
+
+
+def test_replies_are_hidden_and_come_back_with_what_they_repeat(converse: Opener) -> None:
+    engine = ScriptedEngine(parrot)
+    controller = converse(engine)
+    memory = controller.memory
+    told = [controller.turn(text) for text in (f"My code is {SECRET}.", "I like tea.", "I like jam.")]
+    assert memory.delete(told[0].turn_id, user_id="ada")
+    controller.turn("Tell me something.")
+    assert SECRET not in str(engine.requests[-1].turns)
+    assert not any(SECRET in hit.text for hit in memory.search(SECRET, user_id="ada"))
+    memory.delete(told[2].turn_id, user_id="ada")
+    memory.restore(told[0].turn_id, user_id="ada")
+    there = [memory.get(answer.reply_id, user_id="ada") is not None for answer in told]
+    assert there == [True, True, False], "the last one rests on a message that is still hidden"
+
+
+@pytest.mark.parametrize("during", ["RolledSummary", "Draft"])
+def test_what_is_erased_while_a_model_writes_stays_erased(converse: Opener, tmp_path: Path, during: str) -> None:
+    ids: list[str] = []
+
+    def script(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
+        if form == during and SECRET in request.turns[-1].content and ids:
+            controller.memory.erase(user_id="ada", memory_id=ids.pop())
+        return parrot(form, quoted, request)
+
+    controller = converse(ScriptedEngine(script), active_turns=2, recent_turns=1, summary_batch=2)
+    memory = controller.memory
+    secret = memory.add(f"My locker code is {SECRET}.", user_id="ada", run_id="chat")[0].id
+    for liked in ("tea", "jam", "figs"):
+        memory.add(f"I like {liked}.", user_id="ada", run_id="chat")
+    if during == "Draft":
+        controller.working_memory()
+        ids.append(secret)
+        with pytest.raises(StoreBusyError, match="nothing of this turn"):
+            controller.turn("Tell me something.")
+        assert len(memory.get_all(user_id="ada")) == 3
+    else:
+        ids.append(secret)
+        assert SECRET not in str(controller.working_memory())
+    assert not ids
+    assert_no_byte(tmp_path)
