@@ -17,7 +17,7 @@ HITS = [hit(text) for text in ("I moved to Lisbon in March.", "The cat is called
 
 @pytest.fixture
 def tasks(engine: LanguageEngine) -> PromptedTasks:
-    return PromptedTasks(engine, max_tokens=2048, temperature=1.0)
+    return PromptedTasks(engine, max_tokens=2048)
 
 
 def test_summarize(tasks: PromptedTasks) -> None:

@@ -1,11 +1,13 @@
 """A language engine behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama and others.
 
 What they have in common is `POST /v1/chat/completions` with `response_format` of type `json_schema`, `max_tokens`,
-`seed` and `logprobs`, and `GET /v1/models`. How tokens are counted and who tells the context is each server's own. Two
-things no request can set:
+`seed` and `logprobs`, and `GET /v1/models`. How tokens are counted and who tells the context is each server's own.
+Three things to know of them:
 
 - vLLM lets a model put any white space between the parts of JSON unless it is started with
   `--structured-outputs-config.disable_any_whitespace true`; without it a small model may print blanks until its limit.
+- vLLM 0.32 on a CPU dies of a temperature above 0 with a seed where it reads the prompt in parts (longer than its
+  `--max-num-batched-tokens`): its generators there cannot be set back.
 - Ollama drops the front of a prompt that does not fit its `num_ctx` and says nothing: `context` must be that number.
 """
 
