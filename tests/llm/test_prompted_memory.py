@@ -202,7 +202,7 @@ def test_tasks_that_are_given_come_first(tmp_path: Path, light_proxy: Any) -> No
     [
         ({"model": "x"}, "engine 'embedded' makes no use of model"),
         ({"engine": "http", "quantization": "nf4"}, "engine 'http' makes no use of quantization"),
-        ({"engine": "magic"}, "'embedded' or 'http'"),
+        ({"engine": "magic"}, "'embedded', 'http'"),
         ({"engine": "http", "temprature": 1}, "did you mean 'llm.temperature'"),
     ],
 )
