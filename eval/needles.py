@@ -27,17 +27,15 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.gating import HALVES, SIGNALS, Heard, Talk
+from eval.gating import HALVES, SIGNALS, Heard, Talk, decide
 from eval.metrics import auc, mean
 from eval.tasks import babi, novels
-from nscma_torch.buffer.gate import GateState, MessageGate
-from nscma_torch.buffer.observation import Observation
+from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import Past, weigh
 from nscma_torch.protocols import Proxy
-from nscma_torch.records import Decision
 from nscma_torch.text.sentences import split_sentences
 
 KEPT = 0.99  # of the statements
@@ -101,19 +99,10 @@ def haystacks(data: Path, sentences: int, facts: int) -> list[Haystack]:
 def heard(haystack: Haystack, proxy: Proxy) -> Heard:
     """What the proxy and the gate of each rule make of a haystack; neither vectors nor surprise without state."""
     weighed = weigh(haystack.texts, Past(), proxy, MessageGate(), Stages())
-    paper = decided(weighed.observations, MessageGate(GateConfig(rule="paper")))
+    paper = decide(weighed.observations, GateConfig(rule="paper"))
     talk = Talk(haystack.half, haystack.texts, haystack.statement)
     decisions = {"composition": weighed.decisions, "paper": paper}
     return Heard(talk, weighed.observations, decisions, [], torch.empty(0))
-
-
-def decided(observations: Sequence[Observation], gate: MessageGate) -> list[Decision]:
-    """Decisions of another gate on the same stream."""
-    decisions, state = [], GateState()
-    for observation in observations:
-        decision, state = gate.decide(observation, state)
-        decisions.append(decision)
-    return decisions
 
 
 def deferrable(scores: Sequence[float], needed: Sequence[bool], hay: Sequence[bool], kept: float) -> float:

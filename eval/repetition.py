@@ -21,10 +21,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from eval.gating import decide
 from eval.repetition_streams import KINDS, Half, Said, stream
 from nscma_torch import load_config
 from nscma_torch.assembly import torch_device
-from nscma_torch.buffer.gate import GateState, MessageGate
+from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, restates
 from nscma_torch.buffer.salience_head import SalienceHead
@@ -44,22 +45,21 @@ def measure(
     """Share of the messages of each kind that is deferred by each rule, and that is known as said before."""
     total: Counter[str] = Counter()
     deferred: dict[str, Counter[str]] = {column: Counter() for column in (*RULES, KNOWN)}
-    gates = {rule: MessageGate(GateConfig(rule=rule), head=head) for rule in RULES}
+    rules = {rule: GateConfig(rule=rule) for rule in RULES}
+    shipped = rules[RULES[0]]
     for said in streams:
         texts = [message.text for message in said]
         vectors = embedder.embed(texts).cpu()
-        seen = weigh(texts, Past(), proxy, gates[RULES[0]], Stages(), vectors.clone).observations
+        seen = weigh(texts, Past(), proxy, MessageGate(shipped, head=head), Stages(), vectors.clone).observations
         kinds = [
             [message.kind, *(name for name, of in SUMS.items() if message.kind.startswith(of))] for message in said
         ]
         total.update(kind for own in kinds for kind in own)
-        for rule, gate in gates.items():
-            state = GateState()
-            for own, observation in zip(kinds, seen, strict=True):
-                decision, state = gate.decide(observation, state)
+        for rule, config in rules.items():
+            for own, decision in zip(kinds, decide(seen, config), strict=True):
                 deferred[rule].update(own if not decision.write else ())
         for own, observation in zip(kinds, seen, strict=True):
-            if observation.repeat or restates(observation, gates[RULES[0]].config):
+            if observation.repeat or restates(observation, shipped):
                 deferred[KNOWN].update(own)
     shown = [kind for kind in (*KINDS, *SUMS) if total[kind]]
     return {

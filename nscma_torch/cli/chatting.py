@@ -98,7 +98,7 @@ class _Session:
         try:
             match command:
                 case "":
-                    pass
+                    return True
                 case "/quit" | "/exit":
                     return False
                 case "/why":
