@@ -68,7 +68,6 @@ def make_task(section: Mapping[str, Any], data: Path) -> Benchmark:
     except (OSError, json.JSONDecodeError) as error:
         raise ConfigError(f"task {name!r}: {error}; put its files there as published") from error
     if not task.ids():
-        raise ConfigError(
-            f"task {name!r} found no sample of {dict(section)} in {data}; put its files there as published"
-        )
+        why = f" ({len(task.malformed)} malformed; {task.malformed[0]})" if task.malformed else ""
+        raise ConfigError(f"task {name!r} found no sample in {data}{why}; put its files there as published")
     return task
