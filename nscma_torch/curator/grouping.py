@@ -163,6 +163,7 @@ def fact_of(group: Group, span: Span, rows: Mapping[int, StatementRow]) -> NewFa
         confidence=span.confidence,
         strength=len(span.claims),
         sequence=span.sequence,
+        ended=span.ended,
         reason=span.reason,
         statement_seqs=span.claims,
     )

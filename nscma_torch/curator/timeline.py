@@ -269,6 +269,7 @@ class _Fold:
             sequence = 2 * run.place[1] + (not run.named)
             if spans and spans[-1].valid_from == run.start:
                 sequence = max(sequence, spans[-1].sequence + 1)
+            ended = None if run.end is None else max(sequence, 2 * max((by.order for by in run.ended_by), default=0))
             supporters = {claim.seq for claim in run.claims}
             enders = {claim.seq for claim in (*run.ended_by, *run.against)} - supporters
             doubt = math.prod(1 - claim.confidence * claim.trust for claim in run.claims)
@@ -282,6 +283,7 @@ class _Fold:
                     tuple(sorted(supporters)),
                     tuple(sorted(enders)),
                     sequence,
+                    ended,
                     reason,
                 )
             )

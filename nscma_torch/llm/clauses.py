@@ -1,6 +1,7 @@
 """Clauses of a message that assert something, ready for the forms: contractions written out, questions left out.
 
-What asks, supposes, wishes or doubts is no statement, nor is what stands in quotation marks.
+What asks, supposes, wishes or doubts is no statement. Of what stands in quotation marks only whole sentences are read
+that speak of others by name: who "I" and "she" are there, the text around them would have to say.
 """
 
 from __future__ import annotations
@@ -11,10 +12,18 @@ from dataclasses import dataclass
 from nscma_torch.llm.chinese import asserted
 from nscma_torch.llm.contractions import written_out
 from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES, is_noun_phrase, is_person, word_set
-from nscma_torch.text.sentences import split_sentences
+from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.terms import script
 
-_QUOTED = re.compile(r"[\"“][^\"”]{3,}[\"”]|「[^」]*」|(?<=\s)'[^']{3,}'(?=[\s.,!]|$)")
+# A straight mark opens after a blank and closes after a word: a text cut in mid-speech begins with one that closes.
+_QUOTED = re.compile(
+    r"(?<![^\s(\[—–-])\"(?=\S)[^\"“”]{2,}(?<=\S)\"|“[^“”]{3,}”|「[^」]*」|(?<=\s)'[^']{3,}'(?=[\s.,!]|$)"
+)
+_SPEAKERS = re.compile(
+    r"\b(?:I|me|my|mine|we|us|our|ours|you|your|yours|he|she|him|his|her|hers|they|them|their|it|this|that|these|those"
+    r"|here|now)\b|[我你您咱他她它这那]",
+    re.IGNORECASE,
+)
 _UNREAL = re.compile(  # the whole sentence states nothing
     r"^\W*(?:(?:and|but|so|well|oh|ok|okay|even|then|still|honestly|only)\W+)*(?:if|unless|suppose|supposing"
     r"|imagine|pretend|say|had I|were I|let's say|picture"
@@ -159,8 +168,9 @@ def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
     found: list[Clause] = []
     masked = _QUOTED.sub(_masked, text)
     corrects = False
-    for span in split_sentences(masked):
-        sentence = _HEDGE.sub("", masked[span.start : span.end].replace("’", "'").strip())
+    spans = [(span, masked) for span in split_sentences(masked)] + [(span, text) for span in _reported(text)]
+    for span, source in sorted(spans, key=lambda pair: pair[0].start):
+        sentence = _HEDGE.sub("", source[span.start : span.end].replace("’", "'").strip())
         cjk = script(sentence) == "cjk"
         corrects = bool(_CORRECTS.search(sentence)) or (corrects and not found)
         sentence = _TAG.sub(".", sentence)
@@ -178,9 +188,27 @@ def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
     return found
 
 
+def _reported(text: str) -> list[Span]:
+    """Sentences within quotations that can be read alone."""
+    inside = [
+        Span(quoted.start() + 1 + span.start, quoted.start() + 1 + span.end)
+        for quoted in _QUOTED.finditer(text)
+        if _is_speech(quoted[0])
+        for span in split_sentences(quoted[0][1:-1])
+    ]
+    return [span for span in inside if text[span.end - 1] in ".。!！" and not _SPEAKERS.search(text, span.start, span.end)]
+
+
 def _masked(match: re.Match[str]) -> str:
-    """Quoted speech as blanks; quoted words of a name as they are."""
-    return "\x00" * len(match[0]) if len(match[0].split()) > 3 or not match[0].isascii() else match[0]
+    """Quoted speech as blanks up to the mark that ends its sentence; quoted words of a name as they are."""
+    if not _is_speech(match[0]):
+        return match[0]
+    end = match[0][-2:] if match[0][-2] in ".!?…。！？" else ""
+    return "\x00" * (len(match[0]) - len(end)) + end
+
+
+def _is_speech(quoted: str) -> bool:
+    return len(quoted.split()) > 3 or not quoted.isascii()
 
 
 _TAG = re.compile(

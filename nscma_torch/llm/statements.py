@@ -82,24 +82,27 @@ class StatementReader:
                 self._always.append(i)
 
     def read(self, unit: Unit, listener: str = "") -> tuple[Statement, ...]:
-        """Statements of a unit in the order of its text, each once; offsets are within the unit's text."""
+        """Statements of a unit in the order of its text; offsets are within the unit's text.
+
+        What is said again is left out, unless something else was said of it in between.
+        """
         mentions = Mentions(unit.name or unit.role, listener)
         found: list[Statement] = []
         sentence = -1
         for clause in clauses(unit.text, self._verbs):
             found += self._of_clause(clause, mentions, unit.occurred_at, first=clause.start != sentence, earlier=found)
             sentence = clause.start
-        unique: dict[tuple[str, str, str, str, bool], Statement] = {}
+        last: dict[tuple[str, ...], tuple[str, bool]] = {}
+        fresh = []
         for statement in found:
-            key = (
-                name_key(statement.subject),
-                statement.relation,
-                statement.topic,
-                name_key(statement.object),
-                statement.negated,
-            )
-            unique.setdefault(key, statement)
-        return tuple(unique.values())
+            group = (name_key(statement.subject), statement.relation, statement.topic)
+            value = name_key(statement.object)
+            if self._schema[statement.relation].cardinality != "one":
+                group = (*group, value)
+            if last.get(group) != (value, statement.negated):
+                last[group] = (value, statement.negated)
+                fresh.append(statement)
+        return tuple(fresh)
 
     def _of_clause(
         self, clause: Clause, mentions: Mentions, said: datetime, *, first: bool, earlier: Sequence[Statement]

@@ -45,8 +45,8 @@ class Link:
 
 class _Event(NamedTuple):
     at: datetime
-    phase: int  # at the same time: 0 left at once, 1 put down, 2 ends, 3 begins
-    sequence: int
+    said: int  # place in the order of saying, among what happens at one time
+    phase: int  # of one statement: 0 left at once, 1 put down, 2 ends, 3 begins
     key: str
     fact: Fact
 
@@ -77,7 +77,7 @@ class Whereabouts:
         state = _State(self._roles)
         stays: list[Stay] = []
         events = sorted(self._events(key, as_of), key=lambda event: event[:3])
-        for (at, phase), group in groupby(events, key=lambda event: event[:2]):
+        for (at, _, phase), group in groupby(events, key=lambda event: event[:3]):
             for event in group:
                 if phase in (1, 2):
                     state.end(event.key, event.fact)
@@ -105,10 +105,11 @@ class Whereabouts:
                     brief = fact.valid_from is not None and fact.valid_from == fact.valid_to
                     if until is not None and at > until:
                         continue
-                    yield _Event(at, 0 if brief else 3, fact.sequence, name, fact)
+                    yield _Event(at, fact.sequence // 2, 0 if brief else 3, name, fact)
                     if fact.valid_to is not None and (until is None or fact.valid_to <= until):
                         phase = 1 if self._roles[relation] == "holder" else 2
-                        yield _Event(fact.valid_to, phase, fact.sequence, name, fact)
+                        ended = fact.sequence if fact.ended is None else fact.ended
+                        yield _Event(fact.valid_to, ended // 2, phase, name, fact)
                     target = name_key(fact.object)
                     if target not in seen:
                         seen.add(target)

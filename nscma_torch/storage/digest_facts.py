@@ -76,7 +76,7 @@ def _facts(read: _Read, time: Callable[[str, int | None], int | str | None]) -> 
     for seq, statement_id in read(query.order_by(_S.id), _S.user_id):
         sources.setdefault(seq, []).append(statement_id)
     held = (_F.id, _F.lane, _F.subject, _F.relation, _F.topic, _F.object, _F.object_key)
-    how = (_F.status, _F.archived_by, _F.confidence, _F.strength, _F.sequence)
+    how = (_F.status, _F.archived_by, _F.confidence, _F.strength, _F.sequence, _F.ended)
     believed: Select[Any] = select(_F.seq, _F.user_id, _F.valid_from, _F.valid_to, *held, *how)
     believed = believed.where(_F.retired_at.is_(None)).order_by(_F.id, _F.sequence, _F.status)
     for seq, owner, begins, ends, *what in read(believed, _F.user_id):

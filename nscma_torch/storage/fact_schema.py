@@ -103,6 +103,7 @@ facts = Table(
     Column("reason", Text, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
     Column("retired_at", BigInteger),  # null: believed now
+    Column("ended", Integer),  # like `sequence`, of what ended it; null: still, or not known
     Index("facts_group", "lane", "subject", "relation", "topic"),
     Index("facts_object", "lane", "object_key"),
     Index("facts_id", "id"),

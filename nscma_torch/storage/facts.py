@@ -39,6 +39,7 @@ class NewFact:
     confidence: float
     strength: int
     sequence: int
+    ended: int | None
     reason: str
     statement_seqs: tuple[int, ...]
     archived_by: str = ""
@@ -64,6 +65,7 @@ class FactRow:
     confidence: float
     strength: int
     sequence: int
+    ended: int | None
     reason: str
     recorded_at: int
     retired_at: int | None
@@ -268,6 +270,7 @@ def _records(connection: Connection, lane: str, rows: Sequence[FactRow]) -> list
             confidence=row.confidence,
             strength=row.strength,
             sequence=row.sequence,
+            ended=row.ended,
             episode_ids=tuple(dict.fromkeys(said[seq] for seq in row.statement_seqs)),
             reason=row.reason,
         )

@@ -77,7 +77,34 @@ def _facts(connection: Connection) -> None:
     )
 
 
-STEPS: dict[int, Callable[[Connection], None]] = {1: _jobs_leases_recalls, 2: _hierarchies, 3: _facts}
+def _order_of_ends(connection: Connection) -> None:
+    """4 to 5: the order in which facts ended at one time. Of those of before it is not known until they change."""
+    kept = (
+        "seq, id, lane, user_id, subject, relation, topic, object, object_key, valid_from, valid_to, status, "
+        "archived_by, confidence, strength, sequence, reason, recorded_at, retired_at"
+    )
+    tables = (fact_schema.facts, fact_schema.fact_sources)
+    for table in tables:
+        connection.exec_driver_sql(f"CREATE TEMP TABLE {table.name}_4 AS SELECT * FROM main.{table.name}")
+    for table in reversed(tables):
+        table.drop(connection)
+    for table in tables:
+        table.create(connection)
+    connection.exec_driver_sql(f"INSERT INTO facts ({kept}) SELECT {kept} FROM facts_4 ORDER BY seq")
+    connection.exec_driver_sql(
+        "INSERT INTO fact_sources (fact_seq, statement_seq, user_id) "
+        "SELECT fact_seq, statement_seq, user_id FROM fact_sources_4"
+    )
+    for table in tables:
+        connection.exec_driver_sql(f"DROP TABLE temp.{table.name}_4")
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {
+    1: _jobs_leases_recalls,
+    2: _hierarchies,
+    3: _facts,
+    4: _order_of_ends,
+}
 
 
 def migrate(connection: Connection) -> None:

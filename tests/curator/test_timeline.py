@@ -270,7 +270,7 @@ def test_arrival_order_does_not_matter(claims: list[Claim], chance: random.Rando
     renumbered = [replace(one, order=place) for place, one in enumerate(shuffled)]
 
     def seen(timeline: Timeline) -> list[Span]:
-        return [replace(span, sequence=0) for span in timeline.spans]
+        return [replace(span, sequence=0, ended=None) for span in timeline.spans]
 
     assert resolve(claims, RULES) == resolve(shuffled, RULES)
     assert seen(resolve(claims, RULES)) == seen(resolve(renumbered, RULES))

@@ -113,6 +113,7 @@ def _fact(key: Key, said: list[StatementRow], place: int) -> NewFact:
         confidence=row.confidence,
         strength=1,
         sequence=place,
+        ended=None,
         reason=reason,
         statement_seqs=(row.seq,),
     )
