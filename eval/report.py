@@ -1,0 +1,103 @@
+"""From the raw lines of a finished run to Markdown, CSV and PNG.
+
+    python -m eval.report OUT --to DIR
+
+OUT holds `run.json` and `results.jsonl` (or `results.jsonl.gz`) as `eval.run` leaves them, and `judged.jsonl` where
+`eval.judge` ran. DIR gets `report.md`, a CSV for each table and a PNG for each figure. All tasks and systems have a
+table; the keys under [report] of the run's configuration name what else there is: `babilong`, `differences`, `updates`,
+`grid`, `sweeps`. Every score has its 95 % bootstrap interval over samples and the cost beside it. Samples with an even
+index were open to tuning; claims quote the odd ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from eval.reporting import babilong, bootstrap, differences, grid, overview, sweeps, updates
+from eval.reporting.part import Part, read
+from eval.reporting.results import Results, load
+from nscma_torch.errors import ConfigError, NscmaError
+
+PARTS: Mapping[str, Callable[[Results, Mapping[str, Any]], Part]] = {
+    "babilong": lambda found, values: babilong.part(found, read(babilong.Babilong(), values, "babilong")),
+    "differences": lambda found, values: differences.part(
+        found, read(differences.Differences(), values, "differences")
+    ),
+    "updates": lambda found, values: updates.part(found, read(updates.Updates(), values, "updates")),
+    "grid": lambda found, values: grid.part(found, read(grid.Grid(), values, "grid")),
+    "sweeps": lambda found, values: sweeps.part(found, read(sweeps.Sweeps(), values, "sweeps")),
+}
+
+
+def report(results: Results) -> list[Part]:
+    """All parts of a run's report. ConfigError where [report] asks for what there is not."""
+    wanted: Mapping[str, Any] = results.config.get("report", {})
+    unknown = wanted.keys() - PARTS.keys()
+    if unknown:
+        raise ConfigError(f"[report] knows {', '.join(PARTS)}, and not {', '.join(sorted(unknown))}")
+    named = [PARTS[name](results, wanted[name]) for name in PARTS if name in wanted]
+    failed = overview.failures(results)
+    return [*named, overview.part(results), *([failed] if failed else [])]
+
+
+def write(results: Results, folder: Path) -> Path:
+    """Write all files; the path of the Markdown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = report(results)
+    lines = [_head(results.run), "", *_remarks(results), ""]
+    for part in parts:
+        lines += [f"## {part.title}", "", *([part.text, ""] if part.text else [])]
+        for figure in part.figures:
+            figure.draw(folder / f"{figure.name}.png")
+            lines += [f"![{figure.title}]({figure.name}.png)", ""]
+        for table in part.tables:
+            table.write_csv(folder)
+            lines += [table.markdown(), ""]
+    path = folder / "report.md"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def _head(run: Mapping[str, Any]) -> str:
+    return f"`{run['command']}` at commit {run['commit']}, {run['machine']}, {run['started'][:10]}"
+
+
+def _remarks(results: Results) -> list[str]:
+    """What holds for the whole report."""
+    remarks = []
+    if results.missing:
+        lacking = ", ".join(f"{task}: {system} lacks {count} samples" for task, system, count in results.missing)
+        remarks += [f"**Incomplete.** {lacking}. Their scores are over the samples that they have.", ""]
+    remarks += [
+        f"Mean [{bootstrap.LEVEL:.0%} interval of {bootstrap.DRAWS:,} bootstrap draws over samples, seed {results.seed}"
+        "]. Settings were open to tuning on samples of even index; claims quote the odd ones. An interval without "
+        "width says that all n samples scored the same: the chance of another outcome is then below 3/n, not 0.",
+        "",
+        f"Failed: {len(results.failures)} of {sum(map(len, results.lines.values()))} samples; each counts as wrong.",
+    ]
+    engine = results.config.get("memory", {}).get("llm", {})
+    named = " ".join(str(engine[key]) for key in ("engine", "model") if engine.get(key))
+    remarks += ["", f"Language engine: {named or 'embedded (rules, no model)'}."]
+    for judge, prompt in results.judges:
+        remarks += ["", f"Judge: {judge}, prompt SHA-256 {prompt}."]
+    return remarks
+
+
+def main() -> None:
+    """Write the report and say where it is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", metavar="OUT", type=Path, help="folder of the run")
+    parser.add_argument("--to", type=Path, required=True, help="folder for the report")
+    arguments = parser.parse_args()
+    try:
+        path = write(load(arguments.run), arguments.to)
+    except NscmaError as error:
+        parser.exit(1, f"eval.report: {error}\n")
+    print(path)
+
+
+if __name__ == "__main__":
+    main()
