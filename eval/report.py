@@ -62,12 +62,16 @@ def write(results: Results, folder: Path) -> Path:
 
 
 def _head(run: Mapping[str, Any]) -> str:
-    return f"`{run['command']}` at commit {run['commit']}, {run['machine']}, {run['started'][:10]}"
+    command = run.get("command", f"eval.run, configuration with SHA-256 {run['sha256'][:12]}")
+    return f"`{command}` at commit {run['commit']}, {run['machine']}, {run['started'][:10]}"
 
 
 def _remarks(results: Results) -> list[str]:
     """What holds for the whole report."""
-    remarks = []
+    remarks = [f"# {results.config['title']}", ""] if "title" in results.config else []
+    others = {attempt["commit"] for attempt in results.run.get("earlier", ())} - {results.run["commit"]}
+    if others:
+        remarks += [f"**Of several commits.** A part of the run was made at {', '.join(sorted(others))}.", ""]
     if results.missing:
         lacking = ", ".join(f"{task}: {system} lacks {count} samples" for task, system, count in results.missing)
         remarks += [f"**Incomplete.** {lacking}. Their scores are over the samples that they have.", ""]

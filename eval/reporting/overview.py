@@ -33,6 +33,7 @@ def _task(results: Results, task: str) -> Table:
         questions = [asked for line in lines for asked in line.questions]
         row |= {"samples": len(lines), "questions": len(questions)}
         row |= {"abstained": sum(asked.abstained for asked in questions)}
+        row |= {"notes": sum(bool(asked.note) for asked in questions)}
         row |= {"failed": sum(line.error is not None for line in lines)}
         rows.append(row | costs.columns(lines))
     return Table(f"task-{slug(task)}", task, rows)

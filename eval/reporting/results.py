@@ -48,6 +48,7 @@ class Asked(_Shape):
     abstained: bool
     scores: Mapping[str, float]
     cost: Spent = Spent()
+    note: str = ""
 
 
 class Failure(_Shape):
@@ -135,7 +136,7 @@ def load(folder: Path) -> Results:
     """The results of a run's folder. InvalidInputError where the run is not finished, or its lines contradict it."""
     run = _run(folder)
     lines: dict[tuple[str, str], dict[str, Line]] = {}
-    for line in _lines(folder):
+    for line in raw_lines(folder):
         own = lines.setdefault((line.task, line.system), {})
         if line.sample in own:
             raise InvalidInputError(f"{line.task}, {line.system}, {line.sample} stands twice in the results")
@@ -171,9 +172,11 @@ def _run(folder: Path) -> Mapping[str, Any]:
         run: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise MalformedInputError(f"{path} is not JSON: {error}") from error
-    lacking = [key for key in ("config", "commit", "machine", "command", "started") if key not in run]
+    lacking = [key for key in ("config", "sha256", "commit", "machine", "started", "ended") if key not in run]
     if lacking:
         raise MalformedInputError(f"{path} does not say {', '.join(lacking)}; was it written by eval.run?")
+    if run["ended"] is None:
+        raise InvalidInputError(f"the run in {folder} has not ended: start eval.run again, it goes on where it was")
     return run
 
 
@@ -188,7 +191,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield from enumerate(file, start=1)
 
 
-def _lines(folder: Path) -> Iterator[Line]:
+def raw_lines(folder: Path) -> Iterator[Line]:
+    """The lines of a finished run as they are; an error names the line that is none."""
     path = folder / "results.jsonl"
     if not path.exists() and not path.with_name("results.jsonl.gz").exists():
         raise InvalidInputError(f"{folder} has no results.jsonl: the run is not finished; start eval.run again")
