@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from eval.tasks.babi import Question, Story
+from eval.tasks.babi import Story
 
 _WORDS = {
     **{"mary": "Priya", "john": "Kwame", "daniel": "Tomas", "sandra": "Ingrid", "bill": "Hugo", "fred": "Leila"},
@@ -43,7 +43,7 @@ def renamed(story: Story) -> Story:
         replace(message, content=_VERB.sub(lambda match: verbs[match[0]], _others(message.content)))
         for message in story.messages
     ]
-    questions = [Question(_others(each.text), _others(each.answer), each.at) for each in story.questions]
+    questions = [replace(each, text=_others(each.text), answer=_others(each.answer)) for each in story.questions]
     return Story(f"{story.name}-renamed", messages, questions)
 
 

@@ -1,0 +1,31 @@
+"""Options of a task: its table of the configuration, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import Field
+
+from nscma_torch.config import Section, override
+from nscma_torch.errors import ConfigError
+
+
+class TaskOptions(Section):
+    """What every task has."""
+
+    kind: str = Field("", description="Key of eval/tasks/catalogue.py.")
+    name: str = Field("", description="For tables; empty for the task's own.")
+
+
+OptionsT = TypeVar("OptionsT", bound=TaskOptions)
+
+
+def read_options(defaults: OptionsT, section: Mapping[str, Any]) -> OptionsT:
+    """The options of a section. Raises `ConfigError` for an unknown key, with the nearest known one, or a bad value."""
+    try:
+        return override(defaults, section)
+    except ConfigError as error:
+        problem = str(error).removeprefix("the override: ")
+        kind, name = section.get("kind", ""), section.get("name", "")
+        raise ConfigError(f"task {name!r} of kind {kind!r}: {problem}") from error
