@@ -39,7 +39,11 @@ def run(folder: Path, lines: Sequence[Mapping[str, Any]], *, packed: bool = Fals
     """A finished run in that folder."""
     folder.mkdir(exist_ok=True)
     told = {"config": {"seed": 1, **config}, "sha256": "0" * 64, "commit": "abc1234", "machine": "a machine"}
-    told |= {"command": "python -m eval.run --config x.toml", "started": "2026-11-20T10:00:00+00:00", "ended": "2026-11-20T11:00:00+00:00"}
+    told |= {
+        "command": "python -m eval.run --config x.toml",
+        "started": "2026-11-20T10:00:00+00:00",
+        "ended": "2026-11-20T11:00:00+00:00",
+    }
     (folder / "run.json").write_text(json.dumps(told), encoding="utf-8")
     text = "".join(json.dumps(one) + "\n" for one in lines)
     if packed:
