@@ -65,10 +65,10 @@ def judge_run(folder: Path, engine: LanguageEngine, tasks: Sequence[str], consol
         return 0
     engine.count_tokens([])  # starts it: only then does it know its name
     own = (engine.name, prompt_sha256())
-    for one in done:
-        if (one.engine, one.prompt) != own:
+    for before in done:
+        if (before.engine, before.prompt) != own:
             raise InvalidInputError(
-                f"{path} holds verdicts of {one.engine} by prompt {one.prompt[:12]}, now it would be {own[0]} by "
+                f"{path} holds verdicts of {before.engine} by prompt {before.prompt[:12]}, now it would be {own[0]} by "
                 f"{own[1][:12]}: move that file away to judge anew"
             )
     failed = 0

@@ -19,7 +19,7 @@ from eval.reporting.tables import Cell, Table, slug
 class Updates(Options):
     """Which metrics of the tasks tell of updates."""
 
-    current: str = Field("current", description="Metric: the reply gives the value that holds now.")
+    current: str = Field("updated", description="Metric: the reply gives the value that holds now.")
     outdated: str = Field("outdated", description="Metric: the reply gives a value that held before.")
     categories: tuple[str, ...] = Field((), description="Of questions that ask for it; all where there are none.")
 

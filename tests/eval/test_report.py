@@ -149,7 +149,7 @@ def test_babilong_by_length(tmp_path: Path) -> None:
 
 
 def test_knowledge_updates(tmp_path: Path) -> None:
-    scores = [question("q0", "update", current=1.0, outdated=0.0), question("q1", "other", current=0.0, outdated=1.0)]
+    scores = [question("q0", "update", updated=1.0, outdated=0.0), question("q1", "other", updated=0.0, outdated=1.0)]
     lines = [line("Talks", "full", i, scores) for i in range(4)]
     keys = {"updates": {"categories": ["update"]}}
     write(load(run(tmp_path / "run", lines, report=keys)), tmp_path / "to")

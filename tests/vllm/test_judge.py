@@ -1,4 +1,4 @@
-"""The judge over a real vLLM: every verdict is one of the three. The model knows nothing, so no agreement is claimed."""
+"""The judge over a real vLLM: every verdict is one of the three. Of agreement a model that knows nothing says nothing."""
 
 from __future__ import annotations
 
