@@ -5,11 +5,17 @@ Each names the file whose rules it follows. All are in [0, 1]; an empty reply sc
 
 from __future__ import annotations
 
+import math
 import re
+import string
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
-from eval.metrics import recall_at
+import snowballstemmer
+
+from eval.metrics import mean, recall_at
 
 _PLACES = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
 BABILONG_LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -42,6 +48,108 @@ def babilong_correct(target: str, output: str, question: str, task: str, *, whol
 
     found = {label for label in labels if named(label, said) and not named(label, question.lower())}
     return found == set(target.lower().split(","))
+
+
+def normalized(text: str, articles: str = "a|an|the") -> str:
+    """Lower case, no ASCII punctuation, no articles, single spaces.
+
+    Source: hotpotqa/hotpot, hotpot_evaluate_v1.py @ 4c0fa5ea, the same as SQuAD's; MuSiQue's and 2Wiki's too.
+    """
+    text = text.lower().translate(str.maketrans("", "", string.punctuation))
+    return " ".join(re.sub(rf"\b(?:{articles})\b", " ", text).split())
+
+
+def exact_match(reply: str, answers: Sequence[str]) -> float:
+    """Whether it is one of the answers when both are `normalized`."""
+    return float(bool(reply) and normalized(reply) in map(normalized, answers))
+
+
+def token_f1(reply: str, answers: Sequence[str], *, closed: bool = False) -> float:
+    """F1 of words over the best answer, words counted as often as they occur.
+
+    Source: StonyBrookNLP/musique, metrics/answer.py @ 8b8d8ce1. `closed`, as hotpotqa/hotpot, hotpot_evaluate_v1.py
+    @ 4c0fa5ea has it: where either side is yes, no or noanswer, 0 unless they are equal.
+    """
+    return max((_token_f1(normalized(reply), normalized(answer), closed) for answer in answers), default=0.0)
+
+
+def _token_f1(said: str, right: str, closed: bool) -> float:
+    if closed and said != right and {said, right} & {"yes", "no", "noanswer"}:
+        return 0.0
+    return f1_of(said.split(), right.split())
+
+
+def f1_of(said: Sequence[Any], right: Sequence[Any]) -> float:
+    """Harmonic mean of precision and recall of what is common to both, counted as often as it occurs."""
+    common = sum((Counter(said) & Counter(right)).values())
+    return 2 * common / (len(said) + len(right)) if common else 0.0
+
+
+def stems(text: str, articles: str = "a|an|the") -> list[str]:
+    """Porter stems of the `normalized` words."""
+    stemmer = snowballstemmer.stemmer("porter")
+    return [stemmer.stemWord(word) for word in normalized(text, articles).split()]
+
+
+def locomo_f1(reply: str, answer: str, category: int) -> float:
+    """LoCoMo's score of an answerable question.
+
+    Source: snap-research/locomo, task_eval/evaluation.py @ 92286325 (`eval_question_answering`): F1 of stemmed words
+    without "and"; in category 1 (several answers, with commas between them) the mean over the answers of the best part
+    of the reply; in category 3 what stands before the first semicolon of the answer. Its stemmer is NLTK's variant of
+    Porter's, ours Porter's own: they differ in a few words such as "dying", on both sides alike.
+    """
+    if category == 1:
+        parts = reply.split(",")
+        return mean([max(_stem_f1(part, one) for part in parts) for one in answer.split(",")])
+    return _stem_f1(reply, answer.split(";")[0] if category == 3 else answer)
+
+
+def _stem_f1(reply: str, answer: str) -> float:
+    return f1_of(stems(reply, "a|an|the|and"), stems(answer, "a|an|the|and"))
+
+
+def locomo_abstained(reply: str) -> float:
+    """LoCoMo's score of an unanswerable question, by the words of its prompt; source as of `locomo_f1`."""
+    return float("no information available" in reply.lower() or "not mentioned" in reply.lower())
+
+
+def holds(text: str, part: str) -> bool:
+    """Whether the stems of `part` stand in the text one after another."""
+    words, wanted = stems(text), stems(part)
+    return bool(wanted) and any(words[i : i + len(wanted)] == wanted for i in range(len(words) - len(wanted) + 1))
+
+
+def word_recall(text: str, part: str) -> float:
+    """Share of the stems of `part` that stand anywhere in the text."""
+    wanted = set(stems(part))
+    return len(wanted & set(stems(text))) / len(wanted) if wanted else 0.0
+
+
+def retrieval_scores(evidence: Sequence[int], found: Sequence[int], at: Sequence[int] = (5, 10)) -> dict[str, float]:
+    """LongMemEval's measures of retrieval at each k: `recall_any@k`, `recall_all@k`, `ndcg_any@k`; {} without evidence.
+
+    Source: xiaowu0162/LongMemEval, src/retrieval/eval_utils.py @ 6a92d1ab. Its gain at rank i (from 1) is 1 / log2(i)
+    but for the first, where it is 1 (Jarvelin and Kekalainen 2002), so that the first two ranks weigh the same.
+    """
+    scores: dict[str, float] = {}
+    for k in at if evidence else ():
+        hits = [place in evidence for place in found[:k]]
+        scores[f"recall_any@{k}"] = float(any(hits))
+        scores[f"recall_all@{k}"] = float(set(evidence) <= set(found[:k]))
+        scores[f"ndcg_any@{k}"] = _dcg(hits) / _dcg([True] * min(k, len(evidence)))
+    return scores
+
+
+def _dcg(hits: Sequence[bool]) -> float:
+    return sum(1 / math.log2(max(rank, 2)) for rank, hit in enumerate(hits, 1) if hit)
+
+
+def ndcg(evidence: Sequence[int], found: Sequence[int], k: int) -> float:
+    """nDCG at k with gain 1 / log2(rank + 1), Jarvelin and Kekalainen as trec_eval has it (`ndcg_cut`); 0 of none."""
+    ideal = sum(1 / math.log2(i + 2) for i in range(min(k, len(evidence))))
+    own = sum(1 / math.log2(i + 2) for i, place in enumerate(found[:k]) if place in evidence)
+    return own / ideal if ideal else 0.0
 
 
 def evidence_recall(evidence: Sequence[int], found: Sequence[int], at: Sequence[int] = (5, 10)) -> dict[str, float]:

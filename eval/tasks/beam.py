@@ -4,18 +4,31 @@ two contradictory statements, stand in.
 A pair is left out, and named, where a side has no message of the chat. Where one message holds both sides the pair is
 kept: it can be found, but neither side can come before the other. Every other question names the messages of its
 evidence in a list; those that name none (all of `abstention`) are not in `questions`.
+
+The benchmark's score is a language model's, item by item of the question's rubric (mohammadtavakoli78/BEAM,
+evaluation.py @ 5a64c992, `evaluate_*`). Without a judge two measures of words stand in for it, and they are not it:
+"nuggets" is the mean over the rubric's items of the share of their words that the reply has, "F1" that of the reply's
+words with a reference answer's. Abstention is exact: right is to abstain. Rubric and reference go with each question's
+`facts` for a judge.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field
+
+from eval import contract
+from eval.metrics import mean
+from eval.scoring import evidence_recall, token_f1, word_recall
+from eval.tasks.options import TaskOptions, read_options
+from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
 
 Category = Literal["knowledge_update", "contradiction_resolution"]
@@ -23,6 +36,11 @@ _SIDES: dict[Category, tuple[str, str]] = {
     "knowledge_update": ("original_info", "updated_info"),
     "contradiction_resolution": ("first_statement", "second_statement"),
 }
+_UNANSWERABLE = "abstention"
+_COMPLIANCE = {"instruction_following", "preference_following"}  # what an answer should comply with, and no answer
+FOLDER = "beam/100K"
+_REFERENCES = ("answer", "ideal_response", "ideal_answer", "ideal_summary", "expected_compliance")
+_INTRODUCED = re.compile(r"LLM response should \w+: ")
 _TAIL = re.compile(r"\s*->->\s*\d[^\n]{0,12}$")  # the plan's numbering, which the generator left behind messages
 _STEP = timedelta(seconds=30)
 
@@ -35,6 +53,9 @@ class Pair:
     question: str
     first: frozenset[int]
     second: frozenset[int]
+    rubric: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()  # what the makers say of the two statements, the first one first
+    confusion: str = ""  # which outdated value may be taken for the new one, in their words
 
     @property
     def together(self) -> bool:
@@ -44,16 +65,26 @@ class Pair:
 
 @dataclass(frozen=True)
 class Question:
-    """A question of any of the categories; `evidence` are places in the chat's messages."""
+    """A question of any of the categories; `evidence` are places in the chat's messages.
+
+    Attributes:
+        reference: an answer, or what an answer should comply with; "" where there is none.
+        rubric: what is looked for in an answer, without the words that introduce it.
+    """
 
     category: str
     text: str
     evidence: frozenset[int]
+    reference: str = ""
+    rubric: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Chat:
-    """One chat; `asked_at` is a day after its last message, `malformed` names pairs that were left out."""
+    """One chat; `asked_at` is a day after its last message, `malformed` names pairs that were left out.
+
+    `asked` are all questions, those without evidence too.
+    """
 
     name: str
     messages: list[Message]
@@ -61,11 +92,12 @@ class Chat:
     questions: list[Question]
     asked_at: datetime
     malformed: tuple[str, ...]
+    asked: tuple[Question, ...] = ()
 
 
-def load(data: Path) -> list[Chat]:
-    """All chats of `data/beam/100K` by number; even ones (0-based) are for tuning, odd ones for claims."""
-    folders = sorted((data / "beam" / "100K").iterdir(), key=lambda folder: int(folder.name))
+def load(data: Path, folder: str = FOLDER) -> list[Chat]:
+    """All chats of a folder of `data` by number; even ones (0-based) are for tuning, odd ones for claims."""
+    folders = sorted((data / folder).iterdir(), key=lambda folder: int(folder.name))
     return [_chat(folder) for folder in folders]
 
 
@@ -86,18 +118,31 @@ def _chat(folder: Path) -> Chat:
         for number, probe in enumerate(probes[category]):
             first, second = (_places(probe["source_chat_ids"], side, place) for side in sides)
             if first and second:
-                pairs.append(Pair(category, probe["question"], first, second))
+                said = tuple(map(str, probe.get("conversation_references", ())))
+                confusion = str(probe.get("potential_confusion", ""))
+                pairs.append(Pair(category, probe["question"], first, second, _rubric(probe), said, confusion))
             else:
                 malformed.append(f"{folder.name} {category} {number}")
     asked = [
-        Question(category, probe["question"], frozenset(_numbers(probe.get("source_chat_ids"), place)))
+        Question(
+            category,
+            probe["question"],
+            frozenset(_numbers(probe.get("source_chat_ids"), place)),
+            next((str(probe[key]) for key in _REFERENCES if probe.get(key)), ""),
+            _rubric(probe),
+        )
         for category, own in probes.items()
         for probe in own
     ]
     questions = [question for question in asked if question.evidence]
     last = messages[-1].timestamp
     assert last is not None
-    return Chat(folder.name, messages, pairs, questions, last + timedelta(days=1), tuple(malformed))
+    asked_at = last + timedelta(days=1)
+    return Chat(folder.name, messages, pairs, questions, asked_at, tuple(malformed), tuple(asked))
+
+
+def _rubric(probe: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(_INTRODUCED.sub("", str(item), count=1) for item in probe.get("rubric", ()))
 
 
 def _places(sources: dict[str, list[Any]], side: str, place: dict[int, int]) -> frozenset[int]:
@@ -111,3 +156,60 @@ def _numbers(sources: Any, place: dict[int, int]) -> Iterator[int]:
     elif sources is not None:
         for own in sources.values() if isinstance(sources, dict) else sources:
             yield from _numbers(own, place)
+
+
+class BeamOptions(TaskOptions):
+    """Options of BEAM."""
+
+    folder: str = Field(FOLDER, description="Of the chats, in the folder of the data.")
+    categories: tuple[str, ...] = Field((), description="Which are asked; empty for all ten.")
+
+
+class Beam:
+    """BEAM's questions, a chat a sample."""
+
+    metrics: tuple[str, ...] = ("nuggets", "F1", "recall@5", "recall@10")
+
+    def __init__(self, section: Mapping[str, Any], data: Path) -> None:
+        options = read_options(BeamOptions(), section)
+        self._chats = {chat.name: chat for chat in load(data, options.folder)}
+        known = {asked.category for chat in self._chats.values() for asked in chat.asked}
+        if unknown := set(options.categories) - known:
+            raise ConfigError(f"BEAM has no category {sorted(unknown)}; it has {', '.join(sorted(known))}")
+        self._categories = set(options.categories) or known
+        self.name = options.name or "BEAM 100K"
+        self.malformed = tuple(
+            f"chat {chat.name}: no rubric: {asked.text}"
+            for chat in self._chats.values()
+            for asked in chat.asked
+            if not asked.rubric
+        )
+
+    def ids(self) -> Sequence[str]:
+        """Names of the chats."""
+        return list(self._chats)
+
+    def sample(self, id: str) -> contract.Sample:
+        """One chat with its questions that have a rubric."""
+        chat = self._chats[id]
+        questions = [
+            contract.Question(
+                f"q{i}",
+                asked.text,
+                (asked.reference,) if asked.category != _UNANSWERABLE and asked.reference else (),
+                asked.category,
+                tuple(sorted(asked.evidence)),
+                facts={"rubric": asked.rubric, "reference": asked.reference},
+            )
+            for i, asked in enumerate(chat.asked)
+            if asked.category in self._categories and asked.rubric
+        ]
+        return contract.Sample(id, chat.messages, questions, chat.asked_at)
+
+    def score(self, question: contract.Question, reply: contract.Reply) -> Mapping[str, float]:
+        """Words of rubric and reference in the reply; of abstention, whether it abstained; recall of the evidence."""
+        if question.category == _UNANSWERABLE:
+            return {"nuggets": float(reply.abstained)}
+        nuggets = mean([word_recall(reply.text, item) for item in question.facts["rubric"]])
+        f1 = {"F1": token_f1(reply.text, question.answers)} if question.category not in _COMPLIANCE else {}
+        return {"nuggets": nuggets, **f1, **evidence_recall(question.evidence, reply.evidence)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -10,9 +11,14 @@ from typing import Any
 
 from eval.contract import Task
 from eval.tasks.babilong import Babilong
+from eval.tasks.beam import Beam
+from eval.tasks.locomo import Locomo
+from eval.tasks.updates import Updates
 from nscma_torch.errors import ConfigError
 
-KINDS: Mapping[str, Callable[[Mapping[str, Any], Path], Task]] = MappingProxyType({"babilong": Babilong})
+KINDS: Mapping[str, Callable[[Mapping[str, Any], Path], Task]] = MappingProxyType(
+    {"babilong": Babilong, "beam": Beam, "locomo": Locomo, "updates": Updates}
+)
 
 
 def make_task(section: Mapping[str, Any], data: Path) -> Task:
@@ -24,4 +30,7 @@ def make_task(section: Mapping[str, Any], data: Path) -> Task:
     if kind not in KINDS:
         (near,) = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.0)
         raise ConfigError(f"unknown kind of task {kind!r}; did you mean {near!r}? known are {', '.join(sorted(KINDS))}")
-    return KINDS[kind](section, data)
+    try:
+        return KINDS[kind](section, data)
+    except (OSError, json.JSONDecodeError) as error:
+        raise ConfigError(f"task {section.get('name', kind)!r}: {error}; put its files there as published") from error

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from eval.scoring import babilong_correct, evidence_recall
+from eval.quantities import quantities
+from eval.scoring import (
+    babilong_correct,
+    evidence_recall,
+    exact_match,
+    holds,
+    locomo_abstained,
+    locomo_f1,
+    ndcg,
+    normalized,
+    retrieval_scores,
+    token_f1,
+    word_recall,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,3 +52,55 @@ def test_babilong_by_its_source_never_takes_none_for_right() -> None:
 def test_recall_of_evidence_counts_the_first_places() -> None:
     assert evidence_recall((3, 8), (3, 1, 2, 4, 5, 8)) == {"recall@5": 0.5, "recall@10": 1.0}
     assert evidence_recall((), (1,)) == {}
+
+
+def test_answers_are_compared_without_case_articles_and_punctuation() -> None:
+    assert normalized("The Cat's  a hat.") == "cats hat"
+    assert exact_match("the U.S. Army", ["Navy", "US army"]) == 1.0
+    assert exact_match("", [""]) == 0.0
+
+
+def test_f1_counts_words_and_takes_the_best_answer() -> None:
+    # said: big red dog; right: red dog dog: two in common, precision 2/3, recall 2/3
+    assert token_f1("the big red dog", ["red dog dog", "cat"]) == pytest.approx(2 / 3)
+    assert token_f1("cat", ["dog"]) == 0.0 and token_f1("", ["dog"]) == 0.0
+    assert token_f1("yes it is", ["yes"]) == pytest.approx(0.5)
+    assert token_f1("yes it is", ["yes"], closed=True) == 0.0 and token_f1("Yes.", ["yes"], closed=True) == 1.0
+
+
+def test_locomo_stems_words_and_splits_several_answers() -> None:
+    # camping -> camp, trips -> trip; "and" does not count
+    assert locomo_f1("camp and trip", "camping trips", 4) == 1.0
+    assert locomo_f1("a camping holiday", "camping trips", 2) == pytest.approx(0.5)
+    # the first answer is met by the second part of the reply; half of the second one's words by none: (1 + 0) / 2
+    assert locomo_f1("pottery, painting", "paint, swimming", 1) == pytest.approx(0.5)
+    assert locomo_f1("likely no", "likely no; she is away", 3) == 1.0
+    assert locomo_abstained("No information available in the talk") == 1.0 == locomo_abstained("It is not mentioned")
+    assert locomo_abstained("red") == 0.0
+
+
+def test_retrieval_by_longmemeval() -> None:
+    # ranks 2 and 4 of the relevant {7, 9, 5}: dcg 1/log2(2) + 1/log2(4) = 1.5; ideal 1 + 1 + 1/log2(3) = 2.631
+    scores = retrieval_scores((7, 9, 5), (1, 7, 2, 9, 3), at=(1, 5))
+    assert scores == {
+        **{"recall_any@1": 0.0, "recall_all@1": 0.0, "ndcg_any@1": 0.0},
+        **{"recall_any@5": 1.0, "recall_all@5": 0.0, "ndcg_any@5": pytest.approx(1.5 / 2.6309297)},
+    }
+    assert retrieval_scores((), (1,)) == {}
+
+
+def test_ndcg_discounts_from_the_second_rank_on() -> None:
+    # hits at ranks 1 and 3: 1 + 1/2; ideal: 1 + 1/log2(3)
+    assert ndcg((4, 6), (4, 1, 6), 10) == pytest.approx(1.5 / 1.6309297)
+    assert ndcg((4,), (1, 2), 10) == 0.0 == ndcg((), (1,), 10)
+
+
+def test_parts_are_found_by_their_stems() -> None:
+    assert holds("She keeps beehives in Rome.", "a beehive") and not holds("Rome, New York", "York New")
+    assert not holds("Romeo", "Rome") and not holds("anything", "the")
+    assert word_recall("two blue doors", "the door is blue") == pytest.approx(2 / 3)
+
+
+def test_quantities_have_one_spelling() -> None:
+    assert quantities("Five of 1,200 at 4:30 PM, or 3:00, 2.50% and $0.5") == {"5", "1200", "4:30", "3", "2.5", "0.5"}
+    assert quantities("someone weighs tenfold") == frozenset()

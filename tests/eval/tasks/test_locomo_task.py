@@ -1,0 +1,80 @@
+"""LoCoMo as a task, and chains of updates strewn into it, on a conversation of its format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.contract import Reply
+from eval.tasks.catalogue import make_task
+
+QA: list[dict[str, Any]] = [
+    {"question": "What do the two keep?", "answer": "bees, a donkey", "category": 1, "evidence": ["D1:1", "D2:1"]},
+    {"question": "When did Una move?", "answer": 2019, "category": 2, "evidence": ["D1:2"]},
+    {"question": "Is Una patient?", "answer": "yes; she keeps bees", "category": 3, "evidence": ["D9:9"]},
+    {"question": "What does Una read?", "category": 5, "evidence": ["D1:2"], "adversarial_answer": "novels"},
+    {"question": "Lost?", "category": 4, "evidence": []},
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    def conversation(name: str) -> dict[str, Any]:
+        turns = [
+            {"speaker": "Una", "dia_id": "D1:1", "text": "I keep bees."},
+            {"speaker": "Una", "dia_id": "D1:2", "text": "I moved in 2019."},
+        ]
+        later = [{"speaker": "Osk", "dia_id": f"D2:{i}", "text": f"The donkey ate bucket {i}."} for i in range(1, 31)]
+        dates = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_2_date_time": "9:00 am on 9 June, 2023"}
+        return {"sample_id": name, "conversation": {"session_1": turns, "session_2": later, **dates}, "qa": QA}
+
+    (tmp_path / "locomo").mkdir()
+    file = tmp_path / "locomo" / "locomo_first5.json"
+    file.write_text(json.dumps([conversation("conv-1"), conversation("conv-2")]), encoding="utf-8")
+    return tmp_path
+
+
+def test_each_category_is_scored_by_its_own_rule(data: Path) -> None:
+    task = make_task({"kind": "locomo"}, data)
+    sample = task.sample("conv-1")
+    several, when, patient, unknown = sample.questions
+    assert [question.category for question in sample.questions] == ["1", "2", "3", "5"]
+    assert (when.answers, unknown.answers, several.evidence) == (("2019",), (), (0, 2))
+    assert task.score(several, Reply("bee", evidence=(2,)))["F1"] == pytest.approx(0.5), "one of two answers"
+    assert task.score(several, Reply("donkeys, bees")) == {"F1": 1.0, "recall@5": 0.0, "recall@10": 0.0}
+    assert task.score(when, Reply("in 2019"))["F1"] == pytest.approx(2 / 3)
+    assert task.score(patient, Reply("Yes")) == {"F1": 1.0}, "what stands before the semicolon; no evidence left"
+    assert task.score(unknown, Reply("", abstained=True)) == {"F1": 1.0}
+    assert task.score(unknown, Reply("This is not mentioned.")) == {"F1": 1.0}
+    assert task.score(unknown, Reply("novels")) == {"F1": 0.0}
+
+
+def test_what_cannot_be_used_is_named_and_categories_are_chosen(data: Path) -> None:
+    task: Any = make_task({"kind": "locomo", "categories": [2]}, data)
+    assert task.malformed[:2] == ("conv-1: D9:9", "conv-1: no answer: Lost?")
+    assert [question.id for question in task.sample("conv-2").questions] == ["q1"]
+
+
+def test_chains_are_strewn_in_their_order_and_only_what_holds_now_is_correct(data: Path) -> None:
+    task = make_task({"kind": "updates", "source": "chains", "chains": 8, "rounds": 2}, data)
+    assert task.ids() == ["0.conv-1", "0.conv-2", "1.conv-1", "1.conv-2"]
+    samples = [task.sample(id) for id in task.ids()]
+    assert samples[0] == task.sample("0.conv-1") and samples[0] != samples[2]
+    for sample in samples:
+        assert len(sample.questions) == 8
+        dates = [message.timestamp for message in sample.messages]
+        assert all(date and date < sample.asked_at for date in dates)
+        for question in sample.questions:
+            said = [sample.messages[place].content for place in question.evidence]
+            assert all(any(value in text for text in said) for value in question.facts["current"])
+            (old,) = question.facts["outdated"][0]
+            right = task.score(question, Reply(question.answers[0], evidence=question.evidence))
+            both = task.score(question, Reply(f"{question.answers[0]}, not {old}", evidence=question.evidence))
+            assert (right["correct"], right["updated"], right["outdated"], right["recall@10"]) == (1.0, 1.0, 0.0, 1.0)
+            assert (both["correct"], both["updated"], both["outdated"]) == (0.0, 1.0, 1.0)
+    texts = [message.content for message in samples[0].messages]
+    talk = [text for text in texts if "bucket" in text]
+    assert talk == [f"The donkey ate bucket {i}." for i in range(1, 31)], "the conversation itself is as it was"
