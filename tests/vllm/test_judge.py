@@ -1,4 +1,4 @@
-"""The judge over a real vLLM: every verdict is one of the three. Of agreement a model that knows nothing says nothing."""
+"""The judge over a real vLLM: every verdict is one of the three. A model that knows nothing agrees with nobody."""
 
 from __future__ import annotations
 
