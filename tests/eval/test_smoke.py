@@ -17,7 +17,6 @@ from eval.systems.catalogue import make_system
 from eval.tasks.catalogue import make_task
 
 ROOT = Path(__file__).parents[2]
-PLACES = ("garden", "kitchen", "office", "hallway")
 SENTENCES = (
     "The old harbour lay quiet under the fog that morning.",
     "Nobody on the quay had slept well since the storm took the lower nets.",
@@ -29,13 +28,11 @@ SENTENCES = (
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Two stories of qa1 with two questions each, and a book."""
+    """A story of qa1 with two questions, and a book."""
     lines = []
-    for story in range(2):
-        for number in range(2):
-            place = PLACES[2 * story + number]
-            lines += [f"{3 * number + 1} Mary went to the {place}.", f"{3 * number + 2} John picked up the milk."]
-            lines.append(f"{3 * number + 3} Where is Mary? \t{place}\t{3 * number + 1}")
+    for number, place in ((1, "garden"), (4, "kitchen")):
+        lines += [f"{number} Mary went to the {place}.", f"{number + 1} John picked up the milk."]
+        lines.append(f"{number + 2} Where is Mary? \t{place}\t{number}")
     folder = tmp_path / "data"
     for name in ("babi", "novels"):
         (folder / name).mkdir(parents=True)
@@ -61,6 +58,6 @@ def test_from_data_to_report(data: Path, tmp_path: Path) -> None:
     with (tmp_path / "report" / "babilong.csv").open(encoding="utf-8") as file:
         rows = {(row["system"], row["half"]): row for row in csv.DictReader(file)}
     assert float(rows["NSCMA full", "all"]["BABILong 0k"]) == 1.0, "Mary is where she went"
-    assert rows["BM25", "all"]["BABILong 1k n"] == "4"
+    assert rows["BM25", "all"]["BABILong 1k n"] == "2"
     for name in ("babilong", "babilong-cost", "differences-babilong-1k-accuracy"):
         assert (tmp_path / "report" / f"{name}.png").stat().st_size > 1000
