@@ -77,8 +77,10 @@ def _remarks(results: Results) -> list[str]:
         remarks += [f"**Incomplete.** {lacking}. Their scores are over the samples that they have.", ""]
     remarks += [
         f"Mean [{bootstrap.LEVEL:.0%} interval of {bootstrap.DRAWS:,} bootstrap draws over samples, seed {results.seed}"
-        "]. Settings were open to tuning on samples of even index; claims quote the odd ones. An interval without "
-        "width says that all n samples scored the same: the chance of another outcome is then below 3/n, not 0.",
+        "]. Settings were open to tuning on samples of even index; claims quote the odd ones. "
+        f"† Fewer than {bootstrap.FEWEST} samples: questions were drawn, and the interval holds for these samples "
+        "alone. An interval without width says that all n scored the same: the chance of another outcome is then below "
+        "3/n, not 0.",
         "",
         f"Failed: {len(results.failures)} of {sum(map(len, results.lines.values()))} samples; each counts as wrong.",
     ]

@@ -1,13 +1,15 @@
 """Bootstrap intervals of means over samples, and of differences between two systems on the same samples.
 
-A sample is drawn as a whole with all its questions, since they share what was read. Percentile intervals of 10,000
-draws (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13); the draws depend on the seed and the
-number of samples alone, so the same samples are drawn for both systems of a difference.
+A sample is drawn as a whole with all its questions, since they share what was read. Where there are fewer than ten
+samples (conversations, or one corpus for all questions) the questions are drawn in their place: such an interval holds
+for these samples and says nothing of others, and a dagger marks it. Percentile intervals of 10,000 draws (Efron and
+Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13); the draws depend on the seed and the number of what is
+drawn alone, so the same is drawn for both systems of a difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 DRAWS = 10_000
 LEVEL = 0.95
+FEWEST = 10  # samples that are drawn; of fewer the questions are
 _BLOCK = 4_000_000  # numbers drawn at once
 
 Floats = NDArray[np.float64]
@@ -22,30 +25,44 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Stratum:
-    """Samples that are drawn among themselves: the sum of each one's scores [n], and how many questions it has [n]."""
+    """What is drawn among itself: the sum of each one's scores [n], how many questions it has [n], and of how many
+    samples all of them are."""
 
     totals: Floats
     counts: Floats
+    samples: int
+
+
+def stratum(scores: Mapping[str, Sequence[float]]) -> Stratum:
+    """The scores of the questions of each sample; a sample without any is left out."""
+    whole = [own for own in scores.values() if own]
+    drawn = whole if len(whole) >= FEWEST else [[score] for own in whole for score in own]
+    values = np.array([(sum(own), len(own)) for own in drawn], dtype=np.float64).reshape(-1, 2)
+    return Stratum(values[:, 0], values[:, 1], len(whole))
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean, its bounds (NaN where there are not two samples), and how many samples and questions it is over."""
+    """A mean, its bounds, how many samples and questions it is over, and how many of them were drawn among each other.
+
+    The bounds are NaN where fewer than two were.
+    """
 
     value: float
     low: float
     high: float
     samples: int
     questions: int
+    drawn: int
 
     def __str__(self) -> str:
-        if not self.samples:
+        if not self.drawn:
             return "–"
-        bounds = "one sample" if self.samples == 1 else f"{self.low:.3f}, {self.high:.3f}"
-        return f"{self.value:.3f} [{bounds}]"
+        bounds = "one question" if self.drawn == 1 else f"{self.low:.3f}, {self.high:.3f}"
+        return f"{self.value:.3f} [{bounds}]{'†' if self.drawn > self.samples else ''}"
 
 
-NOTHING = Interval(float("nan"), float("nan"), float("nan"), 0, 0)
+NOTHING = Interval(float("nan"), float("nan"), float("nan"), 0, 0, 0)
 
 
 def mean(strata: Sequence[Stratum], seed: int) -> Interval:
@@ -87,9 +104,8 @@ def _resampled(stratum: Stratum, seed: Sequence[int]) -> Floats:
 
 
 def _interval(value: float, draws: Floats, strata: Sequence[Stratum]) -> Interval:
-    samples = sum(len(stratum.totals) for stratum in strata)
+    samples = sum(stratum.samples for stratum in strata)
     questions = int(sum(stratum.counts.sum() for stratum in strata))
-    if samples < 2:
-        return Interval(value, float("nan"), float("nan"), samples, questions)
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(value, float(low), float(high), samples, questions)
+    drawn = sum(len(stratum.totals) for stratum in strata)
+    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if drawn > 1 else (np.nan, np.nan)
+    return Interval(value, float(low), float(high), samples, questions, drawn)

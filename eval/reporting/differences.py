@@ -64,8 +64,8 @@ def _rows(results: Results, task: str, metric: str, reference: str) -> list[dict
 
 def verdict(apart: Interval, reference: str) -> str:
     """What the interval of a difference to the reference shows."""
-    if apart.samples < 2:
-        return "too few samples"
+    if apart.drawn < 2:
+        return "too few questions"
     if apart.high < 0:
         return f"worse than {reference}"
     return f"better than {reference}" if apart.low > 0 else "no difference"

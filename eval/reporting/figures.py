@@ -142,7 +142,7 @@ def _errors(values: Sequence[Interval | float]) -> list[list[float]] | None:
         return None
     below, above = [], []
     for value in values:
-        bounded = isinstance(value, Interval) and value.samples > 1
+        bounded = isinstance(value, Interval) and value.drawn > 1
         below.append(max(0.0, value.value - value.low) if isinstance(value, Interval) and bounded else 0.0)
         above.append(max(0.0, value.high - value.value) if isinstance(value, Interval) and bounded else 0.0)
     return [below, above]

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Collection, Mapping, Sequence
 
 from eval.reporting import bootstrap
 from eval.reporting.bootstrap import Interval, Stratum
 from eval.reporting.results import Line
 
-_Sums = Mapping[str, tuple[float, int]]  # of a sample: sum of its scores, and over how many questions
+_Scores = Mapping[tuple[str, str], float]  # by sample and question
 
 
 def score(lines: Sequence[Line], metric: str, seed: int, categories: Sequence[str] = ()) -> Interval:
     """The mean of a metric over questions; of `categories`, where there are any, the mean of their means."""
-    return bootstrap.mean([_stratum(own) for own in _strata(lines, metric, categories)], seed)
+    strata = [_stratum(scores, scores.keys()) for scores in _strata(lines, metric, categories)]
+    return bootstrap.mean(strata, seed)
 
 
 def difference(
     first: Sequence[Line], second: Sequence[Line], metric: str, seed: int, categories: Sequence[str] = ()
 ) -> Interval:
-    """The first's mean less the second's, on the samples that both have and that the metric applies to in both."""
+    """The first's mean less the second's, on the questions that both have and that the metric applies to in both."""
     firsts, seconds = [], []
     for one, other in zip(_strata(first, metric, categories), _strata(second, metric, categories), strict=True):
-        shared = sorted(one.keys() & other.keys())
-        firsts.append(_stratum({sample: one[sample] for sample in shared}))
-        seconds.append(_stratum({sample: other[sample] for sample in shared}))
+        shared = one.keys() & other.keys()
+        firsts.append(_stratum(one, shared))
+        seconds.append(_stratum(other, shared))
     return bootstrap.difference(firsts, seconds, seed)
 
 
@@ -35,22 +34,21 @@ def categories_of(lines: Sequence[Line]) -> list[str]:
     return sorted({asked.category for line in lines for asked in line.questions})
 
 
-def _strata(lines: Sequence[Line], metric: str, categories: Sequence[str]) -> list[_Sums]:
-    if not categories:
-        return [_sums(lines, metric, None)]
-    return [_sums(lines, metric, category) for category in categories]
+def _strata(lines: Sequence[Line], metric: str, categories: Sequence[str]) -> list[_Scores]:
+    """One for each category, or one of all; a question that the metric does not apply to is left out."""
+    return [
+        {
+            (line.sample, asked.id): asked.scores[metric]
+            for line in lines
+            for asked in line.questions
+            if metric in asked.scores and category in (None, asked.category)
+        }
+        for category in (categories or (None,))
+    ]
 
 
-def _sums(lines: Sequence[Line], metric: str, category: str | None) -> _Sums:
-    """By sample; one that the metric does not apply to is left out."""
-    found = {}
-    for line in lines:
-        own = [q.scores[metric] for q in line.questions if metric in q.scores and category in (None, q.category)]
-        if own:
-            found[line.sample] = (sum(own), len(own))
-    return found
-
-
-def _stratum(sums: _Sums) -> Stratum:
-    values = np.array(list(sums.values()), dtype=np.float64).reshape(-1, 2)
-    return Stratum(values[:, 0], values[:, 1])
+def _stratum(scores: _Scores, wanted: Collection[tuple[str, str]]) -> Stratum:
+    by_sample: dict[str, list[float]] = {}
+    for sample, question in sorted(wanted):
+        by_sample.setdefault(sample, []).append(scores[sample, question])
+    return bootstrap.stratum(by_sample)

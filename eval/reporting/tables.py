@@ -46,7 +46,7 @@ class Table:
         return "\n".join([f"**{self.title}**", "", *drawn, *(["", self.note] if self.note else [])])
 
     def write_csv(self, folder: Path) -> None:
-        """One file; an interval is four columns."""
+        """One file; an interval is five columns."""
         with (folder / f"{self.name}.csv").open("w", newline="", encoding="utf-8") as file:
             spread = [_spread(row) for row in self.rows]
             writer = csv.DictWriter(file, list(dict.fromkeys(key for row in spread for key in row)))
@@ -67,7 +67,8 @@ def _spread(row: Mapping[str, Cell]) -> dict[str, str | int | float]:
     cells: dict[str, str | int | float] = {}
     for name, cell in row.items():
         if isinstance(cell, Interval):
-            cells |= {name: cell.value, f"{name} low": cell.low, f"{name} high": cell.high, f"{name} n": cell.samples}
+            cells |= {name: cell.value, f"{name} low": cell.low, f"{name} high": cell.high}
+            cells |= {f"{name} samples": cell.samples, f"{name} questions": cell.questions}
         elif isinstance(cell, Shown):
             cells[name] = cell.value
         else:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from eval.reporting import bootstrap
 from eval.reporting.bootstrap import NOTHING, Interval, Stratum, difference, mean
 
 
-def stratum(totals: object, counts: object = None) -> Stratum:
+def stratum(totals: Sequence[float], counts: Sequence[int] = ()) -> Stratum:
     values = np.array(totals, dtype=np.float64)
-    return Stratum(values, np.ones_like(values) if counts is None else np.array(counts, dtype=np.float64))
+    return Stratum(values, np.array(counts or [1] * len(totals), dtype=np.float64), len(totals))
 
 
 def test_a_share_has_the_interval_of_the_normal_distribution() -> None:
@@ -72,8 +74,21 @@ def test_what_is_not_there_has_no_interval() -> None:
     assert mean([stratum([1.0]), stratum([])], seed=1) is NOTHING
     assert str(NOTHING) == "–"
     one = mean([stratum([1.0])], seed=1)
-    assert math.isnan(one.low) and str(one) == "1.000 [one sample]"
-    assert str(Interval(0.5, 0.25, 0.75, 4, 4)) == "0.500 [0.250, 0.750]"
+    assert math.isnan(one.low) and str(one) == "1.000 [one question]"
+    assert str(Interval(0.5, 0.25, 0.75, 4, 4, 4)) == "0.500 [0.250, 0.750]"
+    assert str(Interval(0.5, 0.25, 0.75, 4, 8, 8)) == "0.500 [0.250, 0.750]†"
+
+
+def test_of_few_samples_the_questions_are_drawn() -> None:
+    few = bootstrap.stratum({f"talk {i}": [1.0] * 40 + [0.0] * 10 for i in range(2)} | {"empty": []})
+    assert (len(few.totals), few.samples) == (100, 2)
+    found = mean([few], seed=1)
+    assert (found.samples, found.questions, found.drawn) == (2, 100, 100)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * math.sqrt(0.8 * 0.2 / 100), abs=0.02)
+    many = bootstrap.stratum({f"talk {i}": [1.0] * 40 + [0.0] * 10 for i in range(10)})
+    assert (len(many.totals), many.samples) == (10, 10)
+    alike = mean([many], seed=1)
+    assert (alike.low, alike.high) == (0.8, 0.8), "all samples score the same"
 
 
 def test_different_samples_are_no_pair() -> None:

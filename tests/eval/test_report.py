@@ -47,7 +47,7 @@ def test_halves_and_costs_of_a_task(tmp_path: Path) -> None:
     assert [float(full[f"accuracy, {half}"]) for half in ("even", "odd", "all")] == [0.8, 0.7, 0.75]
     assert [float(plain[f"accuracy, {half}"]) for half in ("even", "odd", "all")] == [0.0, 1.0, 0.5]
     assert float(full["accuracy, all low"]) < 0.75 < float(full["accuracy, all high"])
-    assert (full["accuracy, odd n"], full["failed"]) == ("10", "0")
+    assert (full["accuracy, odd samples"], full["failed"]) == ("10", "0")
     assert float(full["LLM calls"]) == 3.0, "two to read and one to ask"
     assert (float(full["read s"]), float(full["ask s"]), float(full["store MB"])) == (4.0, 0.5, 2.0)
     text = path.read_text(encoding="utf-8")
@@ -111,9 +111,9 @@ def test_differences_are_paired_and_say_what_they_show(tmp_path: Path) -> None:
 
 
 def test_verdicts_of_differences() -> None:
-    assert verdict(Interval(-0.1, -0.2, 0.0, 9, 9), "full") == "no difference"
-    assert verdict(Interval(0.1, 0.05, 0.2, 9, 9), "full") == "better than full"
-    assert verdict(Interval(0.1, 0.1, 0.1, 1, 1), "full") == "too few samples"
+    assert verdict(Interval(-0.1, -0.2, 0.0, 9, 9, 9), "full") == "no difference"
+    assert verdict(Interval(0.1, 0.05, 0.2, 9, 9, 9), "full") == "better than full"
+    assert verdict(Interval(0.1, 0.1, 0.1, 1, 1, 1), "full") == "too few questions"
 
 
 def babilong(tmp_path: Path) -> Path:
@@ -134,10 +134,10 @@ def test_babilong_by_length(tmp_path: Path) -> None:
     odd, everything, _ = read_csv(tmp_path / "to" / "babilong.csv")
     assert next(name for name in odd if name.startswith("BABILong")) == "BABILong 0k", "the shortest text first"
     assert float(everything["BABILong 0k"]) == 1.0 and float(everything["BABILong 10k"]) == 0.5
-    assert everything["BABILong 10k n"] == "20", "of the two tasks of the mean"
+    assert everything["BABILong 10k samples"] == "20", "of the two tasks of the mean"
     (fall,) = read_csv(tmp_path / "to" / "babilong-difference.csv")
     assert (fall["from"], fall["to"], float(fall["difference, all"])) == ("BABILong 0k", "BABILong 10k", -0.5)
-    assert fall["difference, all n"] == "20", "on the samples that both have"
+    assert fall["difference, all samples"] == "20", "on the samples that both have"
     rows = read_csv(tmp_path / "to" / "babilong-tasks.csv")
     assert [float(row["qa4, all"]) for row in rows] == [0.0, 0.0]
     (growth,) = read_csv(tmp_path / "to" / "babilong-growth.csv")

@@ -58,6 +58,6 @@ def test_from_data_to_report(data: Path, tmp_path: Path) -> None:
     with (tmp_path / "report" / "babilong.csv").open(encoding="utf-8") as file:
         rows = {(row["system"], row["half"]): row for row in csv.DictReader(file)}
     assert float(rows["NSCMA full", "all"]["BABILong 0k"]) == 1.0, "Mary is where she went"
-    assert rows["BM25", "all"]["BABILong 1k n"] == "2"
+    assert rows["BM25", "all"]["BABILong 1k samples"] == "2"
     for name in ("babilong", "babilong-cost", "differences-babilong-1k-accuracy"):
         assert (tmp_path / "report" / f"{name}.png").stat().st_size > 1000
