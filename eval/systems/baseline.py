@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from eval.contract import Cost, Passage, Reply, Session, Shared
 from eval.systems.costs import Meter, MeteredEngine, together
@@ -32,10 +32,10 @@ class Finder(Protocol):
 
 @dataclass(frozen=True)
 class Made:
-    """A finder, and whether its order is a ranking: if not, only what the reader rests on counts as evidence."""
+    """A finder, and what is evidence: its ranking, what the reader rests on, or nothing, where nothing has a place."""
 
     finder: Finder
-    ranks: bool
+    evidence: Literal["ranking", "reader", "none"]
 
 
 MakeFinder = Callable[[Path, LanguageEngine | None], AbstractContextManager[Made]]
@@ -46,7 +46,7 @@ class BaselineSession:
 
     def __init__(self, made: Made, shared: Shared, engine: MeteredEngine | None) -> None:
         self._finder = made.finder
-        self._ranks = made.ranks
+        self._evidence = made.evidence
         self._shared = shared
         self._engine = engine
 
@@ -63,7 +63,7 @@ class BaselineSession:
         with meter.stage("retrieve"):
             passages = self._finder.find(question, now)
         reply = self._shared.reader.answer(question, passages, options=options, now=now)
-        evidence = places_of(passages) if self._ranks else reply.evidence
+        evidence = {"ranking": places_of(passages), "reader": reply.evidence, "none": ()}[self._evidence]
         return replace(reply, evidence=evidence, cost=together(meter.cost(), reply.cost))
 
     def store_bytes(self) -> int:

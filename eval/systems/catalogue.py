@@ -8,21 +8,29 @@ from types import MappingProxyType
 from typing import Any
 
 from eval.contract import Shared, System
+from eval.systems.cam import make_cam
+from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma
 from eval.systems.rag import make_rag
+from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
+from eval.systems.structures import make_structures
 from eval.systems.window import make_full_context, make_sliding_window
 from nscma_torch.errors import ConfigError
 
 SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingProxyType(
     {
         "nscma": make_nscma,
+        "cam": make_cam,
+        "structures": make_structures,
         "sliding-window": make_sliding_window,
         "full-context": make_full_context,
         "bm25": make_search,
         "dense": make_search,
         "rrf": make_search,
         "rag": make_rag,
+        "rolling-summary": make_rolling_summary,
+        "memory-bank": make_memory_bank,
     }
 )
 

@@ -146,7 +146,7 @@ def make_rag(section: Mapping[str, Any], shared: Shared) -> Baseline:
     def opened(folder: Path, engine: LanguageEngine | None) -> Iterator[Made]:  # noqa: ARG001
         chroma.ask({"do": "open", "folder": str(folder)})
         try:
-            yield Made(ChromaFinder(chroma, folder, shared.embedder, options.top_k), ranks=True)
+            yield Made(ChromaFinder(chroma, folder, shared.embedder, options.top_k), evidence="ranking")
         finally:
             chroma.close()
 

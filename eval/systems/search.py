@@ -69,5 +69,5 @@ def make_search(section: Mapping[str, Any], shared: Shared) -> Baseline:
     return Baseline(
         section["name"],
         shared,
-        lambda *_: nullcontext(Made(PlainFinder(name, shared.embedder, options.top_k), ranks=True)),
+        lambda *_: nullcontext(Made(PlainFinder(name, shared.embedder, options.top_k), evidence="ranking")),
     )

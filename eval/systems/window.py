@@ -68,13 +68,14 @@ class Window:
 
 def make_sliding_window(section: Mapping[str, Any], shared: Shared) -> Baseline:
     """Kind sliding-window."""
-    options = options_of(WindowOptions(), section)
-    return Baseline(
-        section["name"], shared, lambda *_: nullcontext(Made(Window(shared.embedder, options.tokens), ranks=False))
-    )
+    return _baseline(section["name"], shared, options_of(WindowOptions(), section).tokens)
 
 
 def make_full_context(section: Mapping[str, Any], shared: Shared) -> Baseline:
     """Kind full-context."""
     options_of(FullContextOptions(), section)
-    return Baseline(section["name"], shared, lambda *_: nullcontext(Made(Window(shared.embedder, None), ranks=False)))
+    return _baseline(section["name"], shared, None)
+
+
+def _baseline(name: str, shared: Shared, tokens: int | None) -> Baseline:
+    return Baseline(name, shared, lambda *_: nullcontext(Made(Window(shared.embedder, tokens), evidence="reader")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,9 @@ from typing import Any
 from eval.contract import Cost, Passage, Reply, Session, Shared
 from eval.stand_ins import IndifferentProxy
 from eval.systems.catalogue import make_system
-from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.errors import EngineError
+from nscma_torch.llm.engines.contract import LanguageEngine, Request, Token, Turn
+from nscma_torch.llm.engines.contract import Reply as EngineReply
 from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder
 
@@ -66,3 +69,46 @@ def reading(section: Mapping[str, Any], run: Shared, folder: Path, messages: Seq
     with make_system(section, run).open(folder) as session:
         session.read(messages)
         yield session
+
+
+class Clerk:
+    """A language engine that fills every form with little: it reads no facts, and answers after one search.
+
+    Attributes:
+        asked: requests so far, by the name of their form, "" for free text.
+    """
+
+    name = "clerk"
+    context = 8192
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """One for four characters."""
+        return [sum(len(turn.content) for turn in turns) // 4 for turns in prompts]
+
+    def generate(self, requests: Sequence[Request]) -> list[EngineReply | EngineError]:
+        """The same for each form; a summary in free text is the last line that it is shown."""
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request: Request) -> EngineReply:
+        form = "" if request.schema is None else str(request.schema["title"])
+        self.asked.append(form)
+        searched = '"done"' in request.turns[-1].content
+        replies: dict[str, Any] = {
+            "Draft": {"known": False, "text": "?"},
+            "Act": {"act": {"action": "answer", "text": "Biscuit", "evidence": [1]}}
+            if searched
+            else {"act": {"action": "retrieve_episodic", "query": "dog called"}},
+            "ExtractionOfSchema": {"statements": [], "notes": []},
+            "SummaryForm": {"summary": "A life."},
+            "AnswerFromHits": {"known": True, "evidence": [1], "answer": "Biscuit"},
+        }
+        text = json.dumps(replies[form]) if form else request.turns[-1].content.split("\n")[-3]
+        tokens = tuple(Token(piece, -0.1) for piece in text) if request.logprobs else ()
+        return EngineReply(text, 10, 2, True, tokens)
+
+    def close(self) -> None:
+        """The run's engine is the run's to close."""
+        raise AssertionError("a system closed the engine of the run")
