@@ -12,33 +12,47 @@ index were open to tuning; claims quote the odd ones.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from eval.reporting import babilong, bootstrap, differences, grid, overview, sweeps, updates
-from eval.reporting.part import Part, read
+from eval.reporting.part import Options, Part, read
 from eval.reporting.results import Results, load
 from nscma_torch.errors import ConfigError, NscmaError
 
-PARTS: Mapping[str, Callable[[Results, Mapping[str, Any]], Part]] = {
-    "babilong": lambda found, values: babilong.part(found, read(babilong.Babilong(), values, "babilong")),
-    "differences": lambda found, values: differences.part(
-        found, read(differences.Differences(), values, "differences")
-    ),
-    "updates": lambda found, values: updates.part(found, read(updates.Updates(), values, "updates")),
-    "grid": lambda found, values: grid.part(found, read(grid.Grid(), values, "grid")),
-    "sweeps": lambda found, values: sweeps.part(found, read(sweeps.Sweeps(), values, "sweeps")),
+OPTIONS: Mapping[str, Options] = {
+    "babilong": babilong.Babilong(),
+    "updates": updates.Updates(),
+    "grid": grid.Grid(),
+    "sweeps": sweeps.Sweeps(),
+    "differences": differences.Differences(),
 }
+
+
+def _part(name: str, results: Results, values: Mapping[str, Any]) -> Part:
+    match read(OPTIONS[name], values, name):
+        case babilong.Babilong() as options:
+            return babilong.part(results, options)
+        case updates.Updates() as options:
+            return updates.part(results, options)
+        case grid.Grid() as options:
+            return grid.part(results, options)
+        case sweeps.Sweeps() as options:
+            return sweeps.part(results, options)
+        case differences.Differences() as options:
+            return differences.part(results, options)
+        case options:
+            raise AssertionError(f"no part is made of {type(options).__name__}")
 
 
 def report(results: Results) -> list[Part]:
     """All parts of a run's report. ConfigError where [report] asks for what there is not."""
     wanted: Mapping[str, Any] = results.config.get("report", {})
-    unknown = wanted.keys() - PARTS.keys()
+    unknown = wanted.keys() - OPTIONS.keys()
     if unknown:
-        raise ConfigError(f"[report] knows {', '.join(PARTS)}, and not {', '.join(sorted(unknown))}")
-    named = [PARTS[name](results, wanted[name]) for name in PARTS if name in wanted]
+        raise ConfigError(f"[report] knows {', '.join(OPTIONS)}, and not {', '.join(sorted(unknown))}")
+    named = [_part(name, results, wanted[name]) for name in OPTIONS if name in wanted]
     failed = overview.failures(results)
     return [*named, overview.part(results), *([failed] if failed else [])]
 
