@@ -13,11 +13,22 @@ from eval.contract import Task
 from eval.tasks.babilong import Babilong
 from eval.tasks.beam import Beam
 from eval.tasks.locomo import Locomo
+from eval.tasks.multihop import Multihop
+from eval.tasks.odsum import Odsum
+from eval.tasks.qmsum import Qmsum
 from eval.tasks.updates import Updates
 from nscma_torch.errors import ConfigError
 
 KINDS: Mapping[str, Callable[[Mapping[str, Any], Path], Task]] = MappingProxyType(
-    {"babilong": Babilong, "beam": Beam, "locomo": Locomo, "updates": Updates}
+    {
+        "babilong": Babilong,
+        "beam": Beam,
+        "locomo": Locomo,
+        "multihop": Multihop,
+        "odsum": Odsum,
+        "qmsum": Qmsum,
+        "updates": Updates,
+    }
 )
 
 

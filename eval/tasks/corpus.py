@@ -1,8 +1,21 @@
-"""What the tasks over documents share: documents, and questions with the places of their evidence."""
+"""What the tasks over documents share: documents, and questions with the places of their evidence.
+
+A corpus is two samples, "even" and "odd", of the same documents: the questions of even index are for tuning, those of
+odd index for claims, as everywhere.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from eval import contract
+from nscma_torch.records import Message
+
+HALVES = ("even", "odd")
+WRITTEN = datetime(2024, 1, 1, tzinfo=UTC)  # where a benchmark does not say when
+ASKED = WRITTEN + timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -24,10 +37,13 @@ class Span:
 
 @dataclass(frozen=True)
 class Question:
-    """A question and where its evidence stands."""
+    """A question and where its evidence stands; `answers` are the right ones, or references of a summary."""
 
     text: str
     evidence: tuple[Span, ...]
+    answers: tuple[str, ...] = ()
+    id: str = ""
+    category: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,3 +61,31 @@ class Corpus:
     questions: tuple[Question, ...]
     whole_documents: bool
     malformed: tuple[str, ...] = ()
+
+
+def corpus_sample(half: str, corpus: Corpus, *, titled: bool = False) -> contract.Sample:
+    """The documents of a corpus, a message each, and the questions of a half that have an answer.
+
+    `titled`: their documents' names are their headings.
+    """
+    messages = [
+        Message("document", document.text, WRITTEN, name=document.name if titled else None, source=document.name)
+        for document in corpus.documents
+    ]
+    questions = [
+        corpus_question(f"q{i}", question)
+        for i, question in enumerate(corpus.questions)
+        if i % 2 == HALVES.index(half) and question.answers
+    ]
+    return contract.Sample(half, messages, questions, ASKED)
+
+
+def corpus_question(id: str, question: Question) -> contract.Question:
+    """Its evidence are the documents in which its spans stand."""
+    places = tuple(dict.fromkeys(span.document for span in question.evidence))
+    return contract.Question(question.id or id, question.text, question.answers, question.category, places)
+
+
+def without_answers(questions: Sequence[Question]) -> tuple[str, ...]:
+    """What to say of questions that cannot be scored."""
+    return tuple(f"no answer: {question.text}" for question in questions if not question.answers)

@@ -1,16 +1,25 @@
 """ODSum (Zhou et al. 2023), open-domain summarisation over documents: stories of SQuALITY, meetings of QMSum.
 
 Which documents a query is about is its evidence. Meeting: `meetings_list` names them; a name without a file is
-dropped and reported. Story: a query's responses carry the same ids as those of the story they were written for.
+dropped and reported. Story: a query's responses carry the same ids as those of the story they were written for; they
+are its four reference summaries. All documents are one memory. Scores: ROUGE (`eval/rouge.py`), recall and nDCG of the
+documents. The benchmark's judge by a language model is not among them.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from eval.tasks.corpus import Corpus, Document, Question, Span
+from pydantic import Field
+
+from eval import contract
+from eval.rouge import rouge
+from eval.scoring import evidence_recall, ndcg
+from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
+from eval.tasks.options import TaskOptions, read_options
 
 
 def load_meetings(data: Path) -> Corpus:
@@ -20,9 +29,12 @@ def load_meetings(data: Path) -> Corpus:
     documents = tuple(Document(path.stem, path.read_text(encoding="utf-8")) for path in paths)
     place = {document.name: i for i, document in enumerate(documents)}
     queries = json.loads((folder / "queries.json").read_text(encoding="utf-8")).values()
-    named = [(query["query"], query["meetings_list"]) for query in queries]
-    questions = [(text, [place[name] for name in names if name in place]) for text, names in named]
-    malformed = tuple(name for _, names in named for name in names if name not in place)
+    named = [(query["query"], query["meetings_list"], query.get("answer")) for query in queries]
+    questions = [
+        (text, [place[name] for name in names if name in place], tuple(filter(None, [answer])))
+        for text, names, answer in named
+    ]
+    malformed = tuple(name for _, names, _ in named for name in names if name not in place)
     return Corpus("ODSum-Meeting", documents, _questions(documents, questions), True, malformed)
 
 
@@ -34,7 +46,12 @@ def load_stories(data: Path) -> Corpus:
     story_of = {uid: i for i, row in enumerate(rows) for own in row["questions"] for uid in _responses(own)}
     asked = [query for queries in _json_lines(folder / "queries.jsonl") for query in queries]
     questions = [
-        (query["question_text"], [story_of[uid] for uid in _responses(query) if uid in story_of]) for query in asked
+        (
+            query["question_text"],
+            [story_of[uid] for uid in _responses(query) if uid in story_of],
+            tuple(own["response_text"] for own in query["responses"] if own.get("response_text")),
+        )
+        for query in asked
     ]
     malformed = tuple(uid for query in asked for uid in _responses(query) if uid not in story_of)
     return Corpus("ODSum-Story", documents, _questions(documents, questions), True, malformed)
@@ -49,9 +66,42 @@ def _responses(question: dict[str, Any]) -> list[str]:
     return [response["uid"] for response in question["responses"]]
 
 
-def _questions(documents: tuple[Document, ...], found: list[tuple[str, list[int]]]) -> tuple[Question, ...]:
+def _questions(
+    documents: tuple[Document, ...], found: list[tuple[str, list[int], tuple[str, ...]]]
+) -> tuple[Question, ...]:
     return tuple(
-        Question(text, tuple(Span(place, 0, len(documents[place].text)) for place in dict.fromkeys(places)))
-        for text, places in found
+        Question(text, tuple(Span(place, 0, len(documents[place].text)) for place in dict.fromkeys(places)), answers)
+        for text, places, answers in found
         if places
     )
+
+
+class OdsumOptions(TaskOptions):
+    """Options of ODSum."""
+
+    set: Literal["meeting", "story"] = Field("meeting", description="Which of the two.")
+
+
+class Odsum:
+    """ODSum's queries over all documents of a set."""
+
+    metrics: tuple[str, ...] = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "recall@5", "recall@10", "nDCG@10")
+
+    def __init__(self, section: Mapping[str, Any], data: Path) -> None:
+        options = read_options(OdsumOptions(), section)
+        self._corpus = load_meetings(data) if options.set == "meeting" else load_stories(data)
+        self.name = options.name or self._corpus.name
+        self.malformed = (*self._corpus.malformed, *without_answers(self._corpus.questions))
+
+    def ids(self) -> Sequence[str]:
+        """The halves of the queries."""
+        return HALVES
+
+    def sample(self, id: str) -> contract.Sample:
+        """All documents with the queries of a half."""
+        return corpus_sample(id, self._corpus)
+
+    def score(self, question: contract.Question, reply: contract.Reply) -> Mapping[str, float]:
+        """ROUGE against the best reference; recall and nDCG of the documents."""
+        found = evidence_recall(question.evidence, reply.evidence)
+        return {**rouge(reply.text, question.answers), **found, "nDCG@10": ndcg(question.evidence, reply.evidence, 10)}

@@ -2,15 +2,38 @@
 
 All meetings of a split are one corpus. Questions about a whole meeting have no such turns and are left out; a span
 that lies outside its meeting is reported and dropped.
+
+As a task each meeting is a sample, as in the paper, its turns are messages, and the questions about the whole meeting
+are asked too ("meeting"); or the split is one memory of documents, and finding the meeting is part of it ("corpus").
+Scores: ROUGE (`eval/rouge.py`), and recall of the turns or meetings.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from eval.tasks.corpus import Corpus, Document, Question, Span
+from pydantic import Field
+
+from eval import contract
+from eval.rouge import rouge
+from eval.scoring import evidence_recall
+from eval.tasks.corpus import (
+    ASKED,
+    HALVES,
+    WRITTEN,
+    Corpus,
+    Document,
+    Question,
+    Span,
+    corpus_sample,
+    without_answers,
+)
+from eval.tasks.options import TaskOptions, read_options
+from nscma_torch.records import Message
 
 _Turns = list[tuple[int, int]]  # where each turn's characters begin and end
 
@@ -24,13 +47,15 @@ def load(data: Path, split: str) -> Corpus:
         meeting = json.loads(path.read_text(encoding="utf-8"))
         document, turns = _document(path.stem, meeting["meeting_transcripts"])
         documents.append(document)
+        general = meeting.get("general_query_list", ())
+        malformed += [f"no answer: {item['query']}" for item in general if not item.get("answer")]
         for item in meeting["specific_query_list"]:
             spans = [_span(place, turns, pair) for pair in item["relevant_text_span"]]
             pairs = zip(item["relevant_text_span"], spans, strict=True)
             malformed += [f"{path.stem}: {pair}" for pair, span in pairs if span is None]
             evidence = tuple(span for span in spans if span is not None)
             if evidence:
-                questions.append(Question(item["query"], evidence))
+                questions.append(Question(item["query"], evidence, (item["answer"],) if item.get("answer") else ()))
     return Corpus(f"QMSum {split}", tuple(documents), tuple(questions), False, tuple(malformed))
 
 
@@ -50,3 +75,57 @@ def _span(place: int, turns: _Turns, pair: list[Any]) -> Span | None:
     if not 0 <= first <= last < len(turns):
         return None
     return Span(place, turns[first][0], turns[last][1])
+
+
+class QmsumOptions(TaskOptions):
+    """Options of QMSum."""
+
+    split: Literal["val", "test"] = Field("test", description="Which meetings.")
+    form: Literal["meeting", "corpus"] = Field("meeting", description="A memory of each meeting, or one of all.")
+
+
+class Qmsum:
+    """QMSum's queries."""
+
+    metrics: tuple[str, ...] = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "recall@5", "recall@10")
+
+    def __init__(self, section: Mapping[str, Any], data: Path) -> None:
+        options = read_options(QmsumOptions(), section)
+        self.name = options.name or f"QMSum {options.split}"
+        self._corpus = load(data, options.split)
+        self._form = options.form
+        folder = data / "qmsum" / "ALL" / options.split
+        self._meetings = {document.name: folder / f"{document.name}.json" for document in self._corpus.documents}
+        self.malformed = (*self._corpus.malformed, *without_answers(self._corpus.questions))
+
+    def ids(self) -> Sequence[str]:
+        """Names of the meetings, or the halves of the queries."""
+        return HALVES if self._form == "corpus" else list(self._meetings)
+
+    def sample(self, id: str) -> contract.Sample:
+        """The turns of a meeting with its queries, or all meetings with the queries of a half."""
+        if self._form == "corpus":
+            return corpus_sample(id, self._corpus)
+        meeting = json.loads(self._meetings[id].read_text(encoding="utf-8"))
+        turns = meeting["meeting_transcripts"]
+        messages = [
+            Message("user", turn["content"], WRITTEN + timedelta(seconds=i), turn["speaker"], session=id)
+            for i, turn in enumerate(turns)
+        ]
+        return contract.Sample(id, messages, list(_asked(meeting, len(turns))), ASKED)
+
+    def score(self, question: contract.Question, reply: contract.Reply) -> Mapping[str, float]:
+        """ROUGE against the answer; recall of the evidence, where the query is about some part."""
+        return {**rouge(reply.text, question.answers), **evidence_recall(question.evidence, reply.evidence)}
+
+
+def _asked(meeting: Mapping[str, Any], turns: int) -> Iterator[contract.Question]:
+    """Queries on the whole meeting, then those on parts of it with their turns."""
+    for kind in ("general", "specific"):
+        for i, item in enumerate(meeting[f"{kind}_query_list"]):
+            if not item.get("answer"):
+                continue
+            spans = [(int(pair[0]), int(pair[-1])) for pair in item.get("relevant_text_span", ())]
+            places = {place for first, last in spans if 0 <= first <= last < turns for place in range(first, last + 1)}
+            evidence = tuple(sorted(places))
+            yield contract.Question(f"{kind}-{i}", item["query"], (item["answer"],), kind, evidence)
