@@ -64,13 +64,14 @@ def columns(lines: Sequence[Line]) -> dict[str, Cell]:
         "tokens out": Shown(found.tokens_out, f"{found.tokens_out:,.0f}"),
         "read s": Shown(found.read_seconds, _by_stage(found.read_seconds, found.read)),
         "ask s": Shown(found.ask_seconds, _by_stage(found.ask_seconds, found.ask)),
-        "store MB": Shown(found.store / 1e6, f"{found.store / 1e6:,.2f}"),
+        "store MB": Shown(found.store / 1e6, f"{found.store / 1e6:,.3f}"),
     }
 
 
 NOTE = (
     "LLM calls, tokens, and seconds to read are means of a sample (its questions' calls and tokens included), seconds "
-    "to ask of a question, the store's size of a sample; samples that failed are not in them."
+    "to ask of a question, the store's size of a sample; samples that failed are not in them. Seconds are wall-clock; "
+    "the stage “cached” is work that was kept from before, at what it took then."
 )
 
 

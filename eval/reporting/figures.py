@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _COLORS = ("#1f5fa8", "#b5532c", "#3d8b4f", "#7a4fa0", "#6b6b6b", "#c79a1e", "#2a9aa8", "#a83a6a")
 _MARKERS = "os^Dv<>P"
+_ASIDE = 0.03  # share of x by which a line stands beside the next, so that none hides another
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ def curves(panels: Sequence[Panel], title: str, path: Path) -> None:
             color, marker = _COLORS[number % len(_COLORS)], _MARKERS[number % len(_MARKERS)]
             values = [_value(y) for y in line.y]
             dashes = "-" if number < len(_COLORS) else "--"
+            aside = 1 + _ASIDE * (number - (len(names) - 1) / 2) if panel.log_x else 1.0
             ax.errorbar(
-                line.x,
+                [x * aside for x in line.x],
                 values,
                 yerr=_errors(line.y),
                 color=color,
@@ -91,7 +93,8 @@ def bars(groups: Mapping[str, Mapping[str, Interval]], title: str, y_label: str,
         )
     ax.set_xticks(range(len(groups)), list(groups))
     if max(map(len, groups)) > 12:
-        ax.tick_params(axis="x", labelrotation=25)
+        for label in ax.get_xticklabels():
+            label.set(rotation=20, ha="right")
     ax.set_ylabel(y_label)
     _plain(ax)
     _legend(figure, [ax])
