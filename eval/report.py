@@ -1,24 +1,26 @@
 """From the raw lines of a finished run to Markdown, CSV and PNG.
 
-    python -m eval.report OUT --to DIR
+    python -m eval.report OUT --to DIR [--config FILE]
 
 OUT holds `run.json` and `results.jsonl` (or `results.jsonl.gz`) as `eval.run` leaves them, and `judged.jsonl` where
 `eval.judge` ran. DIR gets `report.md`, a CSV for each table and a PNG for each figure. All tasks and systems have a
-table; the keys under [report] of the run's configuration name what else there is: `babilong`, `differences`, `updates`,
-`grid`, `sweeps`. Every score has its 95 % bootstrap interval over samples and the cost beside it. Samples with an even
-index were open to tuning; claims quote the odd ones.
+table; the keys under [report] of the run's configuration name what else there is: `babilong`, `updates`, `grid`,
+`sweeps`, `differences`; with --config those of that file. Every score has its 95 % bootstrap interval over samples and
+the cost beside it. Samples with an even index were open to tuning; claims quote the odd ones.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eval.reporting import babilong, bootstrap, differences, grid, overview, sweeps, updates
 from eval.reporting.part import Options, Part, read
 from eval.reporting.results import Results, load
+from eval.run_config import read_config
 from nscma_torch.errors import ConfigError, NscmaError
 
 OPTIONS: Mapping[str, Options] = {
@@ -106,14 +108,24 @@ def _remarks(results: Results) -> list[str]:
     return remarks
 
 
+def _told_by(results: Results, path: Path) -> Results:
+    """The same results under title and [report] of another file."""
+    given = read_config(path).given
+    told = {key: given[key] for key in ("title", "report") if key in given}
+    kept = {key: value for key, value in results.config.items() if key not in ("title", "report")}
+    return replace(results, run={**results.run, "config": {**kept, **told}})
+
+
 def main() -> None:
     """Write the report and say where it is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", metavar="OUT", type=Path, help="folder of the run")
+    parser.add_argument("--config", type=Path, help="take title and [report] from this file, not from the run")
     parser.add_argument("--to", type=Path, required=True, help="folder for the report")
     arguments = parser.parse_args()
     try:
-        path = write(load(arguments.run), arguments.to)
+        results = load(arguments.run)
+        path = write(results if arguments.config is None else _told_by(results, arguments.config), arguments.to)
     except NscmaError as error:
         parser.exit(1, f"eval.report: {error}\n")
     print(path)

@@ -265,6 +265,19 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(sys, "argv", ["eval.report", str(folder), "--to", str(tmp_path / "to")])
     report.main()
     assert capsys.readouterr().out.strip() == str(tmp_path / "to" / "report.md")
+    assert not list((tmp_path / "to").glob("differences*"))
+    config = tmp_path / "later.toml"
+    config.write_text(
+        'title = "Later"\n[report.differences]\n[[tasks]]\nkind = "t"\nname = "Talks"\n'
+        '[[systems]]\nkind = "a"\nname = "full"\n',
+        encoding="utf-8",
+    )
+    arguments = ["eval.report", str(folder), "--to", str(tmp_path / "to"), "--config", str(config)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    report.main()
+    assert "# Later" in (tmp_path / "to" / "report.md").read_text(encoding="utf-8")
+    assert list((tmp_path / "to").glob("differences*.csv"))
+    capsys.readouterr()
     monkeypatch.setattr(sys, "argv", ["eval.report", str(tmp_path), "--to", str(tmp_path / "to")])
     with pytest.raises(SystemExit):
         report.main()
