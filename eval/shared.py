@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from eval.contract import Reader, Shared
+from eval.contract import Passage, Reader, Shared
 from eval.embedding_cache import CachedEmbedder
 from eval.kept_time import KeptTime
 from eval.metered_engine import MeteredEngine
@@ -20,6 +21,8 @@ from nscma_kernels import native_dtype
 from nscma_torch.assembly import load_proxy, torch_device
 from nscma_torch.config import Config, load_config
 from nscma_torch.llm.engines.choose import choose_engine
+from nscma_torch.protocols import Proxy
+from nscma_torch.records import Message
 from nscma_torch.text.embedder import load_embedder
 
 
@@ -61,13 +64,15 @@ def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path |
         config.embedder.model, device=on, batch_size=config.embedder.batch_size, dtype=config.embedder.dtype
     )
     embedder = CachedEmbedder(plain, folder, kept_time=time)
-    proxy = CachedProxy(load_proxy(config.proxy, on), folder, kept_time=time)
+    plain_proxy = load_proxy(config.proxy, on)
+    proxy = CachedProxy(plain_proxy, folder, kept_time=time)
     chosen = choose_engine(config.llm, on)
     engine = None if chosen is None else MeteredEngine(chosen)
     local = EmbeddedReader(sections, embedder, time)
     reader: Reader = local
     if engine is not None:
         reader = PromptedReader(engine, max_tokens=config.llm.max_tokens, temperature=config.llm.temperature)
+    _warm_up(plain_proxy, local)
     try:
         yield Equipment(Shared(sections, embedder, proxy, engine, reader, seed), time, embedder)
     finally:
@@ -75,6 +80,16 @@ def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path |
         embedder.save()
         if engine is not None:
             engine.close()
+
+
+def _warm_up(proxy: Proxy, reader: EmbeddedReader) -> None:
+    """Have everything imported, loaded and compiled that the first sample would else be charged for."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    said = Message("user", "Ann moved to Oslo. She likes it there.", now)
+    proxy.score([[said.content]], [None])
+    for question in ("Where does Ann live?", "What does she think of the fjords?"):
+        reader.answer(question, [Passage(0, said, said.content)], options=(), now=now)
+    reader.close()
 
 
 def _sections(memory: Mapping[str, Any], device: torch.device) -> Mapping[str, Any]:

@@ -86,7 +86,7 @@ def failed(error: Exception) -> dict[str, Any]:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     told = {
         "type": type(error).__name__,
-        "message": str(error),
+        "message": str(error).encode(errors="backslashreplace").decode(),
         "at": f"{Path(frame.filename).name}:{frame.lineno} {frame.name}",
     }
     return {"questions": [], "error": told}
