@@ -126,6 +126,28 @@ def word_recall(text: str, part: str) -> float:
     return len(wanted & set(stems(text))) / len(wanted) if wanted else 0.0
 
 
+def chosen_option(reply: str, options: Sequence[str]) -> int | None:
+    """Which option a reply to a multiple choice chooses, None for none or several.
+
+    It is the one whose words are the reply's, else that of the letter (A, B, ...) which the reply is or begins with,
+    with a bracket, a dot or a colon, else the only one whose words stand in the reply. Abstaining chooses none.
+    """
+    said = [normalized(option) for option in options]
+    if normalized(reply) in said:
+        return said.index(normalized(reply))
+    letter = re.match(r"\s*\(?([A-Z])(?:[).:]|\s*$)", reply)
+    if letter and ord(letter[1]) - ord("A") < len(options):
+        return ord(letter[1]) - ord("A")
+    held = [i for i, option in enumerate(options) if holds(reply, option)]
+    return held[0] if len(held) == 1 else None
+
+
+def f1_of_classes(tp: float, fp: float, fn: float, tn: float) -> tuple[float, float]:
+    """F1 of the positive and of the negative class (F1_P, F1_N), from counts or shares of the outcomes; 0 of none."""
+    positive, negative = 2 * tp + fp + fn, 2 * tn + fp + fn
+    return (2 * tp / positive if positive else 0.0), (2 * tn / negative if negative else 0.0)
+
+
 def retrieval_scores(evidence: Sequence[int], found: Sequence[int], at: Sequence[int] = (5, 10)) -> dict[str, float]:
     """LongMemEval's measures of retrieval at each k: `recall_any@k`, `recall_all@k`, `ndcg_any@k`; {} without evidence.
 

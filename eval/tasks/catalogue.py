@@ -7,32 +7,53 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from eval.contract import Task
 from eval.tasks.babilong import Babilong
 from eval.tasks.beam import Beam
+from eval.tasks.fables import Fables
 from eval.tasks.locomo import Locomo
+from eval.tasks.longmemeval import LongMemEval
 from eval.tasks.multihop import Multihop
+from eval.tasks.multihop_rag import MultihopRag
+from eval.tasks.narrativeqa import Narrativeqa
 from eval.tasks.odsum import Odsum
 from eval.tasks.qmsum import Qmsum
+from eval.tasks.quality import Quality
 from eval.tasks.updates import Updates
 from nscma_torch.errors import ConfigError
 
-KINDS: Mapping[str, Callable[[Mapping[str, Any], Path], Task]] = MappingProxyType(
+
+class Benchmark(Task, Protocol):
+    """A task that says what of its data it could not use.
+
+    Attributes:
+        malformed: items that were left out, each with the reason.
+    """
+
+    malformed: tuple[str, ...]
+
+
+KINDS: Mapping[str, Callable[[Mapping[str, Any], Path], Benchmark]] = MappingProxyType(
     {
         "babilong": Babilong,
         "beam": Beam,
+        "fables": Fables,
         "locomo": Locomo,
+        "longmemeval": LongMemEval,
         "multihop": Multihop,
+        "multihop-rag": MultihopRag,
+        "narrativeqa": Narrativeqa,
         "odsum": Odsum,
         "qmsum": Qmsum,
+        "quality": Quality,
         "updates": Updates,
     }
 )
 
 
-def make_task(section: Mapping[str, Any], data: Path) -> Task:
+def make_task(section: Mapping[str, Any], data: Path) -> Benchmark:
     """The task of a section of the configuration, on the data in a folder.
 
     Raises `ConfigError` for an unknown kind or key, a bad value, or data that are not there.
@@ -41,7 +62,12 @@ def make_task(section: Mapping[str, Any], data: Path) -> Task:
     if kind not in KINDS:
         (near,) = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.0)
         raise ConfigError(f"unknown kind of task {kind!r}; did you mean {near!r}? known are {', '.join(sorted(KINDS))}")
+    name = section.get("name", kind)
     try:
-        return KINDS[kind](section, data)
+        task = KINDS[kind](section, data)
     except (OSError, json.JSONDecodeError) as error:
-        raise ConfigError(f"task {section.get('name', kind)!r}: {error}; put its files there as published") from error
+        raise ConfigError(f"task {name!r}: {error}; put its files there as published") from error
+    if not task.ids():
+        why = f" ({len(task.malformed)} malformed; {task.malformed[0]})" if task.malformed else ""
+        raise ConfigError(f"task {name!r} found no sample in {data}{why}; put its files there as published")
+    return task

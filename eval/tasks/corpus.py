@@ -7,11 +7,13 @@ odd index for claims, as everywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from eval import contract
+from nscma_torch.config import Limits
 from nscma_torch.records import Message
+from nscma_torch.text.documents import text_messages
 
 HALVES = ("even", "odd")
 WRITTEN = datetime(2024, 1, 1, tzinfo=UTC)  # where a benchmark does not say when
@@ -84,6 +86,12 @@ def corpus_question(id: str, question: Question) -> contract.Question:
     """Its evidence are the documents in which its spans stand."""
     places = tuple(dict.fromkeys(span.document for span in question.evidence))
     return contract.Question(question.id or id, question.text, question.answers, question.category, places)
+
+
+def file_messages(name: str, text: str) -> list[Message]:
+    """A text as somebody adds it as a file: runs of paragraphs, a message each."""
+    parts = text_messages(text, Limits().max_message_bytes)
+    return [replace(message, timestamp=WRITTEN, source=name) for _, message in parts]
 
 
 def without_answers(questions: Sequence[Question]) -> tuple[str, ...]:

@@ -7,8 +7,10 @@ import pytest
 from eval.quantities import quantities
 from eval.scoring import (
     babilong_correct,
+    chosen_option,
     evidence_recall,
     exact_match,
+    f1_of_classes,
     holds,
     locomo_abstained,
     locomo_f1,
@@ -104,3 +106,26 @@ def test_parts_are_found_by_their_stems() -> None:
 def test_quantities_have_one_spelling() -> None:
     assert quantities("Five of 1,200 at 4:30 PM, or 3:00, 2.50% and $0.5") == {"5", "1200", "4:30", "3", "2.5", "0.5"}
     assert quantities("someone weighs tenfold") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("reply", "chosen"),
+    [
+        ("the red one.", 0),
+        ("B", 1),
+        ("(C) because of it", 2),
+        ("It was a blue one, I think", 1),
+        ("red one or blue one", None),
+        ("", None),
+        ("Z.", None),
+        ("A man came in", None),
+    ],
+)
+def test_an_option_is_chosen_by_its_words_or_its_letter(reply: str, chosen: int | None) -> None:
+    assert chosen_option(reply, ("The red one", "A blue one", "None of them")) == chosen
+
+
+def test_f1_of_both_classes() -> None:
+    # precision 3/4 and recall 3/5 of the positive class: 2 * 3 / (6 + 1 + 2); of the negative one 2 * 4 / (8 + 1 + 2)
+    assert f1_of_classes(3, 1, 2, 4) == (pytest.approx(6 / 9), pytest.approx(8 / 11))
+    assert f1_of_classes(0, 0, 0, 1) == (0.0, 1.0)
