@@ -19,8 +19,9 @@ from pydantic import Field
 
 from eval import places
 from eval.contract import Cost, Passage, Shared
+from eval.metered_engine import MeteredEngine
 from eval.stand_ins import IndifferentProxy
-from eval.systems.costs import Meter, MeteredEngine
+from eval.systems.costs import Meter
 from eval.systems.documents import parts
 from eval.systems.files import folder_bytes
 from eval.systems.options import merged
