@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from eval.contract import Cost, Passage, Reply, Session, Shared
-from eval.systems.costs import Meter, MeteredEngine, together
+from eval.metered_engine import MeteredEngine
+from eval.systems.costs import Meter, together
 from eval.systems.documents import default_chunker, passages_of, places_of
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.records import Message

@@ -2,54 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from eval.contract import Cost
-from nscma_torch.errors import EngineError
-from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
-
-
-class MeteredEngine:
-    """A `LanguageEngine` that counts what is asked of another one, which stays open when this one is closed.
-
-    Attributes:
-        calls, tokens_in, tokens_out: so far; what failed counts as a call.
-    """
-
-    def __init__(self, engine: LanguageEngine) -> None:
-        self._engine = engine
-        self._lock = threading.Lock()
-        self.calls = self.tokens_in = self.tokens_out = 0
-
-    @property
-    def name(self) -> str:
-        """Engine and model."""
-        return self._engine.name
-
-    @property
-    def context(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self._engine.context
-
-    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt."""
-        return self._engine.count_tokens(prompts)
-
-    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """As the engine, counted."""
-        results = self._engine.generate(requests)
-        replies = [result for result in results if isinstance(result, Reply)]
-        with self._lock:
-            self.calls += len(results)
-            self.tokens_in += sum(reply.prompt_tokens for reply in replies)
-            self.tokens_out += sum(reply.completion_tokens for reply in replies)
-        return results
-
-    def close(self) -> None:
-        """Nothing: others use the engine."""
+from eval.metered_engine import MeteredEngine, Spent
 
 
 class Meter:
@@ -57,12 +15,11 @@ class Meter:
 
     def __init__(self, engine: MeteredEngine | None = None) -> None:
         self._engine = engine
-        self._before = self._counts()
+        self._before = self._spent()
         self._seconds: dict[str, float] = {}
 
-    def _counts(self) -> tuple[int, int, int]:
-        engine = self._engine
-        return (0, 0, 0) if engine is None else (engine.calls, engine.tokens_in, engine.tokens_out)
+    def _spent(self) -> Spent:
+        return Spent() if self._engine is None else self._engine.spent
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -75,8 +32,8 @@ class Meter:
 
     def cost(self) -> Cost:
         """What it came to by now."""
-        calls, tokens_in, tokens_out = (now - then for now, then in zip(self._counts(), self._before, strict=True))
-        return Cost(calls, tokens_in, tokens_out, dict(self._seconds))
+        spent = self._spent().since(self._before)
+        return Cost(spent.llm_calls, spent.tokens_in, spent.tokens_out, dict(self._seconds))
 
 
 def together(one: Cost, other: Cost) -> Cost:

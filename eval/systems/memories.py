@@ -1,7 +1,8 @@
 """A memory of the product on one sample: made from the run's parts, fed, searched and weighed.
 
 What no key of its configuration takes out is taken out here: without the graph nothing is read for facts; without the
-curator every statement stays a fact beside the others, and none ends, corrects or outweighs another.
+curator every statement stays a fact beside the others, and none ends, corrects or outweighs another; without a gate
+the proxy is not asked, so that its time is not spent.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from pydantic import Field
 
 from eval import places
 from eval.contract import Cost, Passage, Shared
-from eval.systems.costs import Meter, MeteredEngine
+from eval.metered_engine import MeteredEngine
+from eval.stand_ins import IndifferentProxy
+from eval.systems.costs import Meter
 from eval.systems.documents import parts
 from eval.systems.files import folder_bytes
 from eval.systems.options import merged
-from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, without_conflicts
+from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, WithoutNotes, without_conflicts
 from nscma_torch import Memory, load_config
 from nscma_torch.config import Config, Llm, Section, override
 from nscma_torch.curator.curation import Curator
@@ -48,6 +51,7 @@ class MemoryOptions(Section):
     config: dict[str, Any] = Field({}, description="Sections of a nscma_torch configuration, over those of the run.")
     graph: bool = Field(True, description="Whether facts are read out of what was said.")
     curator: bool = Field(True, description="Whether newer facts archive older ones; else all stay active.")
+    notes: bool = Field(True, description="Whether atomic facts are stored, which only kind atomic_fact searches for.")
     flush_every: int = Field(
         0, ge=0, description="Messages after which the background work is done: CAM online; 0 for once, at the end."
     )
@@ -102,6 +106,8 @@ def tasks_of(setup: Setup, engine: LanguageEngine | None) -> Tasks:
         )
     if not setup.options.graph:
         return WithoutFacts(tasks)
+    if not setup.options.notes:
+        tasks = WithoutNotes(tasks)
     return tasks if setup.options.curator else WithoutConflicts(tasks)
 
 
@@ -206,11 +212,12 @@ class Remembered:
 def remembered(setup: Setup, shared: Shared, folder: Path) -> Iterator[Remembered]:
     """An empty memory in a folder."""
     engine = None if shared.engine is None else MeteredEngine(shared.engine)
-    store = folder / "memory.db"
-    tasks = tasks_of(setup, engine)
-    with Memory(store, config=setup.config, embedder=shared.embedder, proxy=shared.proxy, tasks=tasks) as memory:
+    store, config = folder / "memory.db", setup.config
+    unheard = config.gate.rule == "everything" and config.chunker.strategy != "surprise"
+    proxy = IndifferentProxy() if unheard else shared.proxy
+    with Memory(store, config=config, embedder=shared.embedder, proxy=proxy, tasks=tasks_of(setup, engine)) as memory:
         own = memory.parts
         if not setup.options.curator:
-            settings = CuratorSettings(**setup.config.curator.model_dump())
+            settings = CuratorSettings(**config.curator.model_dump())
             own.curator = Curator(own.database, without_conflicts(own.relations), settings)
         yield Remembered(memory, setup, engine, folder)

@@ -8,7 +8,7 @@ the controller nor `Memory.ask` knows of options.
     answering       who answers: the controller, `Memory.ask` (one retrieval), or the run's reader from one retrieval
     working_memory  whether the questions go on with the conversation that was read, its end in the controller's active
                     context and the rest in its rolling summary; by default they are a conversation of their own, later
-    graph, curator  false: ablations, see `eval.systems.memories`
+    graph, curator, notes   false: ablations, see `eval.systems.memories`
     config          sections of the memory's configuration; the other ablations are made of them:
                     no buffer gate.rule = "everything", the paper's gate gate.rule = "paper",
                     no hierarchy hierarchy.enabled = false, no overlapping clusters hierarchy.overlapping = false,
@@ -49,10 +49,10 @@ class NscmaOptions(MemoryOptions):
 
 
 class NscmaSession:
-    """A memory and its controller."""
+    """A memory, `own`, and its controller."""
 
     def __init__(self, own: Remembered, options: NscmaOptions, shared: Shared) -> None:
-        self._own = own
+        self.own = own
         self._options = options
         self._shared = shared
         run = RUN if options.working_memory else "questions"
@@ -60,27 +60,27 @@ class NscmaSession:
 
     def read(self, messages: Sequence[Message]) -> Cost:
         """Store the messages and work them off; then the controller makes its summary of what left its context."""
-        cost = self._own.read(messages)
+        cost = self.own.read(messages)
         if self._options.answering != "controller":
             return cost
-        meter = Meter(self._own.engine)
+        meter = Meter(self.own.engine)
         with meter.stage("summary"):
-            self._controller.working_memory(now=self._own.newest)
+            self._controller.working_memory(now=self.own.newest)
         return together(cost, meter.cost())
 
     def ask(self, question: str, *, options: Sequence[str], now: datetime) -> Reply:
         """Answer, storing nothing."""
         if options or self._options.answering == "reader":
             return self._read(question, options, now)
-        meter = Meter(self._own.engine)
+        meter = Meter(self.own.engine)
         answer: Answer | ControllerAnswer
         with meter.stage("ask"):
             if self._options.answering == "ask":
-                answer = self._own.memory.ask(question, user_id=USER, top_k=self._options.top_k, now=now)
+                answer = self.own.memory.ask(question, user_id=USER, top_k=self._options.top_k, now=now)
             else:
                 answer = self._controller.consider(question, threshold=None if asks(question) else 0.0, now=now)
         cost = meter.cost()
-        rests_on = self._own.places([item.hit for item in answer.evidence])
+        rests_on = self.own.places([item.hit for item in answer.evidence])
         return Reply(
             "" if answer.abstained else answer.text,
             answer.abstained,
@@ -90,23 +90,23 @@ class NscmaSession:
         )
 
     def _read(self, question: str, options: Sequence[str], now: datetime) -> Reply:
-        meter = Meter(self._own.engine)
+        meter = Meter(self.own.engine)
         with meter.stage("retrieve"):
-            hits = self._own.memory.search(question, user_id=USER, top_k=self._options.top_k, now=now)
-        passages = self._own.passages(hits)
+            hits = self.own.memory.search(question, user_id=USER, top_k=self._options.top_k, now=now)
+        passages = self.own.passages(hits)
         reply = self._shared.reader.answer(question, passages, options=options, now=now)
-        evidence = self._own.ranked(question, hits, self._shared.embedder)
+        evidence = self.own.ranked(question, hits, self._shared.embedder)
         return replace(reply, evidence=evidence, cost=together(meter.cost(), reply.cost))
 
     def _found(self, question: str, now: datetime) -> tuple[int, ...]:
         if not self._options.retrieved:
             return ()
-        hits = self._own.memory.search(question, user_id=USER, top_k=self._options.retrieved, now=now)
-        return self._own.ranked(question, hits, self._shared.embedder)
+        hits = self.own.memory.search(question, user_id=USER, top_k=self._options.retrieved, now=now)
+        return self.own.ranked(question, hits, self._shared.embedder)
 
     def store_bytes(self) -> int:
         """Of the database's files."""
-        return self._own.store_bytes()
+        return self.own.store_bytes()
 
 
 class Nscma:

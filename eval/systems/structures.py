@@ -103,18 +103,18 @@ class StructureSession:
 
 
 class Structures:
-    """A system of kind structures."""
+    """A system of kind structures; `setup` is that of its memories."""
 
     def __init__(self, name: str, options: StructureOptions, setup: Setup, shared: Shared) -> None:
         self.name = name
         self._options = options
-        self._setup = setup
+        self.setup = setup
         self._shared = shared
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Session]:
         """A session with an empty memory."""
-        with remembered(self._setup, self._shared, folder) as own:
+        with remembered(self.setup, self._shared, folder) as own:
             yield StructureSession(own, self._options, self._shared)
 
 

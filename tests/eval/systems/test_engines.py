@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from eval.contract import Cost
+from eval.metered_engine import MeteredEngine
 from eval.systems.catalogue import make_system
-from eval.systems.costs import Meter, MeteredEngine, together
+from eval.systems.costs import Meter, together
 from nscma_torch.llm.engines.contract import Request, Turn
 from tests.eval.systems.rig import ASKED, Clerk, conversation, shared
 
@@ -41,7 +42,6 @@ def test_a_meter_counts_from_its_beginning() -> None:
         engine.generate([Request((Turn("user", "a\nb\nc"),))] * 2)
     cost = meter.cost()
     assert (cost.llm_calls, cost.tokens_in, cost.tokens_out) == (2, 20, 4) and set(cost.seconds) == {"x"}
-    engine.close()
 
 
 def test_costs_add_up_by_stage() -> None:

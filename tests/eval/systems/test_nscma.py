@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval.contract import Reply
+from eval.stand_ins import IndifferentProxy
 from eval.systems.catalogue import make_system
-from eval.systems.memories import USER, remembered, setup_of
-from eval.systems.nscma import NscmaOptions
+from eval.systems.memories import USER, Remembered, remembered, setup_of
+from eval.systems.nscma import NscmaOptions, NscmaSession
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
 from tests.eval.systems.rig import ASKED, SAID, conversation, reading, shared
@@ -18,14 +21,22 @@ from tests.eval.systems.rig import ASKED, SAID, conversation, reading, shared
 HOME = "Where do I live?"
 
 
-def ask(folder: Path, question: str, **section: Any) -> Reply:
-    with reading({"kind": "nscma", **section}, shared(), folder, conversation()) as session:
-        return session.ask(question, options=(), now=ASKED)
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remembered]:
+    run = shared()
+    with remembered(setup_of(NscmaOptions(), run, {}), run, tmp_path_factory.mktemp("memory")) as own:
+        own.read(conversation())
+        yield own
+
+
+def ask(memory: Remembered, question: str, *options: str, **own: Any) -> Reply:
+    session = NscmaSession(memory, NscmaOptions(**own), shared())
+    return session.ask(question, options=options, now=ASKED)
 
 
 @pytest.mark.parametrize("answering", ["controller", "ask"])
-def test_facts_answer_with_what_holds_now(tmp_path: Path, answering: str) -> None:
-    reply = ask(tmp_path, HOME, answering=answering)
+def test_facts_answer_with_what_holds_now(memory: Remembered, answering: str) -> None:
+    reply = ask(memory, HOME, answering=answering)
     assert "Porto" in reply.text and "Lisbon" not in reply.text
     assert reply.evidence[0] == 4 and not reply.abstained
     assert reply.cost.seconds["ask"] > 0 and reply.cost.llm_calls == 0
@@ -42,8 +53,9 @@ def test_without_curator_the_old_fact_stands_beside_the_new_one(tmp_path: Path) 
 
 
 def test_without_graph_there_are_no_facts_and_passages_answer(tmp_path: Path) -> None:
-    assert not facts(tmp_path / "facts", graph=False)
-    reply = ask(tmp_path / "asked", "What is my dog called?", graph=False)
+    with reading({"kind": "nscma", "graph": False}, shared(), tmp_path, conversation()) as session:
+        reply = session.ask("What is my dog called?", options=(), now=ASKED)
+        assert isinstance(session, NscmaSession) and not session.own.memory.facts(user_id=USER, archived=True)
     assert "Biscuit" in reply.text and reply.evidence[0] == 1
 
 
@@ -56,35 +68,31 @@ def facts(folder: Path, **options: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("answering", ["controller", "ask", "reader"])
-def test_no_question_changes_a_later_answer(tmp_path: Path, answering: str) -> None:
-    section = {"kind": "nscma", "answering": answering}
+def test_no_question_changes_a_later_answer(memory: Remembered, answering: str) -> None:
+    session = NscmaSession(memory, NscmaOptions.model_validate({"answering": answering}), shared())
     asked = [HOME, "What is my dog called?", "Summarize what I said about the kiln.", HOME]
-    with reading(section, shared(), tmp_path / "one", conversation()) as session:
-        one = [session.ask(question, options=(), now=ASKED) for question in asked]
-        size = session.store_bytes()
-    with reading(section, shared(), tmp_path / "two", conversation()) as session:
-        two = [session.ask(question, options=(), now=ASKED) for question in reversed(asked)]
-        assert session.store_bytes() == size
-    said = [(reply.text, reply.evidence, reply.confidence) for reply in one]
-    assert said == [(reply.text, reply.evidence, reply.confidence) for reply in reversed(two)]
-    assert said[0] == said[3]
+    size, digest = session.store_bytes(), memory.memory.digest()
+    first, again = (
+        [session.ask(question, options=(), now=ASKED) for question in order] for order in (asked, asked[::-1])
+    )
+    said = [(reply.text, reply.evidence, reply.confidence) for reply in first]
+    assert said == [(reply.text, reply.evidence, reply.confidence) for reply in again[::-1]] and said[0] == said[3]
+    assert (session.store_bytes(), memory.memory.digest()) == (size, digest)
 
 
-def test_what_is_not_worded_as_a_question_is_looked_up(tmp_path: Path) -> None:
-    reply = ask(tmp_path, "Tell it all: the dog, Biscuit.", working_memory=True)
+def test_what_is_not_worded_as_a_question_is_looked_up(memory: Remembered) -> None:
+    reply = ask(memory, "Tell it all: the dog, Biscuit.", working_memory=True)
     assert "Biscuit" in reply.text and reply.evidence[0] == 1
 
 
-def test_options_are_chosen_by_the_reader_from_what_was_found(tmp_path: Path) -> None:
-    run = shared()
-    with reading({"kind": "nscma", "top_k": 2}, run, tmp_path, conversation()) as session:
-        reply = session.ask("What is my dog called?", options=("Rex", "Biscuit"), now=ASKED)
+def test_options_are_chosen_by_the_reader_from_what_was_found(memory: Remembered) -> None:
+    reply = ask(memory, "What is my dog called?", "Rex", "Biscuit", top_k=2)
     assert reply.text == "Biscuit" and reply.evidence[0] == 1 and len(reply.evidence) == 2
     assert reply.cost.llm_calls == 1 and set(reply.cost.seconds) == {"retrieve", "read"}
 
 
-def test_evidence_goes_on_with_what_a_search_finds(tmp_path: Path) -> None:
-    assert len(ask(tmp_path / "none", HOME, retrieved=0).evidence) < len(ask(tmp_path / "all", HOME).evidence)
+def test_evidence_goes_on_with_what_a_search_finds(memory: Remembered) -> None:
+    assert len(ask(memory, HOME, retrieved=0).evidence) < len(ask(memory, HOME).evidence)
 
 
 def test_documents_are_cut_and_keep_their_place(tmp_path: Path) -> None:
@@ -136,3 +144,29 @@ def test_sections_lie_over_those_of_the_run() -> None:
 def test_bad_sections_are_one_clear_error(section: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         make_system(section, shared())
+
+
+def test_without_notes_the_facts_stay(tmp_path: Path) -> None:
+    run = shared()
+    with remembered(setup_of(NscmaOptions(notes=False), run, {}), run, tmp_path) as own:
+        own.read(conversation())
+        units = own.memory.stats().units
+    assert units["triple"] > 0 and "atomic_fact" not in units
+
+
+class CountingProxy(IndifferentProxy):
+    """Counts what it is asked."""
+
+    asked = 0
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Any:
+        self.asked += len(streams)
+        return super().score(streams, states)
+
+
+@pytest.mark.parametrize(("rule", "asked"), [("everything", False), ("paper", True)])
+def test_only_a_gate_asks_the_proxy(tmp_path: Path, rule: str, asked: bool) -> None:
+    proxy = CountingProxy()
+    section = {"kind": "nscma", "graph": False, "config": {"gate": {"rule": rule}, "hierarchy": {"enabled": False}}}
+    with reading(section, replace(shared(), proxy=proxy), tmp_path, conversation()):
+        assert (proxy.asked > 0) == asked
