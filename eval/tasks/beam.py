@@ -27,6 +27,7 @@ from pydantic import Field
 from eval import contract
 from eval.metrics import mean
 from eval.scoring import evidence_recall, token_f1, word_recall
+from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
@@ -113,10 +114,14 @@ def _chat(folder: Path) -> Chat:
             session = f"batch_{batch['batch_number']}"
             messages.append(Message(turn["role"], text, began + i * _STEP, session=session))
     probes = json.loads((folder / "probing_questions" / "probing_questions.json").read_text(encoding="utf-8"))
-    pairs, malformed = [], []
+    pairs: list[Pair] = []
+    malformed: list[str] = []
+    for category, own in probes.items():
+        probes[category], wrong = whole(own, ("question",), f"{folder.name} {category}")
+        malformed += wrong
     for category, sides in _SIDES.items():
-        for number, probe in enumerate(probes[category]):
-            first, second = (_places(probe["source_chat_ids"], side, place) for side in sides)
+        for number, probe in enumerate(probes.get(category, ())):
+            first, second = (_places(probe.get("source_chat_ids"), side, place) for side in sides)
             if first and second:
                 said = tuple(map(str, probe.get("conversation_references", ())))
                 confusion = str(probe.get("potential_confusion", ""))
@@ -145,8 +150,9 @@ def _rubric(probe: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(_INTRODUCED.sub("", str(item), count=1) for item in probe.get("rubric", ()))
 
 
-def _places(sources: dict[str, list[Any]], side: str, place: dict[int, int]) -> frozenset[int]:
-    return frozenset(place[number] for number in sources.get(side, ()) if number in place)
+def _places(sources: Any, side: str, place: dict[int, int]) -> frozenset[int]:
+    numbers = sources.get(side, ()) if isinstance(sources, dict) else ()
+    return frozenset(place[number] for number in numbers if number in place)
 
 
 def _numbers(sources: Any, place: dict[int, int]) -> Iterator[int]:
@@ -178,11 +184,14 @@ class Beam:
             raise ConfigError(f"BEAM has no category {sorted(unknown)}; it has {', '.join(sorted(known))}")
         self._categories = set(options.categories) or known
         self.name = options.name or "BEAM 100K"
-        self.malformed = tuple(
-            f"chat {chat.name}: no rubric: {asked.text}"
-            for chat in self._chats.values()
-            for asked in chat.asked
-            if not asked.rubric
+        self.malformed = (
+            *(f"chat {item}" for chat in self._chats.values() for item in chat.malformed),
+            *(
+                f"chat {chat.name}: no rubric: {asked.text}"
+                for chat in self._chats.values()
+                for asked in chat.asked
+                if not asked.rubric
+            ),
         )
 
     def ids(self) -> Sequence[str]:

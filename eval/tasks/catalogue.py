@@ -67,6 +67,8 @@ def make_task(section: Mapping[str, Any], data: Path) -> Benchmark:
         task = KINDS[kind](section, data)
     except (OSError, json.JSONDecodeError) as error:
         raise ConfigError(f"task {name!r}: {error}; put its files there as published") from error
+    except KeyError as error:
+        raise ConfigError(f"task {name!r}: a file in {data} is of another format, it has no {error}") from error
     if not task.ids():
         why = f" ({len(task.malformed)} malformed; {task.malformed[0]})" if task.malformed else ""
         raise ConfigError(f"task {name!r} found no sample in {data}{why}; put its files there as published")

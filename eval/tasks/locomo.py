@@ -23,6 +23,7 @@ from pydantic import Field
 
 from eval import contract
 from eval.scoring import evidence_recall, locomo_abstained, locomo_f1
+from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.records import Message
 
@@ -80,8 +81,9 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
                     metadata={"turn": turn["dia_id"]},
                 )
             )
-    questions, unanswerable, asked, malformed = [], [], [], []
-    for item in sample["qa"]:
+    items, malformed = whole(sample["qa"], ("question", "category", "evidence"), "question")
+    questions, unanswerable, asked = [], [], []
+    for item in items:
         named = [turn for text in item["evidence"] for turn in _TURN_ID.findall(text)]
         malformed += [text for text in item["evidence"] if not _TURN_ID.fullmatch(text) or text not in place]
         evidence = tuple(sorted({place[turn] for turn in named if turn in place}))

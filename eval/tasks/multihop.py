@@ -25,6 +25,7 @@ from pydantic import Field
 from eval import contract
 from eval.scoring import evidence_recall, exact_match, ndcg, token_f1
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
+from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
 
 
@@ -57,8 +58,11 @@ def load_2wiki(data: Path) -> Corpus:
 
 
 def _asked(data: Path, file: str) -> list[_Asked]:
+    """All rows of a file, those that lack a key as questions with nothing but its name."""
+    keys = ("id", "question", "paragraphs") if file == "musique" else ("_id", "question", "supporting_facts")
+    rows, malformed = whole(_rows(data, file), keys, f"{file}.json, row")
     read = _musique if file == "musique" else _titled
-    return [read(row) for row in _rows(data, file)]
+    return [*map(read, rows), *(_Asked("", [], [], [item]) for item in malformed)]
 
 
 def _rows(data: Path, name: str) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,7 @@ from eval import contract
 from eval.rouge import rouge
 from eval.scoring import evidence_recall, ndcg
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
+from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
 
 
@@ -28,13 +29,14 @@ def load_meetings(data: Path) -> Corpus:
     paths = sorted((folder / "Documents").glob("*.txt"))
     documents = tuple(Document(path.stem, path.read_text(encoding="utf-8")) for path in paths)
     place = {document.name: i for i, document in enumerate(documents)}
-    queries = json.loads((folder / "queries.json").read_text(encoding="utf-8")).values()
+    rows = json.loads((folder / "queries.json").read_text(encoding="utf-8")).values()
+    queries, wrong = whole(rows, ("query", "meetings_list"), "query")
     named = [(query["query"], query["meetings_list"], query.get("answer")) for query in queries]
     questions = [
         (text, [place[name] for name in names if name in place], tuple(filter(None, [answer])))
         for text, names, answer in named
     ]
-    malformed = tuple(name for _, names, _ in named for name in names if name not in place)
+    malformed = (*wrong, *(name for _, names, _ in named for name in names if name not in place))
     return Corpus("ODSum-Meeting", documents, _questions(documents, questions), True, malformed)
 
 
@@ -44,7 +46,8 @@ def load_stories(data: Path) -> Corpus:
     rows = [row for part in ("dev", "test", "train") for row in _json_lines(folder / "documents" / f"{part}.jsonl")]
     documents = tuple(Document(row["metadata"]["uid"], "\n\n".join(row["divided_document"])) for row in rows)
     story_of = {uid: i for i, row in enumerate(rows) for own in row["questions"] for uid in _responses(own)}
-    asked = [query for queries in _json_lines(folder / "queries.jsonl") for query in queries]
+    queries = [query for own in _json_lines(folder / "queries.jsonl") for query in own]
+    asked, wrong = whole(queries, ("question_text", "responses"), "query")
     questions = [
         (
             query["question_text"],
@@ -53,7 +56,7 @@ def load_stories(data: Path) -> Corpus:
         )
         for query in asked
     ]
-    malformed = tuple(uid for query in asked for uid in _responses(query) if uid not in story_of)
+    malformed = (*wrong, *(uid for query in asked for uid in _responses(query) if uid not in story_of))
     return Corpus("ODSum-Story", documents, _questions(documents, questions), True, malformed)
 
 

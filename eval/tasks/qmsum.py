@@ -32,6 +32,7 @@ from eval.tasks.corpus import (
     corpus_sample,
     without_answers,
 )
+from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.records import Message
 
@@ -48,8 +49,10 @@ def load(data: Path, split: str) -> Corpus:
         document, turns = _document(path.stem, meeting["meeting_transcripts"])
         documents.append(document)
         general = meeting.get("general_query_list", ())
-        malformed += [f"no answer: {item['query']}" for item in general if not item.get("answer")]
-        for item in meeting["specific_query_list"]:
+        malformed += [f"no answer: {item.get('query')}" for item in general if not item.get("answer")]
+        items, wrong = whole(meeting["specific_query_list"], ("query", "relevant_text_span"), f"{path.stem}: query")
+        malformed += wrong
+        for item in items:
             spans = [_span(place, turns, pair) for pair in item["relevant_text_span"]]
             pairs = zip(item["relevant_text_span"], spans, strict=True)
             malformed += [f"{path.stem}: {pair}" for pair, span in pairs if span is None]
@@ -123,7 +126,7 @@ def _asked(meeting: Mapping[str, Any], turns: int) -> Iterator[contract.Question
     """Queries on the whole meeting, then those on parts of it with their turns."""
     for kind in ("general", "specific"):
         for i, item in enumerate(meeting[f"{kind}_query_list"]):
-            if not item.get("answer"):
+            if not item.get("answer") or not item.get("query"):
                 continue
             spans = [(int(pair[0]), int(pair[-1])) for pair in item.get("relevant_text_span", ())]
             places = {place for first, last in spans if 0 <= first <= last < turns for place in range(first, last + 1)}

@@ -49,6 +49,7 @@ PROBES: dict[str, list[dict[str, Any]]] = {
     "preference_following": [
         {"question": "A glaze?", "expected_compliance": "Suggest celadon", "rubric": ["suggests celadon glaze"]},
         {"question": "No rubric?", "expected_compliance": "Suggest celadon"},
+        {"rubric": ["no question"]},
     ],
 }
 
@@ -71,7 +72,11 @@ def questions(data: Path, **section: Any) -> tuple[Any, dict[str, Question]]:
 
 def test_nuggets_are_the_words_of_the_rubric_that_a_reply_has(data: Path) -> None:
     task, asked = questions(data, kind="beam")
-    assert task.malformed == ("chat 1: no rubric: No rubric?",)
+    assert task.malformed == (
+        "chat 1 preference_following 2: no question",
+        "chat 1 knowledge_update 2",
+        "chat 1: no rubric: No rubric?",
+    )
     kiln = asked["To how many degrees is the kiln set?"]
     assert (kiln.answers, kiln.evidence) == (("1,100 degrees",), (0, 3))
     assert task.score(kiln, Reply("1,100 of them", evidence=(1, 3))) == {
@@ -111,7 +116,10 @@ def test_an_update_is_the_new_quantity_and_not_the_old_one(
         *(correct, updated, outdated),
         0.0,
     )
-    assert (scores["recall@5"], task.malformed) == (1.0, ("chat 1 knowledge_update 2",))
+    assert (scores["recall@5"], task.malformed) == (
+        1.0,
+        ("chat 1 preference_following 2: no question", "chat 1 knowledge_update 2"),
+    )
 
 
 def test_values_without_quantities_are_looked_for_word_by_word(data: Path) -> None:
@@ -135,3 +143,7 @@ def test_both_sides_of_a_contradiction_are_wanted(data: Path) -> None:
 def test_missing_data_are_one_error_that_names_them(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="beam/100K"):
         make_task({"kind": "beam"}, tmp_path)
+    (tmp_path / "locomo").mkdir()
+    (tmp_path / "locomo" / "locomo_first5.json").write_text('[{"qa": []}]', encoding="utf-8")
+    with pytest.raises(ConfigError, match="of another format, it has no 'conversation'"):
+        make_task({"kind": "locomo"}, tmp_path)

@@ -31,7 +31,7 @@ def multihop(tmp_path: Path) -> Path:
         own = {"_id": f"h{number}", "question": f"Who {number}?", "type": "bridge", "supporting_facts": facts}
         return {**own, "context": context, **answer}
 
-    rows = [row(0, {"answer": "Ada"}), row(1, {"answer": "yes"}), row(2, {}), row(3, {"answer": "Bo"})]
+    rows = [{"_id": "lost"}, row(0, {"answer": "Ada"}), row(1, {"answer": "yes"}), row(2, {}), row(3, {"answer": "Bo"})]
     write(tmp_path / "multihop" / "hotpot.json", rows, lines=True)
     paragraphs = [{"title": "Orn", "paragraph_text": "A hill.", "is_supporting": True}]
     musique = {"id": "2hop__1_2", "question": "Where?", "answer": "Vell", "answer_aliases": ["Old Vell", "Vell"]}
@@ -46,7 +46,7 @@ def test_a_corpus_is_asked_by_halves(multihop: Path) -> None:
     assert even.messages == odd.messages
     assert [[question.id for question in sample.questions] for sample in (even, odd)] == [["h0"], ["h1", "h3"]]
     assert odd.questions[1].evidence == (0, 4)
-    assert task.malformed == ("no answer: Who 2?",)
+    assert task.malformed == ("hotpot.json, row 0: no question, supporting_facts", "no answer: Who 2?")
 
 
 def test_a_question_can_have_its_paragraphs_alone(multihop: Path) -> None:
@@ -82,12 +82,13 @@ def test_qmsum_meetings_are_turns_or_documents(tmp_path: Path) -> None:
         "specific_query_list": [
             {"query": "How many?", "answer": "three layers", "relevant_text_span": [["1", "2"], ["7", "9"]]},
             {"query": "Unanswered?", "relevant_text_span": [["0", "0"]]},
+            {"answer": "No query."},
         ],
     }
     for name in ("m1", "m2"):
         write(tmp_path / "qmsum" / "ALL" / "test" / f"{name}.json", meeting)
     task: Any = make_task({"kind": "qmsum"}, tmp_path)
-    assert task.ids() == ["m1", "m2"] and len(task.malformed) == 6, "a span and two answers of each"
+    assert task.ids() == ["m1", "m2"] and len(task.malformed) == 8, "a span, a query and two answers of each"
     sample = task.sample("m2")
     whole, part = sample.questions
     assert [message.name for message in sample.messages] == ["Grad A", "PhD B", "Grad A"]
@@ -109,15 +110,16 @@ def test_odsum_takes_the_best_of_its_references(tmp_path: Path) -> None:
         told = {"metadata": {"uid": uid}, "divided_document": ["One."], "questions": [{"responses": [{"uid": uid}]}]}
         write(folder / "documents" / f"{part}.jsonl", [told], lines=True)
     responses = [{"uid": "s2", "response_text": "A red fox."}, {"uid": "s2", "response_text": "Nothing."}]
-    asked = [{"question_text": "Whom?", "responses": responses}, {"question_text": "?", "responses": [{"uid": "s1"}]}]
+    asked = [
+        {"responses": []},
+        {"question_text": "Whom?", "responses": responses},
+        {"question_text": "?", "responses": [{"uid": "s1"}]},
+    ]
     write(folder / "queries.jsonl", [asked], lines=True)
     task: Any = make_task({"kind": "odsum", "set": "story"}, tmp_path)
     question = all_questions(task)["Whom?"]
-    assert (question.answers, question.evidence, task.malformed) == (
-        ("A red fox.", "Nothing."),
-        (1,),
-        ("no answer: ?",),
-    )
+    assert (question.answers, question.evidence) == (("A red fox.", "Nothing."), (1,))
+    assert task.malformed == ("query 0: no question_text", "no answer: ?")
     assert task.score(question, Reply("nothing", evidence=(1,)))["ROUGE-L"] == 1.0
     assert task.score(question, Reply("nothing", evidence=(0, 1)))["nDCG@10"] == pytest.approx(0.6309297)
 

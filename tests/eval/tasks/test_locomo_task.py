@@ -17,6 +17,7 @@ QA: list[dict[str, Any]] = [
     {"question": "Is Una patient?", "answer": "yes; she keeps bees", "category": 3, "evidence": ["D9:9"]},
     {"question": "What does Una read?", "category": 5, "evidence": ["D1:2"], "adversarial_answer": "novels"},
     {"question": "Lost?", "category": 4, "evidence": []},
+    {"question": "Nothing known?", "category": 4},
 ]
 
 
@@ -54,7 +55,10 @@ def test_each_category_is_scored_by_its_own_rule(data: Path) -> None:
 
 def test_what_cannot_be_used_is_named_and_categories_are_chosen(data: Path) -> None:
     task: Any = make_task({"kind": "locomo", "categories": [2]}, data)
-    assert task.malformed[:2] == ("conv-1: D9:9", "conv-1: no answer: Lost?")
+    assert task.malformed[:3] == (
+        *("conv-1: question 5: no evidence", "conv-1: D9:9"),
+        "conv-1: no answer: Lost?",
+    )
     assert [question.id for question in task.sample("conv-2").questions] == ["q1"]
 
 
