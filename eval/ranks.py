@@ -72,7 +72,7 @@ class Ranks:
 
     def stop(self, why: str) -> None:
         """Tell all ranks to begin nothing more."""
-        self._store.set("stop", why)
+        self._store.set("stop", why.encode(errors="backslashreplace").decode())
 
     @property
     def stopped(self) -> str | None:

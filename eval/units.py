@@ -20,7 +20,7 @@ from eval.kept_time import KeptTime
 from eval.raw_lines import Key
 from nscma_torch.errors import EngineUnavailableError, JobError, StoreFullError
 
-CACHED = "cached"  # the stage of seconds that kept work took when it was done
+CACHED = "cached"  # the stage of seconds that kept work took when it was done; below 0, what keeping it took
 _FATAL = (EngineUnavailableError, StoreFullError)  # no other sample would fare better
 
 
