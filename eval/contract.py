@@ -92,6 +92,7 @@ class Reply:
         text: "" where it abstains.
         evidence: places of the messages that it rests on or retrieved, best first.
         confidence: in [0, 1]; None where the system has none.
+        note: what whoever reads the raw lines must know, such as passages that did not fit a context.
     """
 
     text: str
@@ -99,6 +100,7 @@ class Reply:
     evidence: tuple[int, ...] = ()
     confidence: float | None = None
     cost: Cost = field(default_factory=Cost)
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,14 @@ _POOL = 100  # units of each round, at least
 _LATER = 0.5  # w; of .3-.7 best on even questions of LoCoMo, BEAM and the multi-hop sets together
 
 
-def iterative(ground: Ground, question: str, top_k: int) -> Found:
-    """The best units of all rounds; a round whose question nothing can be added to is the last."""
+def iterative(ground: Ground, question: str, top_k: int, *, rounds: int = _ROUNDS, read: int = _READ) -> Found:
+    """The best units of at most N = `rounds`; a round whose question nothing can be added to is the last.
+
+    The next question is made of the T = `read` best hits of a round.
+    """
     asked, rankings = [question], [ground.rank(question, max(top_k, _POOL))]
-    while len(asked) < _ROUNDS:
-        best = dict(list(rankings[-1].scores.items())[:_READ])
+    while len(asked) < rounds:
+        best = dict(list(rankings[-1].scores.items())[:read])
         better = ground.tasks.refine(question, list(ground.hits(best).values()))
         if not better or better in asked:
             break

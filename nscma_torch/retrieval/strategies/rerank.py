@@ -7,18 +7,18 @@ from nscma_torch.retrieval.ground import Found, Ground
 _LOOKED_AT = 50  # K
 
 
-def rerank(ground: Ground, question: str, top_k: int) -> Found:
+def rerank(ground: Ground, question: str, top_k: int, *, looked_at: int = _LOOKED_AT) -> Found:
     """The best units of a search, in the order that the language tasks, or the configured model, give them.
 
-    The first K are looked at; what is wanted beyond them follows below, in the order of the search.
+    The first K = `looked_at` are looked at; what is wanted beyond them follows below, in the order of the search.
     """
-    ranked = ground.rank(question, max(top_k, _LOOKED_AT))
+    ranked = ground.rank(question, max(top_k, looked_at))
     seqs = list(ranked.scores)
-    hits = ground.hits({seq: ranked.scores[seq] for seq in seqs[:_LOOKED_AT]})
+    hits = ground.hits({seq: ranked.scores[seq] for seq in seqs[:looked_at]})
     relevance = dict(zip(hits, ground.relevance(question, list(hits.values())), strict=True)) if hits else {}
     order = sorted(relevance, key=lambda seq: (-relevance[seq], -ranked.scores[seq]))
     scores = {seq: relevance[seq] for seq in order}
-    for seq in seqs[_LOOKED_AT:]:
+    for seq in seqs[looked_at:]:
         scores[seq] = min(relevance.values(), default=0.0) * ranked.scores[seq] / ranked.scores[seqs[0]]
     kept = dict(list(scores.items())[:top_k])
     parts = {

@@ -1,0 +1,135 @@
+"""From the raw lines of a finished run to Markdown, CSV and PNG.
+
+    python -m eval.report OUT --to DIR [--config FILE]
+
+OUT holds `run.json` and `results.jsonl` (or `results.jsonl.gz`) as `eval.run` leaves them, and `judged.jsonl` where
+`eval.judge` ran. DIR gets `report.md`, a CSV for each table and a PNG for each figure. All tasks and systems have a
+table; the keys under [report] of the run's configuration name what else there is: `babilong`, `updates`, `grid`,
+`sweeps`, `differences`; with --config those of that file. Every score has its 95 % bootstrap interval over samples and
+the cost beside it. Samples with an even index were open to tuning; claims quote the odd ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eval.reporting import babilong, bootstrap, differences, grid, overview, sweeps, updates
+from eval.reporting.part import Options, Part, read
+from eval.reporting.results import Results, load
+from eval.run_config import read_config
+from nscma_torch.errors import ConfigError, NscmaError
+
+OPTIONS: Mapping[str, Options] = {
+    "babilong": babilong.Babilong(),
+    "updates": updates.Updates(),
+    "grid": grid.Grid(),
+    "sweeps": sweeps.Sweeps(),
+    "differences": differences.Differences(),
+}
+
+
+def _part(name: str, results: Results, values: Mapping[str, Any]) -> Part:
+    match read(OPTIONS[name], values, name):
+        case babilong.Babilong() as options:
+            return babilong.part(results, options)
+        case updates.Updates() as options:
+            return updates.part(results, options)
+        case grid.Grid() as options:
+            return grid.part(results, options)
+        case sweeps.Sweeps() as options:
+            return sweeps.part(results, options)
+        case differences.Differences() as options:
+            return differences.part(results, options)
+        case options:
+            raise AssertionError(f"no part is made of {type(options).__name__}")
+
+
+def report(results: Results) -> list[Part]:
+    """All parts of a run's report. ConfigError where [report] asks for what there is not."""
+    wanted: Mapping[str, Any] = results.config.get("report", {})
+    unknown = wanted.keys() - OPTIONS.keys()
+    if unknown:
+        raise ConfigError(f"[report] knows {', '.join(OPTIONS)}, and not {', '.join(sorted(unknown))}")
+    named = [_part(name, results, wanted[name]) for name in OPTIONS if name in wanted]
+    failed = overview.failures(results)
+    return [*named, overview.part(results), *([failed] if failed else [])]
+
+
+def write(results: Results, folder: Path) -> Path:
+    """Write all files; the path of the Markdown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = report(results)
+    lines = [_head(results.run), "", *_remarks(results), ""]
+    for part in parts:
+        lines += [f"## {part.title}", "", *([part.text, ""] if part.text else [])]
+        for figure in part.figures:
+            figure.draw(folder / f"{figure.name}.png")
+            lines += [f"![{figure.title}]({figure.name}.png)", ""]
+        for table in part.tables:
+            table.write_csv(folder)
+            lines += [table.markdown(), ""]
+    path = folder / "report.md"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def _head(run: Mapping[str, Any]) -> str:
+    command = run.get("command", f"eval.run, configuration with SHA-256 {run['sha256'][:12]}")
+    return f"`{command}` at commit {run['commit']}, {run['machine']}, {run['started'][:10]}"
+
+
+def _remarks(results: Results) -> list[str]:
+    """What holds for the whole report."""
+    remarks = [f"# {results.config['title']}", ""] if "title" in results.config else []
+    others = {attempt["commit"] for attempt in results.run.get("earlier", ())} - {results.run["commit"]}
+    if others:
+        remarks += [f"**Of several commits.** A part of the run was made at {', '.join(sorted(others))}.", ""]
+    if results.missing:
+        lacking = ", ".join(f"{task}: {system} lacks {count} samples" for task, system, count in results.missing)
+        remarks += [f"**Incomplete.** {lacking}. Their scores are over the samples that they have.", ""]
+    remarks += [
+        f"Mean [{bootstrap.LEVEL:.0%} interval of {bootstrap.DRAWS:,} bootstrap draws over samples, seed {results.seed}"
+        "]. Settings were open to tuning on samples of even index; claims quote the odd ones. "
+        f"† Fewer than {bootstrap.FEWEST} samples: questions were drawn, and the interval holds for these samples "
+        "alone. An interval without width says that all n scored the same: the chance of another outcome is then below "
+        "3/n, not 0.",
+        "",
+        f"Failed: {len(results.failures)} of {sum(map(len, results.lines.values()))} samples; each counts as wrong.",
+    ]
+    engine = results.config.get("memory", {}).get("llm", {})
+    named = " ".join(str(engine[key]) for key in ("engine", "model") if engine.get(key))
+    remarks += ["", f"Language engine: {named or 'embedded (rules, no model)'}."]
+    for judge, prompt in results.judges:
+        remarks += ["", f"Judge: {judge}, prompt SHA-256 {prompt}."]
+    return remarks
+
+
+def _told_by(results: Results, path: Path) -> Results:
+    """The same results under title and [report] of another file."""
+    given = read_config(path).given
+    told = {key: given[key] for key in ("title", "report") if key in given}
+    kept = {key: value for key, value in results.config.items() if key not in ("title", "report")}
+    return replace(results, run={**results.run, "config": {**kept, **told}})
+
+
+def main() -> None:
+    """Write the report and say where it is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", metavar="OUT", type=Path, help="folder of the run")
+    parser.add_argument("--config", type=Path, help="take title and [report] from this file, not from the run")
+    parser.add_argument("--to", type=Path, required=True, help="folder for the report")
+    arguments = parser.parse_args()
+    try:
+        results = load(arguments.run)
+        path = write(results if arguments.config is None else _told_by(results, arguments.config), arguments.to)
+    except NscmaError as error:
+        parser.exit(1, f"eval.report: {error}\n")
+    print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What a system's work took: the columns that stand beside every score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.reporting.results import Line, Spent
+from eval.reporting.tables import Cell, Shown
+
+
+@dataclass(frozen=True)
+class Expense:
+    """Means: of calls, tokens and reading over samples, of asking over questions; failed samples are left out."""
+
+    calls: float
+    tokens_in: float
+    tokens_out: float
+    read: Mapping[str, float]
+    ask: Mapping[str, float]
+    store: float
+
+    @property
+    def read_seconds(self) -> float:
+        """Of one sample, all stages."""
+        return sum(self.read.values())
+
+    @property
+    def ask_seconds(self) -> float:
+        """Of one question, all stages."""
+        return sum(self.ask.values())
+
+
+def expense(lines: Sequence[Line]) -> Expense | None:
+    """Of the samples that did not fail; None where all did."""
+    whole = [line for line in lines if line.error is None]
+    if not whole:
+        return None
+    questions = [asked.cost for line in whole for asked in line.questions]
+    samples = len(whole)
+    spent = [*(line.read for line in whole), *questions]
+
+    def each(count: Callable[[Spent], int]) -> float:
+        return sum(map(count, spent)) / samples
+
+    return Expense(
+        each(lambda cost: cost.llm_calls),
+        each(lambda cost: cost.tokens_in),
+        each(lambda cost: cost.tokens_out),
+        _stages([line.read for line in whole], samples),
+        _stages(questions, len(questions)),
+        sum(line.store_bytes for line in whole) / samples,
+    )
+
+
+def columns(lines: Sequence[Line]) -> dict[str, Cell]:
+    """Cells of a row."""
+    found = expense(lines)
+    if found is None:
+        return dict.fromkeys(("LLM calls", "tokens in", "tokens out", "read s", "ask s", "store MB"))
+    return {
+        "LLM calls": Shown(found.calls, f"{found.calls:,.1f}"),
+        "tokens in": Shown(found.tokens_in, f"{found.tokens_in:,.0f}"),
+        "tokens out": Shown(found.tokens_out, f"{found.tokens_out:,.0f}"),
+        "read s": Shown(found.read_seconds, _by_stage(found.read_seconds, found.read)),
+        "ask s": Shown(found.ask_seconds, _by_stage(found.ask_seconds, found.ask)),
+        "store MB": Shown(found.store / 1e6, f"{found.store / 1e6:,.3f}"),
+    }
+
+
+NOTE = (
+    "LLM calls, tokens, and seconds to read are means of a sample (its questions' calls and tokens included), seconds "
+    "to ask of a question, the store's size of a sample; samples that failed are not in them. Seconds are wall-clock; "
+    "the stage “cached” is work that was kept from before, at what it took then."
+)
+
+
+def _stages(costs: Sequence[Spent], over: int) -> dict[str, float]:
+    stages: dict[str, float] = {}
+    for cost in costs:
+        for stage, seconds in cost.seconds.items():
+            stages[stage] = stages.get(stage, 0.0) + seconds
+    return {stage: seconds / over for stage, seconds in sorted(stages.items())} if over else {}
+
+
+def _by_stage(total: float, stages: Mapping[str, float]) -> str:
+    if len(stages) < 2:
+        return f"{total:.3f}"
+    return f"{total:.3f} ({', '.join(f'{stage} {seconds:.3f}' for stage, seconds in stages.items())})"

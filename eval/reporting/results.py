@@ -1,0 +1,264 @@
+"""A finished run as the report sees it: `run.json` and the raw lines, checked, and what failed made to count.
+
+A sample that failed for a system is wrong there: it gets the questions that another system was asked on it, each with
+0 in every metric that any system has of it. One that failed for all systems counts as one question of no category.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nscma_torch.errors import InvalidInputError, MalformedInputError
+
+HALVES = ("even", "odd", "all")
+JUDGED = "judged right"  # the metric that `eval.judge` adds
+_RIGHT = frozenset({"right", "abstained_correctly"})
+
+
+class _Shape(BaseModel):
+    """Types are exact; keys that the report has no use for are ignored."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class Spent(_Shape):
+    """What a stage of work took; see `eval.contract.Cost`."""
+
+    llm_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: Mapping[str, float] = Field(default_factory=dict)
+
+
+class Asked(_Shape):
+    """A question as it was answered and scored."""
+
+    id: str
+    category: str = ""
+    question: str
+    answers: Sequence[str]
+    reply: str
+    abstained: bool
+    scores: Mapping[str, float]
+    cost: Spent = Spent()
+    note: str = ""
+
+
+class Failure(_Shape):
+    """Why a sample failed."""
+
+    type: str
+    message: str
+
+
+class Line(_Shape):
+    """What one system made of one sample."""
+
+    task: str
+    metrics: Sequence[str] = Field(min_length=1)
+    system: str
+    sample: str
+    half: Literal["even", "odd"]
+    bytes: int = 0
+    read: Spent = Spent()
+    store_bytes: int = 0
+    questions: Sequence[Asked] = ()
+    error: Failure | None = None
+
+
+class Judged(_Shape):
+    """A line of `judged.jsonl`."""
+
+    task: str
+    system: str
+    sample: str
+    question: str
+    verdict: str
+    prompt: str
+    engine: str
+
+
+@dataclass(frozen=True)
+class Results:
+    """All of a run.
+
+    Attributes:
+        run: `run.json`.
+        tasks: names, in the order of the configuration.
+        systems: of each task, in the order of the configuration.
+        metrics: of each task, the main one first.
+        lines: by (task, system), in one order for all systems of a task.
+        missing: (task, system, number of samples) that another system of the task has and this one has not.
+        judges: engine and prompt of the judged lines.
+    """
+
+    run: Mapping[str, Any]
+    tasks: Sequence[str]
+    systems: Mapping[str, Sequence[str]]
+    metrics: Mapping[str, Sequence[str]]
+    lines: Mapping[tuple[str, str], Sequence[Line]]
+    missing: Sequence[tuple[str, str, int]]
+    judges: Sequence[tuple[str, str]]
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The configuration as it was given."""
+        config: Mapping[str, Any] = self.run["config"]
+        return config
+
+    @property
+    def seed(self) -> int:
+        """Of the run, and of the bootstrap."""
+        return int(self.config.get("seed", 0))
+
+    def section(self, kind: Literal["tasks", "systems"], name: str) -> Mapping[str, Any]:
+        """The configuration's section of that task or system."""
+        for section in self.config.get(kind, ()):
+            if section.get("name", section.get("kind")) == name:
+                found: Mapping[str, Any] = section
+                return found
+        raise InvalidInputError(f"run.json has no section of [[{kind}]] with the name {name!r}")
+
+    @property
+    def failures(self) -> list[Line]:
+        """Samples that failed, in the order of the lines."""
+        return [line for own in self.lines.values() for line in own if line.error is not None]
+
+
+def load(folder: Path) -> Results:
+    """The results of a run's folder. InvalidInputError where the run is not finished, or its lines contradict it."""
+    run = _run(folder)
+    lines: dict[tuple[str, str], dict[str, Line]] = {}
+    for line in raw_lines(folder):
+        own = lines.setdefault((line.task, line.system), {})
+        if line.sample in own:
+            raise InvalidInputError(f"{line.task}, {line.system}, {line.sample} stands twice in the results")
+        own[line.sample] = line
+    if not lines:
+        raise InvalidInputError(f"{folder} has no results: its results.jsonl is empty")
+    judges = _judge(folder, lines)
+    tasks = _ordered(run, "tasks", {task for task, _ in lines})
+    systems = {task: _ordered(run, "systems", {s for t, s in lines if t == task}) for task in tasks}
+    found: dict[tuple[str, str], Sequence[Line]] = {}
+    metrics: dict[str, Sequence[str]] = {}
+    missing = []
+    for task in tasks:
+        samples = sorted({sample for (t, _), own in lines.items() if t == task for sample in own})
+        of_sample = {
+            s: [lines[task, system][s] for system in systems[task] if s in lines[task, system]] for s in samples
+        }
+        metrics[task] = _metrics([line for own in of_sample.values() for line in own])
+        main = [metric for metric in metrics[task] if metric in (metrics[task][0], JUDGED)]
+        for system in systems[task]:
+            own = lines[task, system]
+            if len(own) < len(samples):
+                missing.append((task, system, len(samples) - len(own)))
+            found[task, system] = [_filled(own[s], of_sample[s], main) for s in samples if s in own]
+    return Results(run, tasks, systems, metrics, found, missing, judges)
+
+
+def _run(folder: Path) -> Mapping[str, Any]:
+    path = folder / "run.json"
+    if not path.exists():
+        raise InvalidInputError(f"{folder} holds no finished run: there is no run.json; run eval.run on it to its end")
+    try:
+        run: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise MalformedInputError(f"{path} is not JSON: {error}") from error
+    lacking = [key for key in ("config", "sha256", "commit", "machine", "started", "ended") if key not in run]
+    if lacking:
+        raise MalformedInputError(f"{path} does not say {', '.join(lacking)}; was it written by eval.run?")
+    if run["ended"] is None:
+        raise InvalidInputError(f"the run in {folder} has not ended: start eval.run again, it goes on where it was")
+    return run
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a file, or of the same file with .gz at its end; none where there is neither."""
+    packed = path.with_name(f"{path.name}.gz")
+    if path.exists():
+        with path.open(encoding="utf-8") as file:
+            yield from enumerate(file, start=1)
+    elif packed.exists():
+        with gzip.open(packed, "rt", encoding="utf-8") as file:
+            yield from enumerate(file, start=1)
+
+
+def raw_lines(folder: Path) -> Iterator[Line]:
+    """The lines of a finished run as they are; an error names the line that is none."""
+    path = folder / "results.jsonl"
+    if not path.exists() and not path.with_name("results.jsonl.gz").exists():
+        raise InvalidInputError(f"{folder} has no results.jsonl: the run is not finished; start eval.run again")
+    for number, text in read_lines(path):
+        try:
+            yield Line.model_validate_json(text)
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in problem["loc"])
+            raise MalformedInputError(f"{path}: {where}: {problem['msg']}", line=number) from error
+
+
+def _ordered(run: Mapping[str, Any], kind: str, names: set[str]) -> list[str]:
+    """In the order of the configuration; what it does not name comes last, by name."""
+    known = [section.get("name", section.get("kind")) for section in run["config"].get(kind, ())]
+    return [name for name in known if name in names] + sorted(names - set(known))
+
+
+def _metrics(lines: Sequence[Line]) -> Sequence[str]:
+    judged = any(JUDGED in asked.scores for line in lines for asked in line.questions)
+    return (*lines[0].metrics, JUDGED) if judged else tuple(lines[0].metrics)
+
+
+def _filled(line: Line, of_sample: Sequence[Line], main: Sequence[str]) -> Line:
+    """The line itself, or, where it failed, with the questions of the sample and nothing right."""
+    if line.error is None:
+        return line
+    whole = [other for other in of_sample if other.error is None]
+    if not whole:
+        wrong = dict.fromkeys(main, 0.0)
+        asked = Asked(id="?", question="", answers=(), reply="", abstained=False, scores=wrong)
+        return line.model_copy(update={"questions": (asked,)})
+    scores: dict[str, dict[str, float]] = {}
+    for other in whole:
+        for question in other.questions:
+            scores.setdefault(question.id, {}).update(dict.fromkeys(question.scores, 0.0))
+    nothing = {"reply": "", "abstained": False, "cost": Spent()}
+    questions = [q.model_copy(update={**nothing, "scores": scores[q.id]}) for q in whole[0].questions]
+    return line.model_copy(update={"questions": tuple(questions)})
+
+
+def _judge(folder: Path, lines: dict[tuple[str, str], dict[str, Line]]) -> Sequence[tuple[str, str]]:
+    """Put the verdicts of `judged.jsonl` among the scores; who gave them. A task is judged as a whole or not at all."""
+    verdicts: dict[tuple[str, str, str, str], str] = {}
+    judges = set()
+    for _, text in read_lines(folder / "judged.jsonl"):
+        one = Judged.model_validate_json(text)
+        verdicts[one.task, one.system, one.sample, one.question] = one.verdict
+        judges.add((one.engine, one.prompt))
+    for task in {task for task, *_ in verdicts}:
+        for system in [own for of, own in lines if of == task]:
+            own = lines[task, system]
+            for sample, line in own.items():
+                questions = []
+                for asked in line.questions:
+                    verdict = verdicts.get((task, system, sample, asked.id))
+                    if verdict is None:
+                        raise InvalidInputError(
+                            f"{task}, {system}, {sample}, {asked.id} is not judged yet: run eval.judge again"
+                        )
+                    scores = {**asked.scores, JUDGED: float(verdict in _RIGHT)}
+                    questions.append(asked.model_copy(update={"scores": scores}))
+                own[sample] = line.model_copy(update={"questions": tuple(questions)})
+    return sorted(judges)
+
+
+def halved(lines: Sequence[Line], half: str) -> list[Line]:
+    """Those of a half, or all."""
+    return [line for line in lines if half in ("all", line.half)]

@@ -1,0 +1,54 @@
+"""Scores of lines as the bootstrap draws them, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from eval.reporting import bootstrap
+from eval.reporting.bootstrap import Interval, Stratum
+from eval.reporting.results import Line
+
+_Scores = Mapping[tuple[str, str], float]  # by sample and question
+
+
+def score(lines: Sequence[Line], metric: str, seed: int, categories: Sequence[str] = ()) -> Interval:
+    """The mean of a metric over questions; of `categories`, where there are any, the mean of their means."""
+    strata = [_stratum(scores, scores.keys()) for scores in _strata(lines, metric, categories)]
+    return bootstrap.mean(strata, seed)
+
+
+def difference(
+    first: Sequence[Line], second: Sequence[Line], metric: str, seed: int, categories: Sequence[str] = ()
+) -> Interval:
+    """The first's mean less the second's, on the questions that both have and that the metric applies to in both."""
+    firsts, seconds = [], []
+    for one, other in zip(_strata(first, metric, categories), _strata(second, metric, categories), strict=True):
+        shared = one.keys() & other.keys()
+        firsts.append(_stratum(one, shared))
+        seconds.append(_stratum(other, shared))
+    return bootstrap.difference(firsts, seconds, seed)
+
+
+def categories_of(lines: Sequence[Line]) -> list[str]:
+    """Categories of the questions, by name."""
+    return sorted({asked.category for line in lines for asked in line.questions})
+
+
+def _strata(lines: Sequence[Line], metric: str, categories: Sequence[str]) -> list[_Scores]:
+    """One for each category, or one of all; a question that the metric does not apply to is left out."""
+    return [
+        {
+            (line.sample, asked.id): asked.scores[metric]
+            for line in lines
+            for asked in line.questions
+            if metric in asked.scores and category in (None, asked.category)
+        }
+        for category in (categories or (None,))
+    ]
+
+
+def _stratum(scores: _Scores, wanted: Collection[tuple[str, str]]) -> Stratum:
+    by_sample: dict[str, list[float]] = {}
+    for sample, question in sorted(wanted):
+        by_sample.setdefault(sample, []).append(scores[sample, question])
+    return bootstrap.stratum(by_sample)

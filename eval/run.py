@@ -1,0 +1,225 @@
+"""Runs systems on tasks, over any number of processes, and goes on where it was interrupted.
+
+    python -m eval.run --config configs/eval/X.toml --data DIR --out DIR [--cache DIR]
+    torchrun --nproc-per-node N -m eval.run --config configs/eval/X.toml --data DIR --out DIR [--cache DIR]
+        [--limit N] [--systems NAME …] [--tasks NAME …] [--retry-failed] [--threads N]
+
+A rank takes the next sample that nobody has, opens a memory for each system in turn, has it read the sample's messages
+and asks its questions. What came of it is one JSON line in OUT/raw-<rank>.jsonl, on disk before the next is begun
+(`units`, `raw_lines`). Killed and started again, with as many ranks or others, a run does what is not done. When all
+ranks are through, rank 0 writes OUT/results.jsonl, sorted, and OUT/run.json.
+
+A sample that fails is a line with its error, listed at the end, and the exit status is 1; --retry-failed does those
+again. An engine that is down, or a full disk, stops the run with exit status 2 and leaves no line.
+
+No result depends on which rank did it: what is drawn is seeded by (seed, task, sample). Seconds are wall-clock; what
+a cache spared is added under "cached", so that their sum is that of a run without one. Several nodes need one OUT,
+on a file system that they share, and the same checkout and data. Memories are made where TMPDIR says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from eval.contract import Shared, System, Task
+from eval.progress import list_failures, shown
+from eval.ranks import Ranks
+from eval.raw_lines import Key, Line, RawLines, cut_torn, read_all, write_results
+from eval.run_config import RunConfig, check_names, read_config
+from eval.run_record import RunRecord, alone, check_config
+from eval.shared import Equipment, equipped
+from eval.units import Group, Stopped, failed, head, left, measured, seed_all
+from nscma_torch.errors import ConfigError, NscmaError
+
+MakeTask = Callable[[Mapping[str, Any], Path], Task]
+MakeSystem = Callable[[Mapping[str, Any], Shared], System]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says beside the configuration.
+
+    Attributes:
+        limit: samples of each task, the first ones; None for all.
+        tasks, systems: names of those to run; () for all.
+        retry_failed: whether units that failed are done again.
+    """
+
+    config: Path
+    data: Path
+    out: Path
+    cache: Path | None = None
+    limit: int | None = None
+    tasks: Sequence[str] = ()
+    systems: Sequence[str] = ()
+    retry_failed: bool = False
+
+
+def run(options: Options, make_task: MakeTask, make_system: MakeSystem, console: Console) -> int:
+    """This rank's share of a run; returns the exit status, on all ranks but the first 0.
+
+    Raises ConfigError for a configuration that is none, or another one than the folder's.
+    """
+    config = read_config(options.config)
+    if options.limit is not None and options.limit < 1:
+        raise ConfigError(f"--limit is {options.limit}; it must be at least 1")
+    check_names(options.tasks, config.tasks, "--tasks names")
+    check_names(options.systems, config.systems, "--systems names")
+    ranks = Ranks(config.memory.get("device", "auto"))
+    try:
+        tasks = {
+            name: make_task(section, options.data)
+            for name, section in config.tasks.items()
+            if not options.tasks or name in options.tasks
+        }
+        if ranks.rank == 0:
+            with alone(options.out):
+                return _led(options, config, ranks, tasks, make_system, console)
+        groups, commit = ranks.agreed(None)
+        if check_config(options.out, config) is None:
+            raise ConfigError(f"rank {ranks.rank} finds no run in {options.out}: all nodes must share that folder")
+        _work(options, config, ranks, groups, commit, tasks, make_system)
+        ranks.add("finished")
+        return 0
+    finally:
+        ranks.leave()
+
+
+def _led(
+    options: Options,
+    config: RunConfig,
+    ranks: Ranks,
+    tasks: Mapping[str, Task],
+    make_system: MakeSystem,
+    console: Console,
+) -> int:
+    """The share of rank 0: it plans, works as the others do, waits for them and sums up."""
+    record = RunRecord(options.out, config, ranks.size)
+    if record.mixed:
+        console.print("[yellow]part of these results was made at another commit; run.json says which[/]")
+    cut_torn(options.out)
+    before = read_all(options.out)
+    planned = list(_groups(options, config, tasks))
+    done = {key for key, line in before.items() if line["error"] is None or not options.retry_failed}
+    groups, commit = ranks.agreed((left(planned, done), record.commit))
+    total = sum(len(group.systems) for group in groups)
+    console.print(f"{total} units to do, {sum(len(g.systems) for g in planned) - total} done, {ranks.size} ranks")
+    with shown(console, total, lambda: (ranks.add("done", 0), ranks.add("failed", 0))):
+        _work(options, config, ranks, groups, commit, tasks, make_system)
+        ranks.add("finished")
+        while ranks.add("finished", 0) < ranks.size:
+            sleep(0.1)
+    lines = read_all(options.out)
+    write_results(options.out, list(lines.values()))
+    return _summed_up(ranks, planned, lines, record, console)
+
+
+def _summed_up(
+    ranks: Ranks, planned: Sequence[Group], lines: Mapping[Key, Line], record: RunRecord, console: Console
+) -> int:
+    keys = [key for group in planned for key in group.keys()]  # noqa: SIM118 - not a mapping
+    failures = [lines[key] for key in keys if key in lines and lines[key]["error"] is not None]
+    if failures:
+        list_failures(console, failures)
+    missing = sum(key not in lines for key in keys)
+    if ranks.stopped is not None:
+        console.print(f"[red]stopped with {missing} units left:[/] {ranks.stopped}", highlight=False)
+        console.print("When that is mended, run the same command again: it goes on from here.")
+        return 2
+    assert not missing, f"{missing} units were neither done nor did they fail"
+    record.end()
+    return 1 if failures else 0
+
+
+def _groups(options: Options, config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[Group]:
+    """All that was asked for, in an order that never changes."""
+    for name, task in tasks.items():
+        systems = tuple(s for s in config.systems_of(name) if not options.systems or s in options.systems)
+        for index, sample in enumerate(task.ids()[: options.limit]):
+            yield Group(name, sample, index, systems)
+
+
+def _work(
+    options: Options,
+    config: RunConfig,
+    ranks: Ranks,
+    groups: Sequence[Group],
+    commit: str,
+    tasks: Mapping[str, Task],
+    make_system: MakeSystem,
+) -> None:
+    """Do groups that no other rank has taken, until there are none or the run is stopped."""
+    wanted = {system for group in groups for system in group.systems}
+    if not wanted:
+        return
+    with (
+        RawLines(options.out, ranks.rank) as raw,
+        equipped(config.memory, device=ranks.device, seed=config.seed, cache=options.cache) as equipment,
+    ):
+        systems = {
+            name: make_system({key: value for key, value in section.items() if key != "tasks"}, equipment.shared)
+            for name, section in config.systems.items()
+            if name in wanted
+        }
+        while ranks.stopped is None and (place := ranks.add("taken") - 1) < len(groups):
+            try:
+                for line in _lines(groups[place], tasks, systems, config.seed, equipment):
+                    raw.append({**line, "config": config.sha256, "commit": commit})
+                    ranks.add("failed", int(line["error"] is not None))
+                    ranks.add("done")
+            except Stopped as stopped:
+                ranks.stop(str(stopped))
+            equipment.keep()
+
+
+def _lines(
+    group: Group, tasks: Mapping[str, Task], systems: Mapping[str, System], seed: int, equipment: Equipment
+) -> Iterator[dict[str, Any]]:
+    """A line for each unit of a group."""
+    task, sample = tasks[group.task], None
+    for name in group.systems:
+        seed_all(seed, group.task, group.sample)
+        try:
+            sample = sample or task.sample(group.sample)
+            rest = measured(sample, task, systems[name], equipment.time)
+        except Exception as error:  # noqa: BLE001 - whatever a sample does to a system becomes its line
+            rest = failed(error)
+        yield {**head(group, task, name, seed=seed), **rest}
+
+
+def main() -> None:
+    """Run what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=Path, required=True, help="one of configs/eval")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
+    parser.add_argument("--cache", type=Path, help="folder that keeps vectors and surprise for other runs and ranks")
+    parser.add_argument("--limit", type=int, help="the first so many samples of each task alone")
+    parser.add_argument("--tasks", nargs="+", default=(), help="only these, by name")
+    parser.add_argument("--systems", nargs="+", default=(), help="only these, by name")
+    parser.add_argument("--retry-failed", action="store_true", help="do again what failed")
+    parser.add_argument("--threads", type=int, default=1, help="threads of torch in each rank; 1 repeats bit for bit")
+    arguments = vars(parser.parse_args())
+    torch.set_num_threads(arguments.pop("threads"))
+    from eval.systems.catalogue import make_system
+    from eval.tasks.catalogue import make_task
+
+    try:
+        status = run(Options(**arguments), make_task, make_system, Console())
+    except NscmaError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        status = 2
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

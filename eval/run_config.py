@@ -1,0 +1,104 @@
+"""The configuration of a run, read from TOML: what is measured on what.
+
+    # which table or figure this is
+    seed = 1
+    [memory]                   # sections of nscma_torch's configuration that every memory of the run shares
+    embedder = { model = "all-MiniLM-L6-v2" }
+    [memory.llm]               # engine; without one the embedded tasks read and answer
+    [[tasks]]
+    kind = "babilong"          # of eval/tasks/catalogue.py; further keys are that kind's
+    name = "BABILong 10k"      # for tables
+    [[systems]]
+    kind = "nscma"             # of eval/systems/catalogue.py; further keys are that kind's
+    name = "NSCMA full"
+    tasks = ["BABILong 10k"]   # optional: only these
+
+Its SHA-256 is over these keys alone, whatever their layout: comments may change, and so may [report] and [judge], which
+are read by what comes after the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from nscma_torch.errors import ConfigError
+
+_KEYS = ("seed", "memory", "tasks", "systems")
+_LATER = ("title", "report", "judge")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What is measured on what.
+
+    Attributes:
+        given: as it was written.
+        tasks, systems: sections by name, in their order.
+    """
+
+    given: Mapping[str, Any]
+    seed: int
+    memory: Mapping[str, Any]
+    tasks: Mapping[str, Mapping[str, Any]]
+    systems: Mapping[str, Mapping[str, Any]]
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of what the results depend on."""
+        counted = {key: self.given[key] for key in _KEYS if key in self.given}
+        return hashlib.sha256(json.dumps(counted, sort_keys=True, default=str).encode()).hexdigest()
+
+    def systems_of(self, task: str) -> list[str]:
+        """Names of the systems that are measured on a task."""
+        return [name for name, section in self.systems.items() if task in section.get("tasks", self.tasks)]
+
+
+def read_config(path: Path) -> RunConfig:
+    """Read the file; ConfigError says what is wrong with it."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+    unknown = sorted(given.keys() - {*_KEYS, *_LATER})
+    if unknown:
+        raise ConfigError(f"{path}: unknown key {unknown[0]!r}; there are {', '.join((*_KEYS, *_LATER))}")
+    seed, memory = given.get("seed", 1), given.get("memory", {})
+    if not isinstance(seed, int) or isinstance(seed, bool) or not isinstance(memory, dict):
+        raise ConfigError(f"{path}: seed is an integer, and [memory] a section")
+    tasks, systems = _named(path, "tasks", given.get("tasks")), _named(path, "systems", given.get("systems"))
+    for name, section in systems.items():
+        only = section.get("tasks", [])
+        if not isinstance(only, list):
+            raise ConfigError(f"{path}: tasks of the system {name!r} must be a list of names")
+        check_names(only, tasks, f"{path}: the system {name!r} names the task")
+    return RunConfig(given, seed, memory, tasks, systems)
+
+
+def check_names(names: Sequence[str], known: Collection[str], what: str) -> None:
+    """ConfigError for a name that there is not."""
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{what} {name!r}, which there is not; there are {', '.join(map(repr, known))}")
+
+
+def _named(path: Path, kind: str, sections: Any) -> dict[str, Mapping[str, Any]]:
+    if not isinstance(sections, list) or not sections:
+        raise ConfigError(f"{path}: there is nothing to run; write at least one [[{kind}]]")
+    named: dict[str, Mapping[str, Any]] = {}
+    for section in sections:
+        for key in ("kind", "name"):
+            if not isinstance(section, dict) or not isinstance(section.get(key), str) or not section[key]:
+                raise ConfigError(f"{path}: every section of [[{kind}]] needs its {key}, a string")
+        if section["name"] in named:
+            raise ConfigError(f"{path}: two [[{kind}]] are called {section['name']!r}; results are kept by name")
+        named[section["name"]] = section
+    return named

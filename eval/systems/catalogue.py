@@ -1,0 +1,47 @@
+"""All systems, by the kind that their section of an evaluation's configuration names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from eval.contract import Shared, System
+from eval.systems.cam import make_cam
+from eval.systems.memory_bank import make_memory_bank
+from eval.systems.nscma import make_nscma
+from eval.systems.rag import make_rag
+from eval.systems.rolling_summary import make_rolling_summary
+from eval.systems.search import make_search
+from eval.systems.structures import make_structures
+from eval.systems.window import make_full_context, make_sliding_window
+from nscma_torch.errors import ConfigError
+
+SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingProxyType(
+    {
+        "nscma": make_nscma,
+        "cam": make_cam,
+        "structures": make_structures,
+        "sliding-window": make_sliding_window,
+        "full-context": make_full_context,
+        "bm25": make_search,
+        "dense": make_search,
+        "rrf": make_search,
+        "rag": make_rag,
+        "rolling-summary": make_rolling_summary,
+        "memory-bank": make_memory_bank,
+    }
+)
+
+
+def make_system(section: Mapping[str, Any], shared: Shared) -> System:
+    """The system of a [[systems]] section: `kind`, a `name` for tables, by default the kind, and the kind's options.
+
+    Raises `ConfigError` for an unknown kind or key, naming the nearest known one.
+    """
+    kind = str(section.get("kind"))
+    if kind not in SYSTEMS:
+        near = difflib.get_close_matches(kind, SYSTEMS, n=1, cutoff=0.0)
+        raise ConfigError(f"there is no system of kind {kind!r}; did you mean {near[0]!r}? Kinds: {', '.join(SYSTEMS)}")
+    return SYSTEMS[kind]({"name": kind, **section}, shared)

@@ -1,0 +1,66 @@
+"""Long documents in parts, as the product's readers of files cut them, so that all systems see the same passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eval.contract import Passage
+from nscma_torch.protocols import Embedder
+from nscma_torch.records import Message
+from nscma_torch.text.chunker import Chunker
+from nscma_torch.text.documents import BLOCK_CHARS, text_messages
+from nscma_torch.text.sentences import split_sentences
+
+_NO_LIMIT = 1 << 60  # bytes: what is too long for a part is cut here, at sentences
+
+
+def parts(message: Message, characters: int = BLOCK_CHARS) -> list[str]:
+    """The text of a document in runs of paragraphs of at most so many characters; of other messages, the whole.
+
+    A paragraph that is longer is cut between sentences; a sentence that is longer stands alone. 0 cuts nothing.
+    """
+    if message.role != "document" or not characters or len(message.content) <= characters:
+        return [message.content]
+    found: list[str] = []
+    for _, part in text_messages(message.content, _NO_LIMIT):
+        found += [part.content] if len(part.content) <= characters else _runs(part.content, characters)
+    return found
+
+
+def _runs(text: str, characters: int) -> Iterator[str]:
+    first: int | None = None
+    last = 0
+    for span in split_sentences(text):
+        if first is not None and span.end - first > characters:
+            yield text[first:last]
+            first = None
+        first = span.start if first is None else first
+        last = span.end
+    if first is not None:
+        yield text[first:last]
+
+
+def passages_of(messages: Sequence[Message], chunker: Chunker) -> list[Passage]:
+    """The messages as the chunks that the product would make of them, in order."""
+    return [
+        Passage(place, message, chunk.text)
+        for place, message in enumerate(messages)
+        for part in parts(message)
+        for chunk in chunker.chunk(part)
+    ]
+
+
+def default_chunker(embedder: Embedder) -> Chunker:
+    """The product's chunker as it is by default: whole sentences, as many as the embedder reads."""
+    return Chunker(embedder.count_tokens, embedder.max_tokens)
+
+
+def said(passage: Passage) -> str:
+    """A passage behind the name of who said it, where somebody did."""
+    message = passage.message
+    return f"{message.name}: {passage.text}" if message.name and message.role != "document" else passage.text
+
+
+def places_of(passages: Sequence[Passage]) -> tuple[int, ...]:
+    """Each place once, in the order of its first passage."""
+    return tuple(dict.fromkeys(passage.place for passage in passages))

@@ -1,0 +1,223 @@
+"""A memory of the product on one sample: made from the run's parts, fed, searched and weighed.
+
+What no key of its configuration takes out is taken out here: without the graph nothing is read for facts; without the
+curator every statement stays a fact beside the others, and none ends, corrects or outweighs another; without a gate
+the proxy is not asked, so that its time is not spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from eval import places
+from eval.contract import Cost, Passage, Shared
+from eval.metered_engine import MeteredEngine
+from eval.stand_ins import IndifferentProxy
+from eval.systems.costs import Meter
+from eval.systems.documents import parts
+from eval.systems.files import folder_bytes
+from eval.systems.options import merged
+from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, WithoutNotes, without_conflicts
+from nscma_torch import Memory, load_config
+from nscma_torch.config import Config, Llm, Section, override
+from nscma_torch.curator.curation import Curator
+from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.errors import ConfigError, JobError
+from nscma_torch.llm.embedded import EmbeddedTasks
+from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.llm.prompted import PromptedTasks
+from nscma_torch.protocols import Embedder
+from nscma_torch.records import Hit, Message
+from nscma_torch.relations import load_relations
+from nscma_torch.text.documents import BLOCK_CHARS
+
+USER = "reader"
+RUN = "conversation"  # whose stream the messages are, and which the controller goes on with
+_UNDATED = datetime(2000, 1, 1, tzinfo=UTC)  # when messages without a time are stored: before every question
+_AT_ONCE = 1 << 30  # messages of one integration, where the hierarchy is built once
+
+
+class MemoryOptions(Section):
+    """Options of every system that is a memory of the product."""
+
+    config: dict[str, Any] = Field({}, description="Sections of a nscma_torch configuration, over those of the run.")
+    graph: bool = Field(True, description="Whether facts are read out of what was said.")
+    curator: bool = Field(True, description="Whether newer facts archive older ones; else all stay active.")
+    notes: bool = Field(True, description="Whether atomic facts are stored, which only kind atomic_fact searches for.")
+    flush_every: int = Field(
+        0, ge=0, description="Messages after which the background work is done: CAM online; 0 for once, at the end."
+    )
+    rebuild: bool = Field(False, description="Whether the hierarchy is built once of everything: CAM offline.")
+    section_chars: int = Field(
+        BLOCK_CHARS, ge=0, description="Most characters of a part that a long document is cut into; 0 leaves it whole."
+    )
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How memories of one system are made; see `setup_of`."""
+
+    options: MemoryOptions
+    config: Config
+    llm: Llm
+
+
+def setup_of(options: MemoryOptions, shared: Shared, below: Mapping[str, Any]) -> Setup:
+    """The configuration of a system's memories: its own sections over those of the run, over those of its kind.
+
+    Raises `ConfigError` for an unknown key, or where a language model is configured and the run has none.
+    """
+    config = load_config(merged(merged(below, shared.config), options.config))
+    if shared.engine is None and config.llm.engine != "embedded":
+        raise ConfigError(f"llm.engine = {config.llm.engine!r} is configured, and the run has started no engine")
+    hierarchy = config.hierarchy
+    if options.rebuild:
+        if not hierarchy.enabled:
+            raise ConfigError("rebuild builds the hierarchy, and hierarchy.enabled = false; leave one of them out")
+        hierarchy = override(hierarchy, {"enabled": False, "batch_size": _AT_ONCE})
+    engineless = config.model_copy(update={"llm": Llm(), "hierarchy": hierarchy})
+    return Setup(options, engineless, config.llm)
+
+
+def tasks_of(setup: Setup, engine: LanguageEngine | None) -> Tasks:
+    """The language tasks of a memory, by the run's engine where it has one."""
+    config = setup.config
+    relations = load_relations(None if config.facts.relations == "bundled" else config.facts.relations)
+    words = config.hierarchy.summary_words
+    tasks: Tasks
+    if engine is None:
+        tasks = EmbeddedTasks(**config.answer.model_dump(), summary_words=words, relations=relations)
+    else:
+        tasks = PromptedTasks(
+            engine,
+            relations=relations,
+            max_tokens=setup.llm.max_tokens,
+            temperature=setup.llm.temperature,
+            summary_words=words,
+            words=config.answer.words,
+        )
+    if not setup.options.graph:
+        return WithoutFacts(tasks)
+    if not setup.options.notes:
+        tasks = WithoutNotes(tasks)
+    return tasks if setup.options.curator else WithoutConflicts(tasks)
+
+
+class Remembered:
+    """A memory with the messages of one sample.
+
+    Attributes:
+        memory: open.
+        engine: counts what the memory asks of the run's engine; None without one.
+        newest: the latest time that a message has said.
+    """
+
+    def __init__(self, memory: Memory, setup: Setup, engine: MeteredEngine | None, folder: Path) -> None:
+        self.memory = memory
+        self.engine = engine
+        self.newest = _UNDATED
+        self._options = setup.options
+        self._folder = folder
+        self._messages: Sequence[Message] = ()
+        self._place: dict[str, int] = {}
+        self._places: places.Places | None = None
+
+    def read(self, messages: Sequence[Message]) -> Cost:
+        """Store the messages in order, and have the background work done.
+
+        Raises `JobError` where some of that failed.
+        """
+        meter = Meter(self.engine)
+        self._messages = messages
+        waiting = 0
+        for some in self._batches():
+            with meter.stage("ingest"):
+                self._add(some)
+            waiting += len(some)
+            if 0 < self._options.flush_every <= waiting:
+                self._flush(meter)
+                waiting = 0
+        self._flush(meter)
+        if self._options.rebuild:
+            with meter.stage("flush"):
+                self.memory.rebuild(user_id=USER)
+            self._flush(meter)
+        return meter.cost()
+
+    def _batches(self) -> Iterator[list[tuple[int, Message]]]:
+        most = self.memory.config.limits.max_batch
+        if self._options.flush_every:
+            most = min(most, self._options.flush_every)
+        cut = (
+            (place, replace(message, content=part, idempotency_key=None))
+            for place, message in enumerate(self._messages)
+            for part in parts(message, self._options.section_chars)
+        )
+        while some := list(islice(cut, most)):
+            yield some
+
+    def _add(self, some: Sequence[tuple[int, Message]]) -> None:
+        said = (message.timestamp for _, message in some if message.timestamp is not None)
+        self.newest = max(self.newest, *said, self.newest)
+        added = self.memory.add([message for _, message in some], user_id=USER, run_id=RUN, now=self.newest)
+        self._place |= {item.id: place for (place, _), item in zip(some, added, strict=True)}
+
+    def _flush(self, meter: Meter) -> None:
+        with meter.stage("flush"):
+            self.memory.flush()
+        if failures := self.memory.stats().failures:
+            raise JobError(f"background work failed: {failures[0]}")
+
+    def places(self, hits: Sequence[Hit]) -> tuple[int, ...]:
+        """Places of the messages behind hits, in their order."""
+        sources = (source for hit in hits for source in hit.unit.episode_ids)
+        return tuple(dict.fromkeys(self._place[source] for source in sources))
+
+    def ranked(self, question: str, hits: Sequence[Hit], embedder: Embedder) -> tuple[int, ...]:
+        """As `places`, but summaries count as `eval.places` has it: a place for each, the nearest below them."""
+        if all(hit.unit.kind != "summary" for hit in hits):
+            return self.places(hits)
+        if self._places is None:
+            self._places = places.read(self.memory, USER, self._place, whole=True)
+        order = self._places.ranked(hits, embedder.embed_query(question).cpu(), lambda text: embedder.embed([text])[0])
+        return tuple(order)
+
+    def passages(self, hits: Sequence[Hit]) -> list[Passage]:
+        """Hits for a reader. What many messages are behind stands at the place of the first, and nobody said it."""
+        return [
+            Passage(self._place[hit.unit.episode_ids[0]], self._said(hit), hit.text)
+            for hit in hits
+            if hit.unit.episode_ids
+        ]
+
+    def _said(self, hit: Hit) -> Message:
+        if hit.unit.kind == "summary":
+            return Message("document", hit.text, hit.occurred_at)
+        return self._messages[self._place[hit.unit.episode_ids[0]]]
+
+    def store_bytes(self) -> int:
+        """Of the database's files."""
+        return folder_bytes(self._folder)
+
+
+@contextmanager
+def remembered(setup: Setup, shared: Shared, folder: Path) -> Iterator[Remembered]:
+    """An empty memory in a folder."""
+    engine = None if shared.engine is None else MeteredEngine(shared.engine)
+    store, config = folder / "memory.db", setup.config
+    unheard = config.gate.rule == "everything" and config.chunker.strategy != "surprise"
+    proxy = IndifferentProxy() if unheard else shared.proxy
+    with Memory(store, config=config, embedder=shared.embedder, proxy=proxy, tasks=tasks_of(setup, engine)) as memory:
+        own = memory.parts
+        if not setup.options.curator:
+            settings = CuratorSettings(**config.curator.model_dump())
+            own.curator = Curator(own.database, without_conflicts(own.relations), settings)
+        yield Remembered(memory, setup, engine, folder)

@@ -1,0 +1,131 @@
+"""NSCMA: the controller over a memory, and by its options every ablation of it.
+
+Questions are considered, not turned: nothing of them is stored, so that no question changes a later answer. A question
+that is not worded as one ("Summarize the discussion about …") is looked up all the same; in a conversation the embedded
+policy would take note of it. Where a question has options, the memory finds and the run's reader chooses, for neither
+the controller nor `Memory.ask` knows of options.
+
+    answering       who answers: the controller, `Memory.ask` (one retrieval), or the run's reader from one retrieval
+    working_memory  whether the questions go on with the conversation that was read, its end in the controller's active
+                    context and the rest in its rolling summary; by default they are a conversation of their own, later
+    graph, curator, notes   false: ablations, see `eval.systems.memories`
+    config          sections of the memory's configuration; the other ablations are made of them:
+                    no buffer gate.rule = "everything", the paper's gate gate.rule = "paper",
+                    no hierarchy hierarchy.enabled = false, no overlapping clusters hierarchy.overlapping = false,
+                    CAM's retrievals retrieval.strategy = "traversal" | "global" | "prune-and-grow"
+    flush_every, rebuild   CAM online, CAM offline
+    retrieved       places of that many results of a search follow the answer's own as evidence, for recall alone: what
+                    it takes is not counted
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from eval.contract import Cost, Reply, Session, Shared
+from eval.systems.costs import Meter, together
+from eval.systems.memories import RUN, USER, MemoryOptions, Remembered, Setup, remembered, setup_of
+from eval.systems.options import options_of
+from nscma_torch.controller.controller import Controller
+from nscma_torch.controller.phrasing import asks
+from nscma_torch.controller.trace import ControllerAnswer
+from nscma_torch.records import Answer, Message
+
+
+class NscmaOptions(MemoryOptions):
+    """Options of kind nscma."""
+
+    answering: Literal["controller", "ask", "reader"] = Field("controller", description="Who answers.")
+    working_memory: bool = Field(False, description="Whether the questions go on with the conversation that was read.")
+    top_k: int = Field(10, gt=0, description="Results that `ask` and the reader are given.")
+    retrieved: int = Field(20, ge=0, description="Results whose places follow the answer's own as evidence.")
+
+
+class NscmaSession:
+    """A memory, `own`, and its controller."""
+
+    def __init__(self, own: Remembered, options: NscmaOptions, shared: Shared) -> None:
+        self.own = own
+        self._options = options
+        self._shared = shared
+        run = RUN if options.working_memory else "questions"
+        self._controller = Controller(own.memory, own.engine, user_id=USER, run_id=run)
+
+    def read(self, messages: Sequence[Message]) -> Cost:
+        """Store the messages and work them off; then the controller makes its summary of what left its context."""
+        cost = self.own.read(messages)
+        if self._options.answering != "controller":
+            return cost
+        meter = Meter(self.own.engine)
+        with meter.stage("summary"):
+            self._controller.working_memory(now=self.own.newest)
+        return together(cost, meter.cost())
+
+    def ask(self, question: str, *, options: Sequence[str], now: datetime) -> Reply:
+        """Answer, storing nothing."""
+        if options or self._options.answering == "reader":
+            return self._read(question, options, now)
+        meter = Meter(self.own.engine)
+        answer: Answer | ControllerAnswer
+        with meter.stage("ask"):
+            if self._options.answering == "ask":
+                answer = self.own.memory.ask(question, user_id=USER, top_k=self._options.top_k, now=now)
+            else:
+                answer = self._controller.consider(question, threshold=None if asks(question) else 0.0, now=now)
+        cost = meter.cost()
+        rests_on = self.own.places([item.hit for item in answer.evidence])
+        return Reply(
+            "" if answer.abstained else answer.text,
+            answer.abstained,
+            tuple(dict.fromkeys((*rests_on, *self._found(question, now)))),
+            answer.confidence,
+            cost,
+        )
+
+    def _read(self, question: str, options: Sequence[str], now: datetime) -> Reply:
+        meter = Meter(self.own.engine)
+        with meter.stage("retrieve"):
+            hits = self.own.memory.search(question, user_id=USER, top_k=self._options.top_k, now=now)
+        passages = self.own.passages(hits)
+        reply = self._shared.reader.answer(question, passages, options=options, now=now)
+        evidence = self.own.ranked(question, hits, self._shared.embedder)
+        return replace(reply, evidence=evidence, cost=together(meter.cost(), reply.cost))
+
+    def _found(self, question: str, now: datetime) -> tuple[int, ...]:
+        if not self._options.retrieved:
+            return ()
+        hits = self.own.memory.search(question, user_id=USER, top_k=self._options.retrieved, now=now)
+        return self.own.ranked(question, hits, self._shared.embedder)
+
+    def store_bytes(self) -> int:
+        """Of the database's files."""
+        return self.own.store_bytes()
+
+
+class Nscma:
+    """A system of kind nscma."""
+
+    def __init__(self, name: str, options: NscmaOptions, setup: Setup, shared: Shared) -> None:
+        self.name = name
+        self._options = options
+        self._setup = setup
+        self._shared = shared
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Session]:
+        """A session with an empty memory."""
+        with remembered(self._setup, self._shared, folder) as own:
+            yield NscmaSession(own, self._options, self._shared)
+
+
+def make_nscma(section: Mapping[str, Any], shared: Shared) -> Nscma:
+    """Kind nscma."""
+    options = options_of(NscmaOptions(), section)
+    return Nscma(section["name"], options, setup_of(options, shared, {}), shared)

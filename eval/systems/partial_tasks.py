@@ -1,0 +1,91 @@
+"""Language tasks with something left out, for the ablations that no configuration can say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Protocol
+
+from nscma_torch.protocols import LanguageTasks, RetrievalTasks
+from nscma_torch.records import Answer, Extraction, Hit, Statement, Unit
+from nscma_torch.relations import Schema
+
+
+class Tasks(LanguageTasks, RetrievalTasks, Protocol):
+    """All that the system needs from language."""
+
+
+class _As:
+    """Does everything as the tasks that it is given."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        """As the tasks."""
+        return self._tasks.extract(units, listeners=listeners)
+
+    def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+        """As the tasks."""
+        return self._tasks.summarize(groups)
+
+    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
+        """As the tasks."""
+        return self._tasks.answer(question, hits, support=support)
+
+    def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        """As the tasks."""
+        return self._tasks.rerank(question, hits)
+
+    def refine(self, question: str, hits: Sequence[Hit]) -> str:
+        """As the tasks."""
+        return self._tasks.refine(question, hits)
+
+    def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
+        """As the tasks."""
+        return self._tasks.select(question, hits)
+
+
+class WithoutFacts(_As):
+    """Reads nothing out of what was said: no triples, no atomic facts, no graph; no language model is asked."""
+
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        """Nothing."""
+        return [Extraction() for _ in zip(units, listeners, strict=True)]
+
+
+class WithoutNotes(_As):
+    """Reads statements, and no sentences that stand alone: no atomic facts, which only searches for them would find."""
+
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        """As the tasks, without sentences."""
+        return [replace(own, sentences=()) for own in self._tasks.extract(units, listeners=listeners)]
+
+
+class WithoutConflicts(_As):
+    """Reads what was said to hold, and not what it ends, denies or corrects."""
+
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        """As the tasks, without denials; a statement that replaces another one stands beside it."""
+        return [
+            replace(own, statements=tuple(_alone(said) for said in own.statements if not said.negated and said.object))
+            for own in self._tasks.extract(units, listeners=listeners)
+        ]
+
+
+def _alone(said: Statement) -> Statement:
+    return replace(said, replaces="", correction=False)
+
+
+@cache
+def without_conflicts(schema: Schema) -> Schema:
+    """The relations, each of which holds any number of objects at a time and is ended by none.
+
+    A curator with this schema archives nothing for what came later: the newer fact is stored beside the older one.
+    """
+    flat = {
+        name: relation.model_copy(update={"cardinality": "many", "opposite": ""})
+        for name, relation in schema.relations.items()
+    }
+    return Schema(relations=flat, kinds=schema.kinds)

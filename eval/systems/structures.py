@@ -1,0 +1,128 @@
+"""The structures and strategies of structural memory, answered by the run's reader from what is retrieved.
+
+Zeng et al. 2024, "On the Structural Memory of LLM Agents": chunks, knowledge triples, atomic facts, summaries or all
+four (mixed), retrieved in a single step, reranked or iteratively, and read as they are (memory-only) or as the messages
+behind them (memory-doc). The sensitivity options have the paper's letters. A strategy of `nscma_torch.retrieval` ranks;
+`iterative` there weighs all rounds, where the paper ranks by the last question alone.
+
+Evidence is the ranking of places; how a fact or a summary has places says `eval.places`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from pydantic import Field
+
+from eval.contract import Cost, Reply, Session, Shared
+from eval.systems.costs import Meter, together
+from eval.systems.memories import USER, MemoryOptions, Remembered, Setup, remembered, setup_of
+from eval.systems.options import options_of
+from nscma_torch.config import Section
+from nscma_torch.records import Hit, Message, Scope, UnitKind
+from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.ground import Ground, Strategy
+from nscma_torch.retrieval.strategies.iterative import iterative
+from nscma_torch.retrieval.strategies.rerank import rerank
+from nscma_torch.retrieval.strategies.single_step import single_step
+from nscma_torch.text.documents import BLOCK_CHARS
+
+Structure = Literal["chunk", "triple", "atomic_fact", "summary", "mixed"]
+KINDS: Mapping[Structure, tuple[UnitKind, ...]] = MappingProxyType(
+    {
+        "chunk": ("chunk",),
+        "triple": ("triple",),
+        "atomic_fact": ("atomic_fact",),
+        "summary": ("summary",),
+        "mixed": ("chunk", "triple", "atomic_fact", "summary"),
+    }
+)
+
+
+class StructureOptions(Section):
+    """Options of kind structures."""
+
+    structure: Structure = Field("chunk", description="What is retrieved.")
+    strategy: Literal["single-step", "rerank", "iterative"] = Field("single-step", description="How.")
+    answering: Literal["memory-only", "memory-doc"] = Field(
+        "memory-only", description="Whether the reader gets what was retrieved, or the messages behind it."
+    )
+    k: int = Field(10, gt=0, description="K: memories that a search brings; what reranking looks at.")
+    r: int = Field(5, gt=0, description="R: memories that are left after reranking.")
+    t: int = Field(5, gt=0, description="T: memories of a round that the next question is made of.")
+    n: int = Field(3, gt=0, description="N: most rounds of iterative retrieval.")
+    section_chars: int = Field(BLOCK_CHARS, ge=0, description="As of kind nscma.")
+    config: dict[str, Any] = Field({}, description="As of kind nscma.")
+
+
+class StructureSession:
+    """A memory without gate, asked for one structure by one strategy."""
+
+    def __init__(self, own: Remembered, options: StructureOptions, shared: Shared) -> None:
+        self._own = own
+        self._options = options
+        self._shared = shared
+
+    def read(self, messages: Sequence[Message]) -> Cost:
+        """Store the messages and make the structures of them."""
+        return self._own.read(messages)
+
+    def ask(self, question: str, *, options: Sequence[str], now: datetime) -> Reply:
+        """Retrieve and have it read."""
+        meter = Meter(self._own.engine)
+        with meter.stage("retrieve"):
+            hits = self._retrieved(question, now)
+        reply = self._shared.reader.answer(question, self._own.passages(hits), options=options, now=now)
+        evidence = self._own.ranked(question, hits, self._shared.embedder)
+        return replace(reply, evidence=evidence, cost=together(meter.cost(), reply.cost))
+
+    def _retrieved(self, question: str, now: datetime) -> list[Hit]:
+        wanted, parts = self._options, self._own.memory.parts
+        skew = timedelta(seconds=parts.config.limits.max_clock_skew)
+        bounds = Bounds(Scope(USER), now, skew, KINDS[wanted.structure])
+        ground = Ground(parts.searcher, parts.database, parts.fact_graphs, parts.tasks, bounds)
+        strategies: Mapping[str, Strategy] = {
+            "single-step": single_step,
+            "rerank": partial(rerank, looked_at=wanted.k),
+            "iterative": partial(iterative, rounds=wanted.n, read=wanted.t),
+        }
+        kept = min(wanted.r, wanted.k) if wanted.strategy == "rerank" else wanted.k
+        hits = list(ground.hits(strategies[wanted.strategy](ground, question, kept).scores).values())
+        return parts.retriever.behind(question, hits, bounds) if wanted.answering == "memory-doc" else hits
+
+    def store_bytes(self) -> int:
+        """Of the database's files."""
+        return self._own.store_bytes()
+
+
+class Structures:
+    """A system of kind structures; `setup` is that of its memories."""
+
+    def __init__(self, name: str, options: StructureOptions, setup: Setup, shared: Shared) -> None:
+        self.name = name
+        self._options = options
+        self.setup = setup
+        self._shared = shared
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Session]:
+        """A session with an empty memory."""
+        with remembered(self.setup, self._shared, folder) as own:
+            yield StructureSession(own, self._options, self._shared)
+
+
+def make_structures(section: Mapping[str, Any], shared: Shared) -> Structures:
+    """Kind structures; only what the structure is made of is extracted and summarised."""
+    options = options_of(StructureOptions(), section)
+    extracted = options.structure in ("triple", "atomic_fact", "mixed")
+    summarised = options.structure in ("summary", "mixed")
+    memory = MemoryOptions(config=options.config, graph=extracted, section_chars=options.section_chars)
+    below = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": summarised}}
+    return Structures(section["name"], options, setup_of(memory, shared, below), shared)

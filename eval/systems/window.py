@@ -1,0 +1,81 @@
+"""No memory at all: the last tokens of what was said, or everything, handed to the reader in the order it was said.
+
+`sliding-window` keeps the newest passages that have `tokens` tokens together, 8192 by default, as a chat does that
+forgets what leaves its context; `full-context` keeps everything. Tokens are counted as the embedder counts them,
+without its special tokens, so that the window is the same whatever reads it. The language model must have room for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from eval.contract import Passage, Shared
+from eval.systems.baseline import Baseline, Made, text_bytes
+from eval.systems.options import options_of
+from nscma_torch.config import Section
+from nscma_torch.protocols import Embedder
+
+
+class WindowOptions(Section):
+    """Options of kind sliding-window."""
+
+    tokens: int = Field(8192, gt=0, description="Most tokens of all passages together.")
+
+
+class FullContextOptions(Section):
+    """Kind full-context has no options."""
+
+
+class Window:
+    """The newest passages.
+
+    Args:
+        tokens: most tokens of all of them together; None for no limit.
+    """
+
+    def __init__(self, embedder: Embedder, tokens: int | None) -> None:
+        self._embedder = embedder
+        self._tokens = tokens
+        self._passages: Sequence[Passage] = ()
+
+    def keep(self, passages: Sequence[Passage]) -> None:
+        """Drop what does not fit, oldest first."""
+        self._passages = passages if self._tokens is None else self._newest(passages, self._tokens)
+
+    def _newest(self, passages: Sequence[Passage], left: int) -> Sequence[Passage]:
+        empty = self._embedder.count_tokens([""])[0]
+        first = len(passages)
+        while first:
+            left -= self._embedder.count_tokens([passages[first - 1].text])[0] - empty
+            if left < 0:
+                break
+            first -= 1
+        return passages[first:]
+
+    def find(self, question: str, now: datetime) -> Sequence[Passage]:  # noqa: ARG002
+        """All of them."""
+        return self._passages
+
+    def store_bytes(self) -> int:
+        """Of the texts."""
+        return text_bytes(self._passages)
+
+
+def make_sliding_window(section: Mapping[str, Any], shared: Shared) -> Baseline:
+    """Kind sliding-window."""
+    return _baseline(section["name"], shared, options_of(WindowOptions(), section).tokens)
+
+
+def make_full_context(section: Mapping[str, Any], shared: Shared) -> Baseline:
+    """Kind full-context."""
+    options_of(FullContextOptions(), section)
+    return _baseline(section["name"], shared, None)
+
+
+def _baseline(name: str, shared: Shared, tokens: int | None) -> Baseline:
+    return Baseline(name, shared, lambda *_: nullcontext(Made(Window(shared.embedder, tokens), evidence="reader")))

@@ -1,0 +1,76 @@
+"""The rolling summary and MemoryBank's curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from eval.systems.catalogue import make_system
+from eval.systems.documents import default_chunker, passages_of
+from eval.systems.memory_bank import MemoryBank, MemoryBankOptions, retention
+from nscma_torch.llm.passage import word_count
+from nscma_torch.records import Message
+from nscma_torch.text.hash_embedder import HashEmbedder
+from tests.eval.systems.rig import ASKED, BEGUN, SAID, Clerk, ShowingReader, conversation, reading, shared
+
+
+def test_the_summary_is_all_that_is_left(tmp_path: Path) -> None:
+    run = shared()
+    with reading({"kind": "rolling-summary", "words": 20}, run, tmp_path, conversation()) as session:
+        reply = session.ask("Where do I live?", options=(), now=ASKED)
+    assert isinstance(run.reader, ShowingReader)
+    ((passage,),) = run.reader.handed
+    assert 0 < word_count(passage.text) <= 20 and reply.evidence == ()
+    assert all(line.removeprefix("Rita: ") in SAID for line in passage.text.split("\n"))
+    assert session.store_bytes() == len(passage.text.encode())
+
+
+def test_an_engine_writes_the_summary_exchange_by_exchange(tmp_path: Path) -> None:
+    clerk = Clerk()
+    run = shared(engine=clerk)
+    with make_system({"kind": "rolling-summary", "lines": 2}, run).open(tmp_path) as session:
+        cost = session.read(conversation())
+        reply = session.ask("Which?", options=(), now=ASKED)
+    assert reply.text == f"Rita: {SAID[-1]}" and clerk.asked == ["", "", ""]
+    assert (cost.llm_calls, cost.tokens_in, cost.tokens_out) == (3, 30, 6)
+
+
+def test_the_curve_is_the_papers_and_the_reference_inverts_it() -> None:
+    assert retention(3, 2.0, "paper") == math.exp(-1.5)
+    assert retention(3, 5.0, "paper") > retention(3, 1.0, "paper")
+    assert retention(3, 5.0, "reference") < retention(3, 1.0, "reference")
+    assert retention(0, 1.0, "paper") == retention(0, 1.0, "reference") == 1.0
+
+
+def found(messages: Sequence[Message], folder: Path, days: int, strength: float) -> set[int]:
+    section = {"kind": "memory-bank", "top_k": len(messages), "strength": strength}
+    with reading(section, shared(), folder, messages) as session:
+        now = BEGUN + timedelta(days=days)
+        first = session.ask("What?", options=(), now=now).evidence
+        assert session.ask("What?", options=(), now=now).evidence == first
+    return set(first)
+
+
+def test_what_is_old_is_forgotten_as_the_curve_says(tmp_path: Path) -> None:
+    messages = [Message("assistant", f"Fact number {i}.", BEGUN) for i in range(400)]
+    kept = [found(messages, tmp_path / str(days), days, 10.0) for days in (0, 5, 20)]
+    assert kept[0] == set(range(400)) and kept[2] < kept[1] < kept[0]
+    for own, days in zip(kept[1:], (5, 20), strict=True):
+        assert abs(len(own) / 400 - math.exp(-days / 10)) < 0.07
+
+
+def test_a_recalled_memory_is_stronger_and_young_again() -> None:
+    first = [Message("user", "My dog Biscuit eats fish.", BEGUN), Message("assistant", "The sky is green.", BEGUN)]
+    again = Message("user", "Biscuit my dog eats no fish.", BEGUN + timedelta(days=1))
+    bank = MemoryBank(HashEmbedder(), MemoryBankOptions(top_k=1, strength=1e9), seed=1)
+    bank.keep(passages_of([*first, again], default_chunker(HashEmbedder())))
+    assert bank.strength == [1e9 + 1, 1e9, 1e9]
+    assert bank.recalled == [(BEGUN + timedelta(days=1)).date(), BEGUN.date(), (BEGUN + timedelta(days=1)).date()]
+
+
+def test_what_has_no_time_never_ages(tmp_path: Path) -> None:
+    messages = [replace(message, timestamp=None) for message in conversation()]
+    assert found(messages, tmp_path, 1000, 1.0) == set(range(6))

@@ -1,0 +1,96 @@
+"""Bootstrap intervals: against closed forms, over samples and not questions, and paired."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from eval.reporting import bootstrap
+from eval.reporting.bootstrap import NOTHING, Interval, Stratum, difference, mean
+
+
+def stratum(totals: Sequence[float], counts: Sequence[int] = ()) -> Stratum:
+    values = np.array(totals, dtype=np.float64)
+    return Stratum(values, np.array(counts or [1] * len(totals), dtype=np.float64), len(totals))
+
+
+def test_a_share_has_the_interval_of_the_normal_distribution() -> None:
+    n, right = 400, 280
+    found = mean([stratum([1.0] * right + [0.0] * (n - right))], seed=1)
+    share = right / n
+    half = 1.959964 * math.sqrt(share * (1 - share) / n)
+    assert found.value == share
+    assert found.low == pytest.approx(share - half, abs=0.004)
+    assert found.high == pytest.approx(share + half, abs=0.004)
+    assert (found.samples, found.questions) == (n, n)
+
+
+def test_a_small_sample_has_the_quantiles_of_the_binomial() -> None:
+    """Of 10 samples with 5 right a draw has Binomial(10, 1/2) right, of which 2.5 % lie at 2 or below (5.5 %)."""
+    found = mean([stratum([1.0, 0.0] * 5)], seed=3)
+    assert (found.low, found.high) == (0.2, 0.8)
+
+
+def test_samples_are_drawn_and_not_their_questions() -> None:
+    """All questions of a sample alike: the interval is that of the samples, however many questions they have."""
+    alone = mean([stratum([1.0, 0.0] * 20)], seed=1)
+    together = mean([stratum([10.0, 0.0] * 20, [10] * 40)], seed=1)
+    assert (together.value, together.low, together.high) == (alone.value, alone.low, alone.high)
+    assert (together.samples, together.questions) == (40, 400)
+
+
+def test_samples_weigh_by_their_questions() -> None:
+    assert mean([stratum([3.0, 0.0], [3, 1])], seed=1).value == 0.75
+
+
+def test_strata_count_alike_and_are_drawn_apart() -> None:
+    found = mean([stratum([1.0] * 10), stratum([0.0] * 30)], seed=1)
+    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
+
+
+def test_a_paired_difference_is_sharper_than_two_scores() -> None:
+    first = stratum([1.0, 0.0] * 50)
+    second = stratum([0.0, 0.0] + [1.0, 0.0] * 49)  # the same but for one sample
+    found = difference([first], [second], seed=1)
+    assert found.value == pytest.approx(0.01)
+    assert found.low == 0.0
+    assert found.high <= 0.05
+    alone = mean([first], seed=1)
+    assert alone.high - alone.low > 0.15
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    values = stratum([1.0, 0.0, 0.5, 0.25])
+    assert mean([values], seed=5) == mean([values], seed=5)
+    flat = difference([values], [values], seed=5)
+    assert (flat.low, flat.high) == (0.0, 0.0)
+
+
+def test_what_is_not_there_has_no_interval() -> None:
+    assert mean([], seed=1) is NOTHING
+    assert mean([stratum([1.0]), stratum([])], seed=1) is NOTHING
+    assert str(NOTHING) == "–"
+    one = mean([stratum([1.0])], seed=1)
+    assert math.isnan(one.low) and str(one) == "1.000 [one question]"
+    assert str(Interval(0.5, 0.25, 0.75, 4, 4, 4)) == "0.500 [0.250, 0.750]"
+    assert str(Interval(0.5, 0.25, 0.75, 4, 8, 8)) == "0.500 [0.250, 0.750]†"
+
+
+def test_of_few_samples_the_questions_are_drawn() -> None:
+    few = bootstrap.stratum({f"talk {i}": [1.0] * 40 + [0.0] * 10 for i in range(2)} | {"empty": []})
+    assert (len(few.totals), few.samples) == (100, 2)
+    found = mean([few], seed=1)
+    assert (found.samples, found.questions, found.drawn) == (2, 100, 100)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * math.sqrt(0.8 * 0.2 / 100), abs=0.02)
+    many = bootstrap.stratum({f"talk {i}": [1.0] * 40 + [0.0] * 10 for i in range(10)})
+    assert (len(many.totals), many.samples) == (10, 10)
+    alike = mean([many], seed=1)
+    assert (alike.low, alike.high) == (0.8, 0.8), "all samples score the same"
+
+
+def test_different_samples_are_no_pair() -> None:
+    with pytest.raises(ValueError, match="same samples"):
+        difference([stratum([1.0])], [stratum([1.0, 0.0])], seed=1)

@@ -1,0 +1,284 @@
+"""The report of made-up runs: what its tables say, what it marks, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval import report
+from eval.report import load, write
+from eval.reporting.bootstrap import Interval
+from eval.reporting.differences import verdict
+from eval.reporting.results import JUDGED
+from nscma_torch.errors import ConfigError, InvalidInputError, MalformedInputError
+from tests.eval.raw import failed, line, question, run
+
+SYSTEMS = [{"kind": "a", "name": "full"}, {"kind": "b", "name": "plain"}]
+TASKS = [{"kind": "t", "name": "Talks"}]
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def always(index: int) -> bool:
+    return index >= 0
+
+
+def talks(score: dict[str, Any]) -> list[dict[str, Any]]:
+    """20 samples of one question; `score` says which indices each system gets right."""
+    return [
+        line("Talks", system, i, [question(accuracy=float(right(i)))])
+        for i in range(20)
+        for system, right in score.items()
+    ]
+
+
+def test_halves_and_costs_of_a_task(tmp_path: Path) -> None:
+    lines = talks({"full": lambda i: i < 15, "plain": lambda i: i % 2})
+    path = write(load(run(tmp_path / "run", lines, tasks=TASKS, systems=SYSTEMS)), tmp_path / "to")
+    full, plain = read_csv(tmp_path / "to" / "task-talks.csv")
+    assert [full["system"], plain["system"]] == ["full", "plain"], "in the order of the configuration"
+    assert [float(full[f"accuracy, {half}"]) for half in ("even", "odd", "all")] == [0.8, 0.7, 0.75]
+    assert [float(plain[f"accuracy, {half}"]) for half in ("even", "odd", "all")] == [0.0, 1.0, 0.5]
+    assert float(full["accuracy, all low"]) < 0.75 < float(full["accuracy, all high"])
+    assert (full["accuracy, odd samples"], full["failed"]) == ("10", "0")
+    assert float(full["LLM calls"]) == 3.0, "two to read and one to ask"
+    assert (float(full["read s"]), float(full["ask s"]), float(full["store MB"])) == (4.0, 0.5, 2.0)
+    text = path.read_text(encoding="utf-8")
+    assert text.splitlines()[0] == "`python -m eval.run --config x.toml` at commit abc1234, a machine, 2026-11-20"
+    assert "4.000 (flush 3.000, ingest 1.000)" in text
+    assert "embedded (rules, no model)" in text and "Incomplete" not in text
+
+
+def test_packed_lines_give_the_same_report(tmp_path: Path) -> None:
+    lines = talks({"full": lambda i: i % 3})
+    reports = [
+        write(load(run(tmp_path / name, lines, packed=packed, tasks=TASKS)), tmp_path / f"{name}-to").read_bytes()
+        for name, packed in (("plain", False), ("packed", True))
+    ]
+    assert reports[0] == reports[1]
+
+
+def test_a_failed_sample_is_named_and_counts_as_wrong(tmp_path: Path) -> None:
+    own = [question("q0", "a", accuracy=1.0), question("q1", "b", accuracy=1.0, recall=0.5)]
+    lines = [line("Talks", system, i, own) for i in range(4) for system in ("full", "plain")]
+    lines[0] = failed("Talks", "full", 0, "accuracy", "recall")
+    lines += [failed("Talks", system, 9, "accuracy", "recall") for system in ("full", "plain")]
+    results = load(run(tmp_path / "run", lines, tasks=TASKS, systems=SYSTEMS))
+    write(results, tmp_path / "to")
+    full, plain = read_csv(tmp_path / "to" / "task-talks.csv")
+    assert float(full["accuracy, all"]) == pytest.approx(6 / 9), "its two questions are wrong, and one of no system"
+    assert float(plain["accuracy, all"]) == pytest.approx(8 / 9)
+    assert float(full["recall, all"]) == pytest.approx(1.5 / 4)
+    assert (full["failed"], plain["failed"], full["questions"]) == ("2", "1", "9")
+    assert float(full["LLM calls"]) == 4.0, "failed samples cost nothing"
+    rows = read_csv(tmp_path / "to" / "failures.csv")
+    assert [(row["system"], row["sample"]) for row in rows] == [
+        ("full", "s-0000"),
+        ("full", "s-0009"),
+        ("plain", "s-0009"),
+    ]
+    assert rows[0]["error"] == "StoreFullError: no space left"
+    text = (tmp_path / "to" / "report.md").read_text(encoding="utf-8")
+    assert "Failed: 3 of 10 samples; each counts as wrong." in text
+
+
+def test_a_system_that_lacks_samples_is_marked(tmp_path: Path) -> None:
+    lines = [one for one in talks({"full": always, "plain": always}) if one["index"] < 12 or one["system"] == "full"]
+    path = write(load(run(tmp_path / "run", lines, tasks=TASKS, systems=SYSTEMS)), tmp_path / "to")
+    text = path.read_text(encoding="utf-8")
+    assert "**Incomplete.** Talks: plain lacks 8 samples" in text
+    assert "| Talks | plain | 8 samples | not run |" in text
+
+
+def test_differences_are_paired_and_say_what_they_show(tmp_path: Path) -> None:
+    score = {"full": lambda i: i < 18, "plain": lambda i: i < 4}
+    config = {"tasks": TASKS, "systems": SYSTEMS, "report": {"differences": {"reference": "full"}}}
+    write(load(run(tmp_path / "run", talks(score), **config)), tmp_path / "to")
+    full, plain = read_csv(tmp_path / "to" / "differences-talks-accuracy.csv")
+    assert full["difference, odd"] == ""
+    assert float(plain["difference, all"]) == pytest.approx(-0.7)
+    assert -0.9 <= float(plain["difference, all low"]) < -0.7 < float(plain["difference, all high"]) <= -0.4
+    assert plain["shown"] == "worse than full"
+    assert float(plain["times the latency"]) == 1.0
+    assert (tmp_path / "to" / "differences-talks-accuracy.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_verdicts_of_differences() -> None:
+    assert verdict(Interval(-0.1, -0.2, 0.0, 9, 9, 9), "full") == "no difference"
+    assert verdict(Interval(0.1, 0.05, 0.2, 9, 9, 9), "full") == "better than full"
+    assert verdict(Interval(0.1, 0.1, 0.1, 1, 1, 1), "full") == "too few questions"
+
+
+def babilong(tmp_path: Path) -> Path:
+    """Two lengths; qa1 is always right, qa2 at 0k alone, qa4 never. At 10k there are half as many samples."""
+    lines = []
+    for name, size, n in (("BABILong 10k", 40_000, 10), ("BABILong 0k", 400, 20)):
+        for number, category in enumerate(("qa1", "qa2", "qa4")):
+            for i in range(n):
+                right = category == "qa1" or (category == "qa2" and n == 20)
+                own = [question("q0", category, accuracy=float(right))]
+                lines.append(line(name, "full", number * n + i, own, size=size, sample=f"{category}-{i}"))
+    report_keys = {"babilong": {"categories": ["qa1", "qa2"]}}
+    return run(tmp_path / "run", lines, report=report_keys)
+
+
+def test_babilong_by_length(tmp_path: Path) -> None:
+    path = write(load(babilong(tmp_path)), tmp_path / "to")
+    odd, everything, _ = read_csv(tmp_path / "to" / "babilong.csv")
+    assert next(name for name in odd if name.startswith("BABILong")) == "BABILong 0k", "the shortest text first"
+    assert float(everything["BABILong 0k"]) == 1.0 and float(everything["BABILong 10k"]) == 0.5
+    assert everything["BABILong 10k samples"] == "20", "of the two tasks of the mean"
+    (fall,) = read_csv(tmp_path / "to" / "babilong-difference.csv")
+    assert (fall["from"], fall["to"], float(fall["difference, all"])) == ("BABILong 0k", "BABILong 10k", -0.5)
+    assert fall["difference, all samples"] == "20", "on the samples that both have"
+    rows = read_csv(tmp_path / "to" / "babilong-tasks.csv")
+    assert [float(row["qa4, all"]) for row in rows] == [0.0, 0.0]
+    (growth,) = read_csv(tmp_path / "to" / "babilong-growth.csv")
+    assert float(growth["seconds to read"]) == pytest.approx(0.0), "the cost is the same at all lengths"
+    text = path.read_text(encoding="utf-8")
+    assert text.index("BABILong by length") < text.index("All tasks and systems")
+    for name in ("babilong", "babilong-cost"):
+        assert (tmp_path / "to" / f"{name}.png").stat().st_size > 1000
+
+
+def test_knowledge_updates(tmp_path: Path) -> None:
+    scores = [question("q0", "update", updated=1.0, outdated=0.0), question("q1", "other", updated=0.0, outdated=1.0)]
+    lines = [line("Talks", "full", i, scores) for i in range(4)]
+    keys = {"updates": {"categories": ["update"]}}
+    write(load(run(tmp_path / "run", lines, report=keys)), tmp_path / "to")
+    (row,) = read_csv(tmp_path / "to" / "updates-talks.csv")
+    assert (float(row["current, odd"]), float(row["outdated, odd"])) == (1.0, 0.0)
+    assert {path.name for path in (tmp_path / "to").glob("updates*.png")} == {
+        "updates-talks-odd.png",
+        "updates-talks-all.png",
+    }
+
+
+def test_grid_is_laid_out_by_the_sections(tmp_path: Path) -> None:
+    systems = [
+        {"kind": "s", "name": f"{kind} {way}", "options": {"kinds": kind.split()}, "strategy": way}
+        for kind in ("chunk", "chunk summary")
+        for way in ("single-step", "rerank")
+    ]
+    lines = [
+        line("Talks", one["name"], i, [question(f1=float(n))]) for n, one in enumerate(systems[:3]) for i in range(4)
+    ]
+    keys = {"grid": {"rows": "options.kinds", "columns": "strategy"}}
+    write(load(run(tmp_path / "run", lines, systems=systems, report=keys)), tmp_path / "to")
+    chunk, mixed = read_csv(tmp_path / "to" / "grid-talks-f1-odd.csv")
+    assert next(iter(chunk.values())) == "chunk" and next(iter(mixed.values())) == "chunk + summary"
+    assert (float(chunk["single-step"]), float(chunk["rerank"]), float(mixed["single-step"])) == (0.0, 1.0, 2.0)
+    assert mixed["rerank"] == "", "not run"
+
+
+def test_sweeps_over_systems_and_tasks(tmp_path: Path) -> None:
+    systems = [{"kind": "s", "name": f"K={k}", "k": k} for k in (20, 5)]
+    tasks = [{"kind": "t", "name": f"noise {n}", "noise": n} for n in (0, 100)]
+    lines = [
+        line(task["name"], one["name"], i, [question(f1=one["k"] / 100 + (task["noise"] == 0))])
+        for task in tasks
+        for one in systems
+        for i in range(2)
+    ]
+    by_k = {"label": "K", "key": "k", "lines": {"dense": ["K=20", "K=5"]}}
+    by_noise = {"label": "noise", "over": "tasks", "key": "noise", "lines": {"Noise": ["noise 0", "noise 100"]}}
+    keys = {"sweeps": {"sweeps": [by_k, by_noise]}}
+    write(load(run(tmp_path / "run", lines, systems=systems, tasks=tasks, report=keys)), tmp_path / "to")
+    rows = read_csv(tmp_path / "to" / "sweep-k-noise-0-f1.csv")
+    assert [(row["line"], float(row["K"]), float(row["f1, all"])) for row in rows] == [
+        ("dense", 5, 1.05),
+        ("dense", 20, 1.2),
+    ]
+    rows = read_csv(tmp_path / "to" / "sweep-noise-noise-f1.csv")
+    assert [(row["line"], float(row["noise"])) for row in rows] == [
+        ("K=20", 0),
+        ("K=20", 100),
+        ("K=5", 0),
+        ("K=5", 100),
+    ]
+
+
+def test_verdicts_of_a_judge_are_a_metric(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run", talks({"full": lambda i: i < 0}), tasks=TASKS)
+    judged = [
+        f'{{"task": "Talks", "system": "full", "sample": "s-{i:04}", "question": "q0", "verdict": "{said}", '
+        '"prompt": "123", "engine": "e"}\n'
+        for i, said in enumerate(["right"] * 5 + ["abstained_correctly"] * 5 + ["wrong"] * 10)
+    ]
+    (folder / "judged.jsonl").write_text("".join(judged), encoding="utf-8")
+    path = write(load(folder), tmp_path / "to")
+    (row,) = read_csv(tmp_path / "to" / "task-talks.csv")
+    assert float(row[f"{JUDGED}, all"]) == 0.5
+    assert "Judge: e, prompt SHA-256 123." in path.read_text(encoding="utf-8")
+    (folder / "judged.jsonl").write_text("".join(judged[:-1]), encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="not judged yet"):
+        load(folder)
+
+
+def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run", talks({"full": always}))
+    (folder / "results.jsonl").rename(folder / "raw-0.jsonl")
+    with pytest.raises(InvalidInputError, match="not finished"):
+        load(folder)
+    (folder / "run.json").unlink()
+    with pytest.raises(InvalidInputError, match="no finished run"):
+        load(folder)
+
+
+def test_lines_that_contradict_the_format_are_refused(tmp_path: Path) -> None:
+    lines = talks({"full": always})
+    with pytest.raises(InvalidInputError, match="stands twice"):
+        load(run(tmp_path / "twice", [*lines, lines[0]]))
+    with pytest.raises(MalformedInputError, match=r"line 21: .*half"):
+        load(run(tmp_path / "bad", [*lines, {**lines[0], "half": "first"}]))
+    with pytest.raises(InvalidInputError, match="empty"):
+        load(run(tmp_path / "empty", []))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"bars": {}}, "knows babilong"),
+        ({"differences": {"refrence": "full"}}, "did you mean 'reference'"),
+        ({"differences": {"reference": "ful"}}, "did you mean 'full'"),
+        ({"differences": {"tasks": ["Talk"]}}, "did you mean 'Talks'"),
+        ({"grid": {}}, "no key 'structure'"),
+        ({"updates": {}}, "no metric of Talks"),
+    ],
+)
+def test_a_report_that_the_run_cannot_give_is_refused(tmp_path: Path, keys: dict[str, Any], said: str) -> None:
+    lines = talks({"full": always})
+    folder = run(tmp_path / "run", lines, tasks=TASKS, systems=SYSTEMS, report=keys)
+    with pytest.raises(ConfigError, match=said):
+        write(load(folder), tmp_path / "to")
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run(tmp_path / "run", talks({"full": always}))
+    monkeypatch.setattr(sys, "argv", ["eval.report", str(folder), "--to", str(tmp_path / "to")])
+    report.main()
+    assert capsys.readouterr().out.strip() == str(tmp_path / "to" / "report.md")
+    assert not list((tmp_path / "to").glob("differences*"))
+    config = tmp_path / "later.toml"
+    config.write_text(
+        'title = "Later"\n[report.differences]\n[[tasks]]\nkind = "t"\nname = "Talks"\n'
+        '[[systems]]\nkind = "a"\nname = "full"\n',
+        encoding="utf-8",
+    )
+    arguments = ["eval.report", str(folder), "--to", str(tmp_path / "to"), "--config", str(config)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    report.main()
+    assert "# Later" in (tmp_path / "to" / "report.md").read_text(encoding="utf-8")
+    assert list((tmp_path / "to").glob("differences*.csv"))
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", ["eval.report", str(tmp_path), "--to", str(tmp_path / "to")])
+    with pytest.raises(SystemExit):
+        report.main()
+    assert "no finished run" in capsys.readouterr().err

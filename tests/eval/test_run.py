@@ -1,0 +1,253 @@
+"""A run gives the same results however many ranks there are, and however often it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.raw_lines import RawLines, cut_torn, read_all
+from eval.run import main
+from eval.run_config import read_config
+from nscma_torch.errors import ConfigError, MalformedInputError, StoreBusyError
+from tests.eval import tiny_run
+
+CONFIG = """
+# {comment}
+seed = 3
+[memory]
+embedder = {{ model = "hash" }}
+device = "cpu"
+[[tasks]]
+kind = "tiny"
+name = "kitchen"
+samples = {samples}
+[[tasks]]
+kind = "tiny"
+name = "garden"
+samples = 3
+lost = "s2"
+[[systems]]
+kind = "tiny"
+name = "plain"
+{plain}
+[[systems]]
+kind = "tiny"
+name = "kitchen alone"
+tasks = ["kitchen"]
+{alone}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Callable[..., str]:
+    def write(name: str = "run.toml", **values: Any) -> str:
+        path = tmp_path / name
+        path.write_text(CONFIG.format(**{"comment": "", "samples": 5, "plain": "", "alone": "", **values}))
+        return str(path)
+
+    return write
+
+
+def results(out: Path, *, timed: bool = False) -> list[dict[str, Any]]:
+    """The merged lines; without seconds, and without what names the configuration's text."""
+    lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    for line in lines if not timed else ():
+        line.pop("config")
+        for cost in (line.get("read"), *(question["cost"] for question in line["questions"])):
+            if cost is not None:
+                del cost["seconds"]
+    return lines
+
+
+def torchrun(config: str, out: Path, log: Path) -> subprocess.Popen[bytes]:
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{root}:{root / 'kernels'}"}
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    program = str(Path(__file__).parent / "tiny_run.py")
+    with log.open("wb") as said:
+        command += [program, config, str(out)]
+        return subprocess.Popen(command, env=environment, stdout=said, stderr=subprocess.STDOUT)
+
+
+def test_two_ranks_of_which_one_is_killed_give_what_one_rank_gives(config: Callable[..., str], tmp_path: Path) -> None:
+    """SIGKILL of the rank that holds a sample, a torn line, and a restart: nothing is lost, nothing done twice."""
+    gate, log = tmp_path / "gate", tmp_path / "log.txt"
+    broken = {"plain": 'poisoned = "s3"', "alone": f'waits = "s4"\ngate = "{gate}"'}
+    both = tmp_path / "both"
+    with torchrun(config(**broken), both, log) as killed:
+        until = time.monotonic() + 120
+        while not gate.with_suffix(".pid").exists() or len(list(raw_lines(both))) < 12:
+            assert killed.poll() is None and time.monotonic() < until, log.read_text()
+            time.sleep(0.02)
+        os.kill(int(gate.with_suffix(".pid").read_text()), signal.SIGKILL)
+        assert killed.wait(timeout=60) != 0
+    before = list(raw_lines(both))
+    assert len(before) == 12  # all but the one that waited, in either task
+    assert not (both / "results.jsonl").exists()
+    with (both / "raw-1.jsonl").open("ab") as file:
+        file.write(b'{"task": "kitchen", "system": "kitchen alone", "sample": "s4", "questions": [{"id"')
+
+    gate.touch()
+    with torchrun(config(**broken, comment="another comment"), both, log) as restarted:
+        assert restarted.wait(timeout=120) == 1, log.read_text()
+    after = list(raw_lines(both))
+    assert len(after) == 13
+    assert set(before) < set(after)
+    assert "2 failed" in log.read_text()
+
+    one = tmp_path / "one"
+    assert tiny_run.started(config(**broken), str(one)) == 1
+    assert results(one) == results(both)
+    assert len({line["questions"][0]["confidence"] for line in results(one) if line["questions"]}) > 5  # all drew
+
+
+def raw_lines(out: Path) -> list[str]:
+    return [line for path in out.glob("raw-*.jsonl") for line in path.read_text().splitlines(keepends=True)]
+
+
+def test_a_line_tells_everything(config: Callable[..., str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert tiny_run.started(config(), str(out), tasks=["kitchen"], systems=["plain"], limit=2) == 0
+    line, other = results(out, timed=True)
+    assert (line["index"], line["half"], other["half"]) == (0, "even", "odd")
+    assert (line["seed"], line["metrics"], line["messages"]) == (3, ["accuracy", "draw"], 2)
+    assert line["bytes"] == len("The parcel of s0 is in the kitchen.So it is 世界.".encode())
+    assert line["store_bytes"] > 0
+    assert line["error"] is None
+    assert line["read"]["seconds"]["ingest"] > 0
+    assert [question["id"] for question in line["questions"]] == ["q0", "q1"]
+    first = line["questions"][0]
+    assert (first["reply"], first["answers"], first["evidence"]) == ("kitchen", ["kitchen"], [0])
+    assert first["scores"] == {"accuracy": 1.0, "draw": first["confidence"]}
+    assert first["cost"]["llm_calls"], first["cost"]["tokens_out"] == (1, 3)
+    record = json.loads((out / "run.json").read_text())
+    assert record["sha256"] == line["config"] == read_config(tmp_path / "run.toml").sha256
+    assert record["config"]["seed"] == 3
+    assert record["ranks"] == 1
+    assert record["ended"] is not None
+    assert record["commit"] == line["commit"]
+
+
+def test_a_run_goes_on_with_more_samples_and_leaves_failures_until_they_are_asked_for(
+    config: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, gate = tmp_path / "out", tmp_path / "gate"
+    given = config(plain='poisoned = "s1"')
+    assert tiny_run.started(given, str(out), tasks=["kitchen"], limit=1) == 0
+    assert tiny_run.started(given, str(out), tasks=["kitchen"], limit=3) == 1
+    assert "a poisoned sample" in capsys.readouterr().out
+    assert len(raw_lines(out)) == 6
+    assert tiny_run.started(given, str(out), tasks=["kitchen"], limit=3) == 1
+    assert len(raw_lines(out)) == 6
+    assert tiny_run.started(given, str(out), tasks=["kitchen"], limit=3, retry_failed=True) == 1
+    assert len(raw_lines(out)) == 7
+    lines = {(line["system"], line["sample"]): line for line in results(out)}
+    assert len(lines) == 6
+    failed = [key for key, line in lines.items() if line["error"] is not None]
+    assert failed == [("plain", "s1")]
+    error = lines["plain", "s1"]["error"]
+    assert (error["type"], error["message"][:17]) == ("ValueError", "a poisoned sample")
+    assert lines["plain", "s1"]["questions"] == []
+    assert len(json.loads((out / "run.json").read_text())["earlier"]) == 3
+    assert not gate.exists()
+
+
+def test_a_retry_that_succeeds_replaces_the_failure(tmp_path: Path) -> None:
+    line = {"task": "t", "system": "s", "sample": "1", "error": {"type": "ValueError"}}
+    with RawLines(tmp_path, 1) as raw:
+        raw.append(line)
+    with RawLines(tmp_path, 0) as raw:  # read before the failure
+        raw.append({**line, "error": None})
+    assert [found["error"] for found in read_all(tmp_path).values()] == [None]
+    with RawLines(tmp_path, 2) as raw:
+        raw.append({**line, "error": None})
+    with pytest.raises(MalformedInputError, match="done twice"):
+        read_all(tmp_path)
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"a": 1}', b"x" * 200_000])
+def test_what_follows_the_last_whole_line_is_cut_off(tmp_path: Path, torn: bytes) -> None:
+    for number, whole in enumerate((b"", b'{"n": 1}\n', b'{"n": 1}\n{"n": 2}\n')):
+        (tmp_path / f"raw-{number}.jsonl").write_bytes(whole + torn)
+    cut_torn(tmp_path)
+    assert [path.read_bytes() for path in sorted(tmp_path.glob("raw-*"))] == [
+        b"",
+        b'{"n": 1}\n',
+        b'{"n": 1}\n{"n": 2}\n',
+    ]
+
+
+@pytest.mark.parametrize("how", ["down", "job_down"])
+def test_an_engine_that_is_down_stops_the_run_and_fails_nothing(
+    config: Callable[..., str], tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert tiny_run.started(config(alone=f'{how} = "s1"'), str(out)) == 2
+    assert "no engine is there" in capsys.readouterr().out
+    lines = results(out)
+    assert [(line["system"], line["sample"]) for line in lines] == [
+        ("kitchen alone", "s0"),
+        ("plain", "s0"),
+        ("plain", "s1"),
+    ]
+    assert json.loads((out / "run.json").read_text())["ended"] is None
+
+
+def test_another_configuration_is_refused(config: Callable[..., str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert tiny_run.started(config(), str(out), tasks=["kitchen"], limit=1) == 0
+    before = (out / "results.jsonl").read_bytes()
+    with pytest.raises(ConfigError, match="holds results of another configuration"):
+        tiny_run.started(config(samples=6), str(out))
+    assert (out / "results.jsonl").read_bytes() == before
+    assert tiny_run.started(config(comment="another"), str(out), tasks=["kitchen"], limit=1) == 0
+
+
+def test_two_runs_in_one_folder_are_refused(config: Callable[..., str], tmp_path: Path) -> None:
+    from eval.run_record import alone
+
+    with alone(tmp_path / "out"), pytest.raises(StoreBusyError, match="another run"):
+        tiny_run.started(config(), str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seed = 1", "at least one"),
+        ("sed = 1", "unknown key 'sed'"),
+        ("seed =", "is not TOML"),
+        ('[[tasks]]\nkind = "a"', "needs its name"),
+        ('[[tasks]]\nkind="a"\nname="b"\n[[tasks]]\nkind="a"\nname="b"', "two .*called 'b'"),
+        ('[[tasks]]\nkind="a"\nname="b"\n[[systems]]\nkind="s"\nname="s"\ntasks=["c"]', "'c', which there is not"),
+    ],
+)
+def test_a_configuration_that_is_none_is_one_error(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        read_config(path)
+
+
+def test_names_and_limits_are_checked(config: Callable[..., str], tmp_path: Path) -> None:
+    for wrong in ({"tasks": ["cellar"]}, {"systems": ["best"]}, {"limit": 0}):
+        with pytest.raises(ConfigError):
+            tiny_run.started(config(), str(tmp_path / "out"), **wrong)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ConfigError, match="cannot read"):
+        read_config(tmp_path / "none.toml")
+
+
+def test_the_program_has_a_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["run", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "torchrun --nproc-per-node N -m eval.run" in capsys.readouterr().out
