@@ -28,7 +28,7 @@ def counted(seen: Tensor, first: int) -> tuple[Tensor, Tensor]:
     What lies before `seen` counts as zero bytes. The counts do not move within the text asked for.
 
     Args:
-        seen: [N] int64 bytes, the history and then the text asked for.
+        seen: [N] bytes of any integer dtype, the history and then the text asked for.
         first: 1 <= first <= 2^15, number of bytes of history.
 
     Returns:
@@ -36,18 +36,19 @@ def counted(seen: Tensor, first: int) -> tuple[Tensor, Tensor]:
     """
     padded = torch.cat([seen.new_zeros(ORDERS), seen]).int()  # byte i of `seen` at i + ORDERS
     before, text = padded[: first + ORDERS], padded[first:]
-    follower, known, own = before[ORDERS:], before[ORDERS - 1 : -1], text[ORDERS - 1 : -1].long()
-    even = torch.full((256,), 1 / 256, device=seen.device)
-    chance, level = _blended(torch.bincount(follower, minlength=256), even, follower.new_tensor(-1))
-    chance, level = _blended(_followers(known, follower, 256), chance, level)  # a row for each byte
-    place: Tensor | None = None  # of the history's positions whose context is asked for; None: all
-    for order in range(2, LEVELS):  # from the rows of contexts asked for, and places there, to those a byte longer
+    follower, known = before[ORDERS:], before[ORDERS - 1 : -1]
+    even = torch.full((1, 256), 1 / 256, device=seen.device)
+    chance, level = _blended(torch.bincount(follower, minlength=256)[None], even, follower.new_full((1,), -1))
+    # from contexts asked for, each a row, and the places of the history in them, to those a byte longer
+    context, own = torch.unique(text[ORDERS - 1 : -1], return_inverse=True)
+    known = _rows(context, 256).index_select(0, known)
+    chance, level = _blended(_followers(known, follower, len(context)), chance, level)
+    place: Tensor | None = None  # of the history, where its context is asked for
+    for order in range(2, LEVELS):
         context, own = torch.unique(own * 256 + text[ORDERS - order : -order], return_inverse=True)
-        row = torch.full((256 * len(chance),), -1, dtype=torch.int32, device=seen.device)
-        row[context] = torch.arange(len(context), dtype=torch.int32, device=seen.device)
         further = before[ORDERS - order : -order] if place is None else before.index_select(0, place - order)
-        known = row.index_select(0, known * 256 + further)
-        kept = _places(known >= 0)
+        known = _rows(context, 256 * (len(chance) + 1)).index_select(0, known * 256 + further)
+        kept = _places(known < len(context))
         known, follower = known.index_select(0, kept), follower.index_select(0, kept)
         place = kept + ORDERS if place is None else place.index_select(0, kept)
         lower = context >> 8
@@ -64,15 +65,23 @@ def stream_nats(text: bytes, history: bytes) -> float:
     total = 0.0
     for at in range(0, len(text), 4096):
         block, before = text[at : at + 4096], (b"\n" + history + text[:at])[-REACH:]
-        seen = torch.frombuffer(bytearray(before + block), dtype=torch.uint8).long()
+        seen = torch.frombuffer(bytearray(before + block), dtype=torch.uint8)
         chance, _ = counted(seen, len(before))
-        total -= float(chance.gather(1, seen[len(before) :, None]).double().log().sum())
+        total -= float(chance.gather(1, seen[len(before) :, None].long()).double().log().sum())
     return total
+
+
+def _rows(context: Tensor, size: int) -> Tensor:
+    """The row of each of `size` keys, [size] int32: its place in `context` [U], or U where it is not there."""
+    rows = torch.full((size,), len(context), dtype=torch.int32, device=context.device)
+    rows[context.long()] = torch.arange(len(context), dtype=torch.int32, device=context.device)
+    return rows
 
 
 def _followers(known: Tensor, follower: Tensor, rows: int) -> Tensor:
     """How often each byte follows in each row of contexts, [rows, 256], from the row and the follower of each place."""
-    return torch.bincount(known * 256 + follower, minlength=256 * rows).view(rows, 256)
+    counts = torch.bincount(known * 256 + follower, minlength=256 * rows)
+    return counts[: 256 * rows].view(rows, 256)  # after them, what is in no row
 
 
 def _blended(counts: Tensor, lower: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:

@@ -124,11 +124,11 @@ class RecurrentProxy:
 
     def _read(self, block: bytes, reading: _Reading) -> tuple[Tensor, _Reading]:
         """Nats of each byte of a block, on the CPU, and what the stream's state holds after it."""
-        seen = torch.frombuffer(bytearray(reading.history + block), dtype=torch.uint8).to(self._device).long()
-        target = seen[len(reading.history) :]
+        seen = torch.frombuffer(bytearray(reading.history + block), dtype=torch.uint8).to(self._device)
+        target = seen[len(reading.history) :].long()
         near = max(len(reading.history) - self._config.reach, 0)
         first = len(reading.history) - near - 1
-        context = byte_context(seen[near:-1], self._config.table_bits, self._config.reach, first)
+        context = byte_context(seen[near:-1].long(), self._config.table_bits, self._config.reach, first)
         logits, hidden = self._model(ByteContext(*(field[None] for field in context)), reading.hidden)
         chance, level = counted(seen, len(reading.history))
         opinions = torch.stack([torch.log_softmax(logits[0], -1), chance.log()], 1)
