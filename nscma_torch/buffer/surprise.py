@@ -11,12 +11,12 @@ import math
 import re
 import zlib
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 from nscma_torch.buffer.quoting import unquoted
+from nscma_torch.caches import forgettable
 from nscma_torch.errors import InvalidInputError
 
 NAT = math.log(2)  # nats of a bit
@@ -174,7 +174,7 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-@lru_cache(maxsize=2)  # `memory_nats` and `repeats` ask the same of one message
+@forgettable(2)  # `memory_nats` and `repeats` ask the same of one message
 def deflated_size(text: str, history: str) -> int:
     """Bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
     known = history.encode()[-WINDOW:]

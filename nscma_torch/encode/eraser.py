@@ -14,8 +14,8 @@ from torch import Tensor
 
 from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.observation import Observation
-from nscma_torch.buffer.surprise import deflated_size
-from nscma_torch.encode.nearness import stored_vectors, wordings
+from nscma_torch.caches import forget
+from nscma_torch.encode.nearness import stored_vectors
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, Past, said_in, weigh
 from nscma_torch.errors import NotFoundError
@@ -25,7 +25,6 @@ from nscma_torch.storage import episodes, erase, statistics, streams, turns
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.erase import Erased
 from nscma_torch.storage.streams import Stream
-from nscma_torch.text.restatement import wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +174,7 @@ class Eraser:
     def _receipt(
         self, user_id: str, item_id: str | None, rows: dict[str, int], rebuilt: tuple[str, ...], texts: list[str]
     ) -> EraseReceipt:
-        for cached in (wording, wordings, deflated_size):  # their keys are texts
-            cached.cache_clear()
+        forget()
         erase.rewrite(self._database)
         files, found = erase.remaining(self._database, texts)
         return EraseReceipt(user_id, item_id, rows, rebuilt, tuple(str(path) for path in files), found)

@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
+from nscma_torch.caches import forgettable
 from nscma_torch.text.inflection import forms
 from nscma_torch.text.nouns import plural
 from nscma_torch.text.terms import terms
@@ -149,7 +150,7 @@ class Wording:
     families: frozenset[str]  # beginnings of its words
 
 
-@lru_cache(maxsize=1 << 12)
+@forgettable(1 << 12)
 def wording(text: str) -> Wording:
     """The wording of a text. A name is a capitalised word that does not begin a sentence."""
     groups, empty = _lexicon()
