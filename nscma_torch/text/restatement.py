@@ -134,8 +134,8 @@ _ALSO_NAMES = re.compile(  # stop words; at the beginning of a question they are
 )
 _ORDERING = {  # words that say which of two things the next words are: kind of the mark
     **{"from": "source", "left": "source", "leave": "source", "leaving": "source"},
-    **{"to": "goal", "into": "goal", "onto": "goal", "toward": "goal", "towards": "goal", "for": "goal"},
-    **{word: word for word in ("than", "over", "before", "after", "by", "with")},
+    **{"to": "goal", "into": "goal", "onto": "goal", "toward": "goal", "towards": "goal"},
+    **{word: word for word in ("than", "over", "before", "after", "by", "with", "for")},
 }
 _WORD_OR_END = re.compile(r"[\w'’-]+|[.,;:!?()]")
 _MARKED = 3  # words after an ordering word that it marks
