@@ -29,7 +29,7 @@ from nscma_torch.buffer import byte_mixer
 from nscma_torch.buffer.byte_context import ByteContext, byte_context
 from nscma_torch.buffer.byte_counts import REACH, counted
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
-from nscma_torch.buffer.byte_mixer import NUMBERS, Mixture
+from nscma_torch.buffer.byte_mixer import NUMBERS, Mixture, hedged
 from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
 
 END_OF_MESSAGE = b"\n"
@@ -134,7 +134,7 @@ class RecurrentProxy:
         opinions = torch.stack([torch.log_softmax(logits[0], -1), chance.log()], 1)
         mixed = reading.mixture.mix(opinions, level)
         mixture = reading.mixture.learned(opinions, level, mixed, target)
-        nll = -mixed.gather(-1, target[:, None])[:, 0].cpu()
+        nll = -hedged(mixed.gather(-1, target[:, None])[:, 0]).cpu()
         return nll, _Reading(hidden, mixture, (reading.history + block)[-REACH:])
 
     def save(self, path: Path) -> None:
