@@ -136,20 +136,17 @@ def repeats(text: str, history: str) -> bool:
     lines = (line for line in history.casefold().split("\n") if line.lstrip()[:1] == start)
     if any(_plain(line) == plain for line in lines):
         return True
-    known = "\n".join(filter(None, map(_plain, history.split("\n"))))
-    if ("\n" in text and _stands(plain, known.replace("\n", " "), known)) or _quotes(text, plain, known):
-        return True
+    statements = [_plain(statement) for statement in unquoted(text)]
+    quoted = {} if statements == [plain] else dict.fromkeys(statements)
+    if "\n" in text or quoted:
+        known = "\n".join(filter(None, map(_plain, history.split("\n"))))
+        if "\n" in text and _stands(plain, known.replace("\n", " "), known):
+            return True
+        if quoted and all(_stands(statement, known, known) for statement in quoted):
+            return True
     if len(text.encode()) < 40 or 4 * deflated_size(text, history) > deflated_size(text, ""):
         return False
     return set(_WORD.findall(plain)) <= set(_WORD.findall(history.casefold()))
-
-
-def _quotes(text: str, plain: str, known: str) -> bool:
-    """Whether `text` quotes, and nothing but what stands in the history."""
-    statements = [_plain(statement) for statement in unquoted(text)]
-    if not statements or statements == [plain]:
-        return False
-    return all(_stands(statement, known, known) for statement in dict.fromkeys(statements))
 
 
 def _stands(statement: str, found_in: str, lines: str) -> bool:
