@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from datetime import UTC, date, datetime
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nscma_torch.buffer.surprise import deflated_size
-from nscma_torch.encode.nearness import wordings
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import EraseReceipt, Message, Scope, Statement
 from nscma_torch.storage import decisions, digest_facts, entities, facts, lanes, profiles, skills, streams
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.profiles import ProfileLine
-from nscma_torch.text.restatement import wording
 from tests.storage.telling import curate, lives, marked, micros, tell
 
 Open = Callable[..., Memory]
@@ -106,13 +105,31 @@ def test_an_erased_message_leaves_no_byte(flushed: bool, open_memory: Open, tmp_
     assert_gone(memory, receipt, tmp_path, traces([SECRET, *LABELS.values()]) | {b"key-of-the-thunderstorm"})
 
 
-def test_no_cache_of_the_process_keeps_an_erased_text(open_memory: Open) -> None:
+def cached_words() -> dict[str, set[str]]:
+    """The words of each `functools` cache of this library in the process, in its keys and results."""
+    found: dict[str, set[str]] = {}
+    for one in gc.get_objects():
+        if type(one) is _lru_cache_wrapper and one.__module__.startswith("nscma_torch"):
+            words = set(re.findall(r"\w+", repr(gc.get_referents(one)).casefold()))
+            found.setdefault(f"{one.__module__}.{one.__qualname__}", set()).update(words)
+    return found
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_no_cache_of_the_process_keeps_a_word_of_it(open_memory: Open, whole: bool) -> None:
     memory = open_memory()
-    memory.add(["Hello!", SECRET, SECRET + " Indeed.", "ok"], user_id="ada", now=NOW)
-    caches = (wording, wordings, deflated_size)
-    assert all(cache.cache_info().currsize for cache in caches)
-    memory.erase(user_id="ada")
-    assert not any(cache.cache_info().currsize for cache in caches)
+    told = "Theodora Vanterpool lives in Llanfairpwll."
+    said = memory.add([told, told + " Indeed.", "She vanterpooled."], user_id="theodora", now=NOW)
+    memory.add("I like tea.", user_id="bob", now=NOW)
+    memory.flush()
+    memory.search("Where does Theodora Vanterpool live?", user_id="theodora", strategy="graph", now=NOW)
+    gone = {"theodora", "vanterpool", "vanterpooled", "llanfairpwll"}
+    holders = {name.rpartition(".")[2] for name, words in cached_words().items() if words & gone}
+    expected = {"_token_terms", "_term_vector", "wording", "wordings", "deflated_size", "name_key", "words_of"}
+    assert holders >= expected, "the search for words can fail"
+    for target in [None] if whole else [each.id for each in said]:
+        memory.erase(user_id="theodora", memory_id=target)
+    assert {name for name, words in cached_words().items() if words & gone} == set()
 
 
 def test_an_erased_user_leaves_no_byte(open_memory: Open, tmp_path: Path, conversation: Any) -> None:

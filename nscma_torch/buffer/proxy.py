@@ -29,7 +29,7 @@ from nscma_torch.buffer import byte_mixer
 from nscma_torch.buffer.byte_context import ByteContext, byte_context
 from nscma_torch.buffer.byte_counts import REACH, counted
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
-from nscma_torch.buffer.byte_mixer import NUMBERS, Mixture
+from nscma_torch.buffer.byte_mixer import NUMBERS, Mixture, hedged
 from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
 
 END_OF_MESSAGE = b"\n"
@@ -124,17 +124,17 @@ class RecurrentProxy:
 
     def _read(self, block: bytes, reading: _Reading) -> tuple[Tensor, _Reading]:
         """Nats of each byte of a block, on the CPU, and what the stream's state holds after it."""
-        seen = torch.frombuffer(bytearray(reading.history + block), dtype=torch.uint8).to(self._device).long()
-        target = seen[len(reading.history) :]
+        seen = torch.frombuffer(bytearray(reading.history + block), dtype=torch.uint8).to(self._device)
+        target = seen[len(reading.history) :].long()
         near = max(len(reading.history) - self._config.reach, 0)
         first = len(reading.history) - near - 1
-        context = byte_context(seen[near:-1], self._config.table_bits, self._config.reach, first)
+        context = byte_context(seen[near:-1].long(), self._config.table_bits, self._config.reach, first)
         logits, hidden = self._model(ByteContext(*(field[None] for field in context)), reading.hidden)
         chance, level = counted(seen, len(reading.history))
         opinions = torch.stack([torch.log_softmax(logits[0], -1), chance.log()], 1)
         mixed = reading.mixture.mix(opinions, level)
         mixture = reading.mixture.learned(opinions, level, mixed, target)
-        nll = -mixed.gather(-1, target[:, None])[:, 0].cpu()
+        nll = -hedged(mixed.gather(-1, target[:, None])[:, 0]).cpu()
         return nll, _Reading(hidden, mixture, (reading.history + block)[-REACH:])
 
     def save(self, path: Path) -> None:

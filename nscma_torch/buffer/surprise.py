@@ -11,12 +11,12 @@ import math
 import re
 import zlib
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 from nscma_torch.buffer.quoting import unquoted
+from nscma_torch.caches import forgettable
 from nscma_torch.errors import InvalidInputError
 
 NAT = math.log(2)  # nats of a bit
@@ -136,20 +136,17 @@ def repeats(text: str, history: str) -> bool:
     lines = (line for line in history.casefold().split("\n") if line.lstrip()[:1] == start)
     if any(_plain(line) == plain for line in lines):
         return True
-    known = "\n".join(filter(None, map(_plain, history.split("\n"))))
-    if ("\n" in text and _stands(plain, known.replace("\n", " "), known)) or _quotes(text, plain, known):
-        return True
+    statements = [_plain(statement) for statement in unquoted(text)]
+    quoted = {} if statements == [plain] else dict.fromkeys(statements)
+    if "\n" in text or quoted:
+        known = "\n".join(filter(None, map(_plain, history.split("\n"))))
+        if "\n" in text and _stands(plain, known.replace("\n", " "), known):
+            return True
+        if quoted and all(_stands(statement, known, known) for statement in quoted):
+            return True
     if len(text.encode()) < 40 or 4 * deflated_size(text, history) > deflated_size(text, ""):
         return False
     return set(_WORD.findall(plain)) <= set(_WORD.findall(history.casefold()))
-
-
-def _quotes(text: str, plain: str, known: str) -> bool:
-    """Whether `text` quotes, and nothing but what stands in the history."""
-    statements = [_plain(statement) for statement in unquoted(text)]
-    if not statements or statements == [plain]:
-        return False
-    return all(_stands(statement, known, known) for statement in dict.fromkeys(statements))
 
 
 def _stands(statement: str, found_in: str, lines: str) -> bool:
@@ -174,7 +171,7 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-@lru_cache(maxsize=2)  # `memory_nats` and `repeats` ask the same of one message
+@forgettable(2)  # `memory_nats` and `repeats` ask the same of one message
 def deflated_size(text: str, history: str) -> int:
     """Bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
     known = history.encode()[-WINDOW:]

@@ -27,7 +27,7 @@ class Gating(NamedTuple):
     write: Tensor  # [B] bool
     surprise: Tensor  # [B] float32, S, nats per token; gradients flow to the NLL
     score: Tensor  # [B] float32, what the rule compares: the surprise, or ln nats
-    threshold: Tensor  # [B] float32, -inf during the warm-up
+    threshold: Tensor  # [B] float32, -inf during the warm-up; mu + lambda * sigma rounded down
     state: SurpriseGateState  # after these inputs
 
 
@@ -116,8 +116,8 @@ class SurpriseGate(nn.Module):
         score = surprise if self.rule == "paper" else torch.where(tokens > 0, total.clamp(min=1).log(), torch.nan)
         score = score.float()
         known = limit(*moments(state.values, state.count), self.lam)
-        threshold = torch.where(state.count < self.warmup, -torch.inf, known)
-        return Gating(score > threshold, surprise, score, threshold.float(), _later(state, score.detach()))
+        threshold = torch.where(state.count < self.warmup, -torch.inf, _rounded_down(known))
+        return Gating(score > threshold, surprise, score, threshold, _later(state, score.detach()))
 
     def from_logits(
         self,
@@ -206,6 +206,12 @@ class SurpriseGate(nn.Module):
             )
         if state.values.device != like.device:
             raise InvalidInputError(f"the input is on {like.device}, the state on {state.values.device}: move it")
+
+
+def _rounded_down(number: Tensor) -> Tensor:
+    """The largest float32 that is not above a float64: to be above the one or the other is the same for a float32."""
+    near = number.float()
+    return torch.where(near.double() > number, torch.nextafter(near, torch.full_like(near, -torch.inf)), near)
 
 
 def _later(state: SurpriseGateState, score: Tensor) -> SurpriseGateState:

@@ -4,33 +4,60 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.buffer.gate import MessageGate
-from nscma_torch.buffer.surprise import deflated_size
-from nscma_torch.encode.nearness import stored_vectors, wordings
+from nscma_torch.buffer.observation import Observation
+from nscma_torch.caches import forget
+from nscma_torch.encode.nearness import stored_vectors
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, Past, Weighed, said_in, weigh
+from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, Past, said_in, weigh
 from nscma_torch.errors import NotFoundError
 from nscma_torch.protocols import Proxy
-from nscma_torch.records import EraseReceipt
+from nscma_torch.records import Episode, EraseReceipt
 from nscma_torch.storage import episodes, erase, statistics, streams, turns
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.erase import Erased
 from nscma_torch.storage.streams import Stream
-from nscma_torch.text.restatement import wording
 
 
 @dataclass(frozen=True, slots=True)
 class _Remaining:
     """What remains of a stream: row number, text and observation of each message, and their vectors [n, d]."""
 
+    stream: Stream
+    first: int  # row number of the first message that goes
     rows: list[tuple[int, str, dict[str, Any]]]
     vectors: Tensor | None  # None where the gate saw none
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """How far the remaining messages of a stream have been weighed: another try goes on from there."""
+
+    said: list[tuple[int, str]]  # row number and text
+    vectors: Tensor | None
+    observations: list[Observation]
+    past: Past  # after them
+
+    def leads_to(self, remaining: _Remaining) -> bool:
+        """Whether what was weighed is how the remaining messages begin."""
+        count = len(self.said)
+        if self.said != [(seq, text) for seq, text, _ in remaining.rows[:count]]:
+            return False
+        if self.vectors is None or remaining.vectors is None:
+            return self.vectors is remaining.vectors
+        return torch.equal(self.vectors, remaining.vectors[:count])
+
+    def covers(self, remaining: _Remaining) -> bool:
+        """Whether it is all that remains."""
+        return len(self.said) == len(remaining.rows) and self.leads_to(remaining)
 
 
 class Eraser:
@@ -53,88 +80,101 @@ class Eraser:
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
         """Erase one episode with all that came of it, and recompute the state of its stream without it.
 
-        Replies of a controller that were written from it go too. The state is computed outside the transaction, as in
-        `Writer`; if the stream moves meanwhile, again.
+        Replies of a controller that were written from it go too, in the same transaction. The states are computed
+        outside of it, each once; where a stream moved meanwhile, what came since is weighed in another try, and after
+        a few tries while holding the write lock.
         """
-        with self._database.read() as connection:
-            replies = turns.quoting(connection, user_id, [episode_id])
-        gone = [self._erase(user_id, one) for one in (*replies, episode_id)]
+        done: dict[str, _Progress] = {}  # by stream
+        for left in reversed(range(OPTIMISTIC_ATTEMPTS)):
+            with self._database.read() as connection:
+                remaining = self._without(connection, self._going(connection, user_id, episode_id))
+            done = self._weighed(remaining, done)
+            with self._database.write() as connection:
+                gone = self._going(connection, user_id, episode_id)
+                remaining = self._without(connection, gone)
+                if left and not all(one.stream.id in done and done[one.stream.id].covers(one) for one in remaining):
+                    continue
+                erased = self._commit(connection, user_id, gone, remaining, self._weighed(remaining, done))
+            break
         rows = Counter[str]()
-        for erased, _ in gone:
-            rows.update(erased.rows)
-        rebuilt = dict.fromkeys(one for erased, stream_id in gone for one in (stream_id, *erased.rebuilt))
-        texts = [text for erased, _ in gone for text in erased.texts]
+        for each in erased:
+            rows.update(each.rows)
+        rebuilt = dict.fromkeys(
+            [*(one.stream.id for one in remaining), *(key for each in erased for key in each.rebuilt)]
+        )
+        texts = [text for each in erased for text in each.texts]
         return self._receipt(user_id, episode_id, dict(rows), tuple(rebuilt), texts)
 
-    def _erase(self, user_id: str, episode_id: str) -> tuple[Erased, str]:
-        """Erase one episode; returns what went, and the id of its stream."""
-        for _ in range(OPTIMISTIC_ATTEMPTS):
-            with self._database.read() as connection:
-                stream, remaining = self._without(connection, user_id, episode_id)
-            weighed = self._rebuilt(remaining)
-            with self._database.write() as connection:
-                if streams.unmoved(connection, stream):
-                    erased = self._commit(connection, user_id, episode_id, stream, remaining, weighed)
-                    break
-        else:
-            with self._database.write() as connection:
-                stream, remaining = self._without(connection, user_id, episode_id)
-                weighed = self._rebuilt(remaining)
-                erased = self._commit(connection, user_id, episode_id, stream, remaining, weighed)
-        return erased, stream.id
+    def _going(self, connection: Connection, user_id: str, episode_id: str) -> list[tuple[int, Episode]]:
+        """Row number and record of the replies that go, and of the episode."""
+        replies = turns.quoting(connection, user_id, [episode_id])
+        return [episodes.require(connection, user_id, one) for one in (*replies, episode_id)]
 
-    def _without(self, connection: Connection, user_id: str, episode_id: str) -> tuple[Stream, _Remaining]:
-        """The episode's stream, and what of it will remain."""
-        seq, episode = episodes.require(connection, user_id, episode_id)
-        stream = streams.load(connection, episode.scope, episode.source)
-        rows = [row for row in episodes.observations(connection, stream.id) if row[0] != seq]
-        vectors = None
-        if any(observation.get("nearest") is not None for _, _, observation in rows):
-            positions = episodes.positions(connection, stream.id)
-            vectors = stored_vectors(connection, stream.id, [positions[own] for own, _, _ in rows])
-        return stream, _Remaining(rows, vectors)
+    def _without(self, connection: Connection, gone: Sequence[tuple[int, Episode]]) -> list[_Remaining]:
+        """What will remain of each stream that loses something."""
+        going: dict[str, list[int]] = {}
+        for seq, episode in gone:
+            going.setdefault(episode.stream_id, []).append(seq)
+        scopes = {episode.stream_id: (episode.scope, episode.source) for _, episode in gone}
+        found = []
+        for stream_id, seqs in going.items():
+            rows = [row for row in episodes.observations(connection, stream_id) if row[0] not in seqs]
+            vectors = None
+            if any(observation.get("nearest") is not None for _, _, observation in rows):
+                positions = episodes.positions(connection, stream_id)
+                vectors = stored_vectors(connection, stream_id, [positions[own] for own, _, _ in rows])
+            found.append(_Remaining(streams.load(connection, *scopes[stream_id]), min(seqs), rows, vectors))
+        return found
 
-    def _rebuilt(self, remaining: _Remaining) -> Weighed:
-        texts, vectors = [text for _, text, _ in remaining.rows], remaining.vectors
-        return weigh(texts, Past(), self._proxy, self._gate, Stages(), None if vectors is None else vectors.clone)
+    def _weighed(self, remaining: Sequence[_Remaining], done: Mapping[str, _Progress]) -> dict[str, _Progress]:
+        """The remaining messages weighed, from where `done` left off."""
+        return {one.stream.id: self._carried_on(one, done.get(one.stream.id)) for one in remaining}
+
+    def _carried_on(self, remaining: _Remaining, done: _Progress | None) -> _Progress:
+        if done is None or not done.leads_to(remaining):
+            done = _Progress([], None if remaining.vectors is None else remaining.vectors[:0], [], Past())
+        count, vectors = len(done.said), remaining.vectors
+        said = [(seq, text) for seq, text, _ in remaining.rows]
+        new, own = [text for _, text in said[count:]], None if vectors is None else vectors[count:]
+        weighed = weigh(new, done.past, self._proxy, self._gate, Stages(), None if own is None else own.clone)
+        return _Progress(said, vectors, done.observations + weighed.observations, done.past.after(new, weighed, own))
 
     def _commit(
         self,
         connection: Connection,
         user_id: str,
-        episode_id: str,
-        stream: Stream,
-        remaining: _Remaining,
-        weighed: Weighed,
-    ) -> Erased:
-        """Delete the episode's rows, and set its stream's state and what the gate saw of later messages.
+        gone: Sequence[tuple[int, Episode]],
+        remaining: Sequence[_Remaining],
+        weighed: Mapping[str, _Progress],
+    ) -> list[Erased]:
+        """Delete the rows of what goes, and set the streams' states and what the gate saw of later messages.
 
         Decisions stay: they say what was known when the message came. `replay` decides again.
         """
-        seq, _ = episodes.require(connection, user_id, episode_id)
-        erased = erase.delete_episode(connection, seq)
-        for (later, text, stored), seen in zip(remaining.rows, weighed.observations, strict=True):
-            if later > seq:
-                repeat = seen.repeat or (stored["repeat"] and _said(connection, user_id, later, text))
-                seen = replace(seen, repeat=repeat, learned=stored.get("learned"))  # the head sees no other message
-                observation = json.dumps(seen.to_dict(), sort_keys=True)
-                episodes.set_columns(connection, later, observation=observation)
+        erased = [erase.delete_episode(connection, seq) for seq, _ in gone]
         streams.touch_user(connection, user_id, changed=True)
-        streams.save(
-            connection,
-            stream,
-            next_position=stream.next_position,
-            proxy_fingerprint=self._proxy.fingerprint,
-            proxy_state=weighed.proxy_state,
-            gate_state=weighed.gate_state.to_bytes().decode(),
-        )
+        for stream in remaining:
+            done = weighed[stream.stream.id]
+            for (seq, text, stored), seen in zip(stream.rows, done.observations, strict=True):
+                if seq > stream.first:
+                    repeat = seen.repeat or (stored["repeat"] and _said(connection, user_id, seq, text))
+                    seen = replace(seen, repeat=repeat, learned=stored.get("learned"))  # the head sees no other message
+                    observation = json.dumps(seen.to_dict(), sort_keys=True)
+                    episodes.set_columns(connection, seq, observation=observation)
+            streams.save(
+                connection,
+                stream.stream,
+                next_position=stream.stream.next_position,
+                proxy_fingerprint=self._proxy.fingerprint,
+                proxy_state=done.past.proxy_state,
+                gate_state=done.past.gate_state.to_bytes().decode(),
+            )
         return erased
 
     def _receipt(
         self, user_id: str, item_id: str | None, rows: dict[str, int], rebuilt: tuple[str, ...], texts: list[str]
     ) -> EraseReceipt:
-        for cached in (wording, wordings, deflated_size):  # their keys are texts
-            cached.cache_clear()
+        forget()
         erase.rewrite(self._database)
         files, found = erase.remaining(self._database, texts)
         return EraseReceipt(user_id, item_id, rows, rebuilt, tuple(str(path) for path in files), found)

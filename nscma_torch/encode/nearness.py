@@ -7,13 +7,13 @@ several chunks has the mean of their vectors, of unit length again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 
 import torch
 from sqlalchemy import Connection
 from torch import Tensor
 
+from nscma_torch.caches import forgettable
 from nscma_torch.storage import units
 from nscma_torch.text.restatement import Wording, joined, news, unheard, wording
 from nscma_torch.text.sentences import split_sentences
@@ -92,7 +92,7 @@ def _least_news(text: str, near: Sequence[str]) -> float:
     return total
 
 
-@lru_cache(maxsize=1 << 10)  # a message is near to many later ones
+@forgettable(1 << 10)  # a message is near to many later ones
 def wordings(text: str) -> tuple[Sequence[Wording], Sequence[Wording]]:
     """The wording of each sentence of a text; and of those and of each two on end."""
     sentences = [text[span.start : span.end] for span in split_sentences(text)] or [text]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 
+import torch
 from torch import Tensor
 
 from nscma_torch.buffer.gate import GateState, MessageGate
@@ -36,6 +37,15 @@ class Past:
     history: Sequence[str] = ()
     said: frozenset[str] = frozenset()
     vectors: Tensor | None = None
+
+    def after(self, texts: Sequence[str], weighed: Weighed, vectors: Tensor | None) -> Past:
+        """What the stream carries after these messages, whose vectors [m, d] these are, and from this past."""
+        history = episodes.newest([*reversed(texts), *reversed(self.history)], HISTORY)
+        if vectors is not None:
+            before = vectors.new_zeros(len(self.history), vectors.shape[1]) if self.vectors is None else self.vectors
+            vectors = torch.cat([before, vectors])[len(self.history) + len(texts) - len(history) :]
+        said = self.said.union(map(episodes.text_hash, texts))
+        return Past(weighed.proxy_state, weighed.gate_state, history, said, vectors)
 
 
 @dataclass(frozen=True, slots=True)

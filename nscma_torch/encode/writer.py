@@ -83,10 +83,9 @@ class Writer:
         for _ in range(OPTIMISTIC_ATTEMPTS):
             with self._stages.stage("sql"), self._database.read() as connection:
                 known = batch.known(connection)
-            new = batch.new(known)
-            if not new:
-                return batch.results(known, {})
-            with self._stages.stage("sql"), self._database.read() as connection:
+                new = batch.new(known)
+                if not new:
+                    return batch.results(known, {})
                 stream, past = self._past(connection, batch, new)
             weighed = self._prepare(batch, new, past, indexed)
             with self._stages.stage("sql"), self._database.write() as connection:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
+from nscma_torch.caches import forgettable
 from nscma_torch.llm.chinese import ADVERBS
 from nscma_torch.llm.phrases import NAME
 from nscma_torch.relations import Relation, Schema, Wordings
@@ -113,7 +113,7 @@ def read_verb(group: str, verbs: tuple[str, ...]) -> Verb:
     return Verb(negated, "tells" if told else "holds")
 
 
-@cache
+@forgettable(1 << 12)
 def _form_of(word: str, verbs: tuple[str, ...]) -> str:
     if "be" in verbs and word in _BE:
         return _BE[word]

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
-from functools import lru_cache
 
+from nscma_torch.caches import forgettable
 from nscma_torch.llm.question_forms import QuestionForm, compile_form
 from nscma_torch.llm.question_text import Plain, plain, plain_chinese
 from nscma_torch.records import FactQuery
@@ -67,7 +67,7 @@ _DETERMINER = re.compile(r"^(?:the|a|an)\s+", re.IGNORECASE)
 _LONGEST = 8  # words of a name
 
 
-@lru_cache(maxsize=64)
+@forgettable(64)
 def question_reader(schema: Schema, asker: str) -> QuestionReader:
     """The reader of a schema for one asker, made once."""
     return QuestionReader(schema, asker=asker)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
@@ -33,8 +34,9 @@ class NeuralMemory(nn.Module):
         y_t = [ sigmoid(x G) M_t(q_t) ] O
 
     where [ ] puts heads side by side, and Q, K, V, T, E, A, G, O and the first M are parameters. The projections are
-    ordinary layers; the memory itself lives in the state, in float32 (float64 if the module is), whatever the dtype or
-    autocast around it. Without a state a fresh one is made; nothing is kept in the module between calls.
+    ordinary layers, which take x of their own dtype, or of any under autocast; the memory itself lives in the state, in
+    float32 (float64 if the module is), whatever the dtype or autocast around it. Without a state a fresh one is made;
+    nothing is kept in the module between calls.
 
     Args:
         dim: D, width of inputs and outputs.
@@ -107,9 +109,9 @@ class NeuralMemory(nn.Module):
         """
         if batch < 1:
             raise InvalidInputError(f"batch must be positive, got {batch}")
-        kind = torch.float64 if self.memory[0].dtype == torch.float64 else torch.float32
-        weights = tuple(weight.to(kind).repeat(batch, 1, 1) for weight in self.memory)
-        return NeuralMemoryState.fresh(weights, norm=self.norm)
+        weights = tuple(weight.to(self._kind).repeat(batch, 1, 1) for weight in self.memory)
+        fresh = NeuralMemoryState.fresh(weights, norm=self.norm)
+        return replace(fresh, segment=self.segment, chunk=self.chunk or self.segment)
 
     def forward(
         self,
@@ -157,7 +159,11 @@ class NeuralMemory(nn.Module):
         return y, state
 
     def flush(self, state: NeuralMemoryState) -> NeuralMemoryState:
-        """Write the tokens that wait for their chunk to fill, at the end of a conversation, say."""
+        """Write the tokens that wait for their chunk to fill, at the end of a conversation, say.
+
+        Raises InvalidInputError where the state is of another module.
+        """
+        self._check_state(state, len(state.weights[0]) // self.heads)
         return flush_memory(state, segment=self.segment, chunk=self.chunk)
 
     def save(self, path: str | Path) -> None:
@@ -201,13 +207,37 @@ class NeuralMemory(nn.Module):
             raise InvalidInputError(
                 f"store_mask must be {[*x.shape[:2]]} bool, got {[*store_mask.shape]} {store_mask.dtype}"
             )
+        kinds = {x.dtype, self.to_keys.weight.dtype}
+        if len(kinds) > 1 and (torch.float64 in kinds or not torch.is_autocast_enabled(x.device.type)):
+            raise InvalidInputError(
+                f"x is {x.dtype} and the module {self.to_keys.weight.dtype}: convert one with .to, or, of float32,"
+                " float16 and bfloat16, run under torch.autocast"
+            )
         if state is None:
             return
-        shapes = [(len(x) * self.heads, *weight.shape[1:]) for weight in self.memory]
-        if [weight.shape for weight in state.weights] != shapes or state.norm != self.norm:
-            raise InvalidInputError(
-                f"the state is not of this module and {len(x)} streams: its weights are"
-                f" {[[*weight.shape] for weight in state.weights]}; start with init_state({len(x)})"
-            )
+        self._check_state(state, len(x))
         if state.weights[0].device != x.device:
             raise InvalidInputError(f"x is on {x.device} and the state on {state.weights[0].device}: move one with .to")
+
+    def _check_state(self, state: NeuralMemoryState, batch: int) -> None:
+        shapes = [(batch * self.heads, *weight.shape[1:]) for weight in self.memory]
+        if [weight.shape for weight in state.weights] != shapes or state.norm != self.norm:
+            raise InvalidInputError(
+                f"the state is not of this module and {batch} streams: its weights are"
+                f" {[[*weight.shape] for weight in state.weights]}; start with init_state({batch})"
+            )
+        if (state.segment, state.chunk) != (self.segment, self.chunk or self.segment):
+            raise InvalidInputError(
+                f"the state is of segment={state.segment}, chunk={state.chunk}, not of this module's"
+                f" segment={self.segment}, chunk={self.chunk or self.segment}; start with init_state({batch})"
+            )
+        if state.weights[0].dtype != self._kind:
+            raise InvalidInputError(
+                f"the state is {state.weights[0].dtype}, that of a {self.memory[0].dtype} module is {self._kind};"
+                f" start with init_state({batch}), or convert the module with .to"
+            )
+
+    @property
+    def _kind(self) -> torch.dtype:
+        """dtype of a state."""
+        return torch.float64 if self.memory[0].dtype == torch.float64 else torch.float32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -19,8 +20,11 @@ class NeuralMemoryState(MemoryState):
     """What a `NeuralMemory` has learnt from B streams; its tensors have B * heads rows, heads varying fastest.
 
     A value: every call gives a new one and leaves the old as it was, so keeping an old state is a way back to it.
-    `detach()` cuts the graph, `to(device)` moves it.
+    `detach()` cuts the graph, `to(device)` moves it. Only a module of the same `segment` and `chunk` goes on from it.
     """
+
+    segment: int | None = None  # tokens whose gradients are taken at the weights of their start; None: of the first
+    chunk: int | None = None  # tokens written as one step
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file, pending tokens included."""
@@ -31,7 +35,8 @@ class NeuralMemoryState(MemoryState):
         waiting = self.pending._asdict().items()
         tensors |= {f"pending.{name}": tensor for name, tensor in waiting if tensor is not None}
         tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
-        save_file(tensors, path, metadata={"position": str(self.position), "norm": str(int(self.norm))})
+        numbers = {"position": self.position, "norm": int(self.norm), "segment": self.segment, "chunk": self.chunk}
+        save_file(tensors, path, metadata={name: json.dumps(number) for name, number in numbers.items()})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -46,7 +51,7 @@ class NeuralMemoryState(MemoryState):
         try:
             with safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-                metadata = file.metadata() or {}
+                numbers = {name: json.loads(number) for name, number in (file.metadata() or {}).items()}
             weights = _layers(tensors, "weights")
             waiting = {name: tensors[f"pending.{name}"] for name in ("k", "v", "theta", "eta", "alpha")}
             return cls(
@@ -54,8 +59,10 @@ class NeuralMemoryState(MemoryState):
                 momentum=_layers(tensors, "momentum"),
                 base=_layers(tensors, "base") or weights,
                 pending=Pending(**waiting, stored=tensors.get("pending.stored")),
-                position=int(metadata["position"]),
-                norm=metadata["norm"] == "1",
+                position=numbers["position"],
+                norm=numbers["norm"] == 1,
+                segment=numbers["segment"],
+                chunk=numbers["chunk"],
             )
         except (SafetensorError, KeyError, ValueError) as error:
             raise ModelError(f"{path} does not hold the state of a NeuralMemory: {error}") from error

@@ -1,19 +1,20 @@
 """What a message says that an earlier one does not: words, names, numbers, and whether it denies.
 
 "I moved to Oslo" is near "I moved to Paris" in every embedding and says something else. So the words are compared:
-names, numbers, denials and the person spoken of must agree, other words may be replaced by what means the same
-(`_SYNONYMS`) or says nothing of its own (`_EMPTY`). Both lists hold everyday English for the frame of a statement,
-never its values: a colour, a dish, a month, a relative cannot be had in other words. Other scripts have no lists, so
-their words must agree.
+names, numbers, denials and the person spoken of must agree, and nothing may have changed places ("from Oslo to Paris");
+other words may be replaced by what means the same (`_SYNONYMS`) or says nothing of its own (`_EMPTY`). Both lists hold
+everyday English for the frame of a statement, never its values: a colour, a dish, a month, a relative cannot be had in
+other words. Other scripts have no lists, so their words must agree.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
+from nscma_torch.caches import forgettable
 from nscma_torch.text.inflection import forms
 from nscma_torch.text.nouns import plural
 from nscma_torch.text.terms import terms
@@ -128,6 +129,16 @@ _DENIAL = re.compile(
 _FIRST_OR_SECOND = re.compile(r"\b(?:I|[Mm](?:e|y|ine)|[Ww]e|us|[Oo]urs?|[Yy]ou|[Yy]ours?)\b")
 _THIRD = re.compile(r"\b(?:he|him|his|she|hers?|they|them|theirs?)\b", re.I)
 _NAME = re.compile(r"(?<=[\w,;:'’\")] )(?!I\b)[A-Z][\w'’-]*|(?<=\w )[A-Z]{2,}\b")
+_ALSO_NAMES = re.compile(  # stop words; at the beginning of a question they are none: "Will you come?"
+    r"(?:(?<=[\w,;:'’\")] )|(?<![^.!?\n])\s*+(?=[^.!?\n]*+(?:[.!\n]|$)))(Will|May)\b"
+)
+_ORDERING = {  # words that say which of two things the next words are: kind of the mark
+    **{"from": "source", "left": "source", "leave": "source", "leaving": "source"},
+    **{"to": "goal", "into": "goal", "onto": "goal", "toward": "goal", "towards": "goal"},
+    **{word: word for word in ("than", "over", "before", "after", "by", "with", "for")},
+}
+_WORD_OR_END = re.compile(r"[\w'’-]+|[.,;:!?()]")
+_MARKED = 3  # words after an ordering word that it marks
 _NUMBER_WORDS = """
 zero - two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
 nineteen twenty
@@ -147,14 +158,17 @@ class Wording:
     third: bool  # has a pronoun of the third person
     meant: frozenset[int]  # groups of synonyms that its words stand in
     families: frozenset[str]  # beginnings of its words
+    marked: frozenset[tuple[str, str]]  # kind of mark and word: what it is from, to, before, ..
 
 
-@lru_cache(maxsize=1 << 12)
+@forgettable(1 << 12)
 def wording(text: str) -> Wording:
     """The wording of a text. A name is a capitalised word that does not begin a sentence."""
     groups, empty = _lexicon()
-    names = {stem for name in _NAME.findall(text) for stem in terms(name)}
-    stems = {_NUMBERS.get(stem, stem) for stem in terms(text) if "-" not in stem}  # of compounds the parts are enough
+    alike = {name.casefold() for name in _ALSO_NAMES.findall(text)}
+    names = {stem for name in _NAME.findall(text) for stem in terms(name)} | alike
+    single = (stem for stem in terms(text) if "-" not in stem)  # of compounds the parts are enough
+    stems = alike.union(_NUMBERS.get(stem, stem) for stem in single)
     exact = {stem for stem in stems if stem in names or any(map(str.isdigit, stem))}
     known = stems - empty | exact
     return Wording(
@@ -165,15 +179,37 @@ def wording(text: str) -> Wording:
         bool(_THIRD.search(text)),
         frozenset(group for stem in known for group in groups.get(stem, ())),
         frozenset(stem[:_FAMILY] for stem in known if len(stem) >= _FAMILY),
+        frozenset((kind, stem) for kind, stem in _marks(text, alike) if stem in known),
     )
+
+
+def _marks(text: str, alike: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Each kind of mark with a stem that an ordering word marks: it stands among the next words, before any other."""
+    kind, left = "", 0
+    for word in _WORD_OR_END.findall(text):
+        plain = word.casefold()
+        if plain in _ORDERING:
+            kind, left = _ORDERING[plain], _MARKED
+        elif not plain[0].isalnum():
+            left = 0
+        elif left and (stems := [plain] if plain in alike else terms(word)):
+            left -= 1
+            yield from ((kind, _NUMBERS.get(stem, stem)) for stem in stems)
+
+
+def _turned(new: Wording, old: Wording) -> bool:
+    """Whether two things that both name have changed places: from Rome to Paris, from Paris to Rome."""
+    here = {kind for kind, stem in new.marked - old.marked if stem in old.words or stem in old.exact}
+    return any(kind in here for kind, stem in old.marked - new.marked if stem in new.words or stem in new.exact)
 
 
 def news(new: Wording, old: Wording) -> float:
     """How much `new` says that `old` does not: 1 for each word that is neither there nor in other words, and `CONTRARY`
-    for each name and number that is not there, for a denial on one side only, and for another person spoken of.
+    for each name and number that is not there, for a denial on one side only, for another person spoken of, and where
+    things have changed places.
     """
     added = unheard(new, old)
-    contrary = len(new.exact - old.words - old.exact) + (new.denies != old.denies)
+    contrary = len(new.exact - old.words - old.exact) + (new.denies != old.denies) + _turned(new, old)
     if new.ours and not old.ours:
         contrary += bool(unheard(old, new) or old.exact - new.exact)  # "Ana lives here", now I do
     elif new.third and not new.ours:
@@ -191,6 +227,7 @@ def joined(wordings: Sequence[Wording]) -> Wording:
         any(one.third for one in wordings),
         frozenset[int]().union(*(one.meant for one in wordings)),
         frozenset[str]().union(*(one.families for one in wordings)),
+        frozenset(),
     )
 
 

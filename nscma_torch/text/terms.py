@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, Protocol, cast
 
 import snowballstemmer
+
+from nscma_torch.caches import forgettable
 
 Script = Literal["latin", "cjk", "cyrillic", "arabic", "other"]
 
@@ -182,7 +183,7 @@ def _token_terms(token: str) -> tuple[str, ...]:
     return (word[:MAX_TERM_CHARS], *found) if found else ()
 
 
-_cached_token_terms = lru_cache(maxsize=1 << 16)(_token_terms)  # stemming in plain Python costs 30-50 us a word
+_cached_token_terms = forgettable(1 << 16)(_token_terms)  # stemming in plain Python costs 30-50 us a word
 
 
 def _url_terms(url: str) -> tuple[str, ...]:

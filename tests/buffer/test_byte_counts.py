@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_torch.buffer.byte_counts import ORDERS, REACH, counted, stream_nats
+from nscma_torch.buffer.byte_counts import LEVELS, ORDERS, REACH, counted, stream_nats
 
 
 def sample(seed: int, size: int) -> bytes:
@@ -36,6 +36,35 @@ def brute_force(seen: bytes, first: int) -> tuple[Tensor, Tensor]:
         rows.append(chance)
         levels.append(level)
     return torch.tensor(rows), torch.tensor(levels)
+
+
+def plain(seen: Tensor, first: int) -> tuple[Tensor, Tensor]:
+    """The same as simple as it gets with tensors: contexts sorted once, and each order blended for every position."""
+    contexts = torch.zeros_like(seen)
+    for back in range(1, min(LEVELS, len(seen))):
+        contexts[back:] |= seen[:-back] << 8 * (ORDERS - back)
+    known, ordered = contexts[:first].sort(stable=True)
+    follower = seen[ordered]
+    chance = torch.full((len(seen) - first, 256), 1 / 256)
+    level = torch.zeros(len(seen) - first, dtype=torch.int64)
+    for order in range(LEVELS):
+        below = 8 * (ORDERS - order)
+        context, row = torch.unique(contexts[first:] >> below, return_inverse=True)
+        start, end = torch.searchsorted(known, torch.stack([context << below, (context + 1) << below]))
+        places = zip(start.tolist(), end.tolist(), strict=True)
+        counts = torch.stack([torch.bincount(follower[a:b], minlength=256) for a, b in places])[row]
+        size, kinds = counts.sum(1, keepdim=True), (counts > 0).sum(1, keepdim=True).clamp(min=1)
+        chance = torch.addcmul(counts.float(), kinds.float(), chance) / (size + kinds)
+        level += (size[:, 0] > 0) & (order > 0)
+    return chance, level
+
+
+@pytest.mark.parametrize(("size", "first"), [(2, 1), (5, 2), (60, 59), (700, 600), (4500, 404), (REACH + 300, REACH)])
+def test_equals_the_plain_version_bit_for_bit(size: int, first: int) -> None:
+    words = list(sample(size, size // 2) + bytes(range(256)) + random.Random(size).randbytes(size // 8))
+    text = torch.tensor((words * 3)[-size:])
+    for ours, expected in zip(counted(text, first), plain(text, first), strict=True):
+        assert torch.equal(ours, expected) and ours.dtype == expected.dtype
 
 
 @pytest.mark.parametrize(("size", "first"), [(2, 1), (41, 40), (41, 3), (120, 90)])

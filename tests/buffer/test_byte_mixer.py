@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
 
 from nscma_torch.buffer.byte_counts import LEVELS
-from nscma_torch.buffer.byte_mixer import FADING, NUMBERS, START, STIFFNESS, Mixture
+from nscma_torch.buffer.byte_mixer import FADING, HEDGE, NUMBERS, START, STIFFNESS, Mixture, hedged
 
 
 def opinions(size: int, seed: int = 0) -> Tensor:
@@ -82,6 +84,17 @@ def test_curvature_fades_to_where_it_began() -> None:
     left = (after.curvature - mixture.curvature) / 1e6
     torch.testing.assert_close(left, torch.full_like(left, float(torch.tensor(-size / FADING).exp())))
     assert torch.equal(after.weights, mixture.weights)
+
+
+def test_a_hedged_byte_has_a_price_limit() -> None:
+    mixed = torch.log_softmax(30 * torch.randn(50, 256, generator=torch.Generator().manual_seed(4)), -1)
+    said = hedged(mixed)
+    torch.testing.assert_close(said.exp().sum(-1), torch.ones(50))
+    torch.testing.assert_close(said.exp(), (1 - HEDGE) * mixed.exp() + HEDGE / 256)
+    limit = math.log(256) + math.log(1 / HEDGE)
+    assert float(mixed.min()) < -100 and float(said.min()) >= -limit - 1e-5
+    assert float((mixed - said).max()) <= 1.01 * HEDGE
+    assert float(hedged(torch.tensor([-math.inf]))) == pytest.approx(-limit)
 
 
 def test_packed_and_unpacked_it_is_the_same() -> None:

@@ -12,7 +12,7 @@ import torch
 
 from nscma_torch.buffer.byte_counts import REACH
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
-from nscma_torch.buffer.byte_mixer import NUMBERS
+from nscma_torch.buffer.byte_mixer import HEDGE, NUMBERS
 from nscma_torch.buffer.proxy import BLOCK, RecurrentProxy
 from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
 
@@ -188,3 +188,11 @@ def test_a_script_that_the_network_never_saw_does_not_spoil_the_next_message() -
     english = "We should meet on Friday, my sister comes home late."
     korean = "저는 지난주에 서울에서 부산으로 이사했고 새 아파트에는 레몬나무가 있습니다."
     assert nats(proxy, korean, korean[::-1], english)[2] < 2 * nats(proxy, english)[0]
+
+
+def test_no_byte_costs_more_than_the_hedge(proxy: RecurrentProxy) -> None:
+    amharic = "እኔ በአዲስ አበባ ከሁለት ልጆቼ ጋር እኖራለሁ። የምወደው ቀለም አረንጓዴ ነው።"
+    (score,) = proxy.score([[amharic, bytes(range(32, 127)).decode() * 3]], [None])
+    nll = torch.cat(score.nll)
+    assert float(nll.max()) <= math.log(256) + math.log(1 / HEDGE) + 1e-4
+    assert float(score.nll[0].mean()) < 9.5

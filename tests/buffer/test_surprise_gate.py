@@ -216,8 +216,23 @@ def test_a_million_values_in_float32_do_not_drift() -> None:
     _, threshold, state = streamed(SurpriseGate(lam=1.0, window=window, warmup=window), surprises)
     last = surprises[:, -window - 1 : -1].double()
     expected = last.mean(1) + last.std(1, correction=0)
-    assert torch.equal(threshold[:, -1], expected.float())
+    given = threshold[:, -1]
+    assert (given <= expected).all() and (given.nextafter(torch.tensor(torch.inf)) > expected).all()
     assert torch.equal(state.values, surprises[:, -window:])
+
+
+def test_the_threshold_that_is_given_is_the_one_that_decides() -> None:
+    """Also where a score lies between mu + lambda * sigma and what float32 makes of it."""
+    gate = SurpriseGate(lam=0.0, window=3, warmup=3)
+    past = drawn(20_000, 3).abs() + 1
+    _, _, state = streamed(gate, past)
+    limit, _ = moments(state.values, state.count)
+    near = limit.float()
+    for score in (near, near.nextafter(torch.tensor(0.0)), near.nextafter(torch.tensor(torch.inf))):
+        made = gate(score[:, None], state)
+        assert torch.equal(made.write, made.score > made.threshold)
+        assert torch.equal(made.write, made.score.double() > limit), "as in float64"
+    assert (near.double() > limit).any() and (near.double() < limit).any()
 
 
 def test_moments_of_nothing_are_nan() -> None:

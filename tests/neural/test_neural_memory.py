@@ -294,9 +294,35 @@ def test_bad_input() -> None:
             memory(given, begin, store_mask=mask)
     with pytest.raises(InvalidInputError, match="batch"):
         memory.init_state(0)
-    _, waiting = memory(x)
-    with pytest.raises(ValueError, match="left by another chunk"):
-        module(heads=2, segment=4)(x, waiting)
+
+
+def test_a_state_of_another_module_is_refused(tmp_path: Path) -> None:
+    memory, x = module(heads=2, segment=8, chunk=4), drawn(2, 5)
+    _, state = memory(x)
+    state.save(tmp_path / "state")
+    for given in (state, memory.init_state(2), NeuralMemoryState.load(tmp_path / "state")):
+        for options in ({"segment": 4}, {"segment": 8}, {"segment": 16, "chunk": 4}, {"segment": None, "chunk": 4}):
+            other = module(heads=2, **options)
+            for refused in (lambda: other(x, given), lambda: other.flush(given)):  # noqa: B023 - called at once
+                with pytest.raises(InvalidInputError, match="the state is of segment=8, chunk=4"):
+                    refused()
+        with pytest.raises(InvalidInputError, match=r"the state is torch\.float64"):
+            module(heads=2, segment=8, chunk=4, dtype=torch.float32)(x.float(), given)
+        assert torch.equal(memory(x, given)[0], module(heads=2, segment=8, chunk=4)(x, given)[0])
+    whole = module(segment=8)
+    assert torch.equal(module(segment=8, chunk=8)(x, whole.init_state(2))[0], whole(x)[0]), "the default chunk by name"
+
+
+def test_x_of_another_dtype_needs_autocast() -> None:
+    memory, x = module(segment=8, dtype=torch.float32), drawn(2, 5, dtype=torch.float32)
+    for given in (x.bfloat16(), x.half(), x.double()):
+        with pytest.raises(InvalidInputError, match=r"convert one with .to"):
+            memory(given)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        exact, (y, _) = memory(x)[0], memory(x.bfloat16())
+        assert (y - exact).abs().max() <= 0.05 * exact.abs().max()
+        with pytest.raises(InvalidInputError, match=r"convert one with .to"):
+            memory(x.double())
 
 
 def test_empty_and_single_tokens() -> None:

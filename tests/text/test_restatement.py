@@ -25,6 +25,11 @@ def told(new: str, old: str) -> float:
         ("As I mentioned before, I really love jazz.", "I love jazz."),
         ("我对花生过敏", "我对花生过敏。"),
         ("ok, sure!", "I live in Oslo."),
+        ("I moved to Rome from Paris.", "I moved from Paris to Rome last year."),
+        ("I went from Paris to Rome, and from Rome to Bari.", "I went from Rome to Bari. I went from Paris to Rome."),
+        ("I met Will and Mark for lunch in May.", "In May, for lunch, I met Mark and Will."),
+        ("Will you be in Oslo?", "You live in Oslo."),
+        ("Ana works at Nordlys.", "Ana works for Nordlys by day."),
     ],
 )
 def test_the_same_in_other_words_is_no_news(new: str, old: str) -> None:
@@ -45,6 +50,18 @@ def test_the_same_in_other_words_is_no_news(new: str, old: str) -> None:
         ("I gave up the cello.", "I play the cello."),
         ("I live in Oslo.", "Ana lives in Oslo."),
         ("She lives in Oslo.", "I live in Oslo."),
+        ("I moved from Paris to Rome.", "I moved from Rome to Paris."),
+        ("I left Paris for Rome.", "I moved from Rome to Paris."),
+        ("We flew to New Orleans from New York.", "We flew to New York from New Orleans."),
+        ("I switched from tea to coffee.", "I switched from coffee to tea."),
+        ("Ana is older than Ben.", "Ben is older than Ana."),
+        ("I prefer jam to honey.", "I prefer honey to jam."),
+        ("The dentist comes before the optician.", "The optician comes before the dentist."),
+        ("Yesterday I met Will.", "Yesterday I met May."),
+        ("Will lives in Oslo.", "May lives in Oslo."),
+        ("Mark lives in Oslo. May does too.", "Mark lives in Oslo."),
+        ("My flight is in May.", "My flight is in March."),
+        ("My flight is in May.", "My flight is soon."),
     ],
 )
 def test_another_name_number_denial_or_person_is_contrary(new: str, old: str) -> None:

@@ -7,11 +7,10 @@ with probability 1 - damping. What it visits often is added to what the search f
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import torch
 
 from nscma_kernels.personalized_pagerank import personalized_pagerank
+from nscma_torch.caches import forgettable
 from nscma_torch.records import Unit
 from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.retrieval.ground import Found, Ground, best_first
@@ -22,8 +21,8 @@ _POOL = 100  # hits that the walk may start at or end in
 _DAMPING = 0.5
 _SHARE = 0.1  # what the most visited message gains, relative to the best hit; of .1, .25, .5
 _STARTS = 10  # best hits that the walk starts at
-_key = lru_cache(1 << 16)(name_key)  # the same names come with every question
-_words = lru_cache(1 << 16)(words_of)
+_key = forgettable(1 << 16)(name_key)  # the same names come with every question
+_words = forgettable(1 << 16)(words_of)
 
 
 def graph(ground: Ground, question: str, top_k: int) -> Found:

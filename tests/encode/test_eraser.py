@@ -1,0 +1,108 @@
+"""Erasing one message from a busy stream: each message is weighed once, and little of it under the write lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message, Scope
+from nscma_torch.storage import streams
+
+Open = Callable[..., Memory]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+SECRET = Message("user", "The locker code is zebra 4711.")
+
+
+class Busy:
+    """A proxy that notes what it scores, and whether under the write lock; `happenings` come one per scoring."""
+
+    def __init__(self, proxy: Any, happenings: Sequence[Callable[[], object]] = ()) -> None:
+        self.proxy = proxy
+        self.fingerprint = proxy.fingerprint
+        self.happenings = list(happenings)
+        self.scored: list[str] = []
+        self.locked: list[str] = []
+        self.under_lock = False
+
+    def score(self, asked: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Any:
+        texts = [text for messages in asked for text in messages]
+        self.scored += texts
+        self.locked += texts if self.under_lock else []
+        if self.happenings:
+            self.happenings.pop(0)()
+        return self.proxy.score(asked, states)
+
+    def watch(self, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+        write = memory.parts.database.write
+
+        @contextmanager
+        def watched() -> Any:
+            with write() as connection:
+                self.under_lock = True
+                try:
+                    yield connection
+                finally:
+                    self.under_lock = False
+
+        monkeypatch.setattr(memory.parts.database, "write", watched)
+
+
+def carried(memory: Memory, run_id: str | None = None) -> tuple[Any, ...]:
+    with memory.parts.database.read() as connection:
+        stream = streams.load(connection, Scope("ada", None, run_id), None)
+    return stream.proxy_fingerprint, stream.proxy_state, stream.gate_state
+
+
+@pytest.mark.parametrize("losses", [0, 1, 2, 3])
+def test_what_comes_meanwhile_is_all_that_another_try_weighs(
+    losses: int, open_memory: Open, proxy: Any, conversation: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, late = conversation(12, seed=5, long=False), [f"Lamp {i} is in room {i + 20}." for i in range(losses)]
+    rival, never = open_memory(), open_memory("never.db")
+    ids = [added.id for added in rival.add_many([*told[:4], SECRET, *told[4:]], user_id="ada", now=NOW)]
+    busy = Busy(proxy, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
+    eraser = open_memory(proxy=busy)
+    busy.watch(eraser, monkeypatch)
+    eraser.erase(user_id="ada", memory_id=ids[4])
+    list(never.add_many([*told, *late], user_id="ada", now=NOW))
+    assert busy.scored == [message.content for message in told] + late, "each message once"
+    assert busy.locked == late[2:], "only what came after the last of three tries"
+    assert carried(rival) == carried(never)
+    assert [e.text for e in rival.log(user_id="ada")] == [e.text for e in never.log(user_id="ada")]
+    assert rival.verify() == []
+
+
+def test_an_edit_meanwhile_is_seen(open_memory: Open, proxy: Any) -> None:
+    rival, never = open_memory(), open_memory("never.db")
+    ids = [added.id for added in rival.add(["I like tea.", SECRET, "I like jam."], user_id="ada", now=NOW)]
+    busy = Busy(proxy, [lambda: rival.update(ids[0], "I like coffee.", user_id="ada")])
+    open_memory(proxy=busy).erase(user_id="ada", memory_id=ids[1])
+    never.add(["I like coffee.", "I like jam."], user_id="ada", now=NOW)
+    assert carried(rival) == carried(never)
+
+
+def test_replies_go_with_it_and_each_stream_is_weighed_once(open_memory: Open, proxy: Any, tmp_path: Path) -> None:
+    writer, never = open_memory(), open_memory("never.db")
+    kept = ["I like tea.", "I like jam.", "I like rye."]
+    first, secret, *_ = (added.id for added in writer.add([kept[0], SECRET, kept[1]], user_id="ada", now=NOW))
+    for i in range(3):
+        reply = Message("assistant", f"Locker zebra, {i}.", metadata={"evidence": [secret]})
+        writer.add(reply, user_id="ada", run_id="other" if i == 2 else None, now=NOW)
+    writer.add(kept[2], user_id="ada", now=NOW)
+    writer.add("Elsewhere all is well.", user_id="ada", run_id="other", now=NOW)
+    busy = Busy(proxy)
+    receipt = open_memory(proxy=busy).erase(user_id="ada", memory_id=secret)
+    assert receipt.rows["episodes"] == 4 and receipt.found == 0
+    assert sorted(busy.scored) == sorted([*kept, "Elsewhere all is well."])
+    never.add(kept, user_id="ada", now=NOW)
+    never.add("Elsewhere all is well.", user_id="ada", run_id="other", now=NOW)
+    for run_id in (None, "other"):
+        assert carried(writer, run_id) == carried(never, run_id)
+    assert writer.get(first, user_id="ada") is not None and writer.verify() == []
+    assert b"zebra" not in b"".join(path.read_bytes() for path in tmp_path.glob("store.db*"))
