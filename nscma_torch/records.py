@@ -176,9 +176,9 @@ class Fact:
     """`(subject, relation, object)` with the time it holds in the world and the time it was believed: bitemporal.
 
     `valid_from` None: since an unknown time; `valid_to` None: still. `retired_at` None: believed now. `sequence` puts
-    facts that begin at the same time in the order they were said, and `ended` says where in it they ended (None: still, or
-    it is not known). `strength` counts the statements behind it,
-    `episode_ids` are the messages that made them; `reason` says why it has its status.
+    facts that begin at the same time in the order they were said, and `ended` says where in it they ended (None: still,
+    or it is not known). `strength` counts the statements behind it, `episode_ids` are the messages that made them;
+    `reason` says why it has its status.
     """
 
     id: str

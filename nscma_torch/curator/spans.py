@@ -16,7 +16,8 @@ class Span:
     """A value with the time that it holds: [valid_from, valid_to), None for unknown and for still.
 
     `claims` support it, `ended_by` are those that ended or dispute it. `sequence` puts spans that begin at one time in
-    the order they were said, and `ended` is where in it they ended. One of confidence 0 never held: it was corrected, or outweighed, and has no length.
+    the order they were said, and `ended` is where in it they ended. One of confidence 0 never held: it was corrected,
+    or outweighed, and has no length.
     """
 
     value: str

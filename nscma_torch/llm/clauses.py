@@ -190,13 +190,14 @@ def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
 
 def _reported(text: str) -> list[Span]:
     """Sentences within quotations that can be read alone."""
-    inside = [
+    sentences = [
         Span(quoted.start() + 1 + span.start, quoted.start() + 1 + span.end)
         for quoted in _QUOTED.finditer(text)
         if _is_speech(quoted[0])
         for span in split_sentences(quoted[0][1:-1])
     ]
-    return [span for span in inside if text[span.end - 1] in ".。!！" and not _SPEAKERS.search(text, span.start, span.end)]
+    alone = [span for span in sentences if not _SPEAKERS.search(text, span.start, span.end)]
+    return [span for span in alone if text[span.end - 1] in ".。!！"]
 
 
 def _masked(match: re.Match[str]) -> str:

@@ -92,13 +92,12 @@ class StatementReader:
         for clause in clauses(unit.text, self._verbs):
             found += self._of_clause(clause, mentions, unit.occurred_at, first=clause.start != sentence, earlier=found)
             sentence = clause.start
-        last: dict[tuple[str, ...], tuple[str, bool]] = {}
+        last: dict[tuple[str, str, str, str], tuple[str, bool]] = {}
         fresh = []
         for statement in found:
-            group = (name_key(statement.subject), statement.relation, statement.topic)
             value = name_key(statement.object)
-            if self._schema[statement.relation].cardinality != "one":
-                group = (*group, value)
+            among = "" if self._schema[statement.relation].cardinality == "one" else value
+            group = (name_key(statement.subject), statement.relation, statement.topic, among)
             if last.get(group) != (value, statement.negated):
                 last[group] = (value, statement.negated)
                 fresh.append(statement)
