@@ -31,12 +31,12 @@ from nscma_torch.config import Config, load_config
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
 from nscma_torch.errors import EngineError
-from nscma_torch.llm.acting import Act, Conclusion, Draft, RolledSummary
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
+from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft, RolledSummary
 from train.controller_dialogues import Dialogue, Said, Wording
 from train.controller_traces import begun, open_world
 

@@ -17,8 +17,8 @@ from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, d
 from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.errors import ConfigError, StoreBusyError
-from nscma_torch.llm.acting import Memorize, RetrieveEpisodic
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
+from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Message, Scope, Usage
 from nscma_torch.storage import speakers, streams, turns

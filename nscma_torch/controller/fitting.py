@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.llm.acting import Desk
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
+from nscma_torch.llm.prompts.acting import Desk
 
 Turns = tuple[Turn, ...]
 _REMARK = "It could not be used. " * 18  # longer than what is added to a prompt whose reply could not be used

@@ -12,7 +12,9 @@ from nscma_torch.controller.policy import Answered, Finding, Situation, Step
 from nscma_torch.controller.uncertainty import uncertainty
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.errors import ConfigError, EngineError
-from nscma_torch.llm.acting import (
+from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
+from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
+from nscma_torch.llm.prompts.acting import (
     MOST_FOUND,
     Act,
     Conclusion,
@@ -25,8 +27,6 @@ from nscma_torch.llm.acting import (
     draft_turns,
     summary_turns,
 )
-from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
-from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
 from nscma_torch.records import Evidence, Hit, Usage
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.timestamps import WEEKDAYS, format_day
