@@ -32,10 +32,11 @@ from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.choose import choose_engine
-from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
+from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
+from nscma_torch.llm.engines.wrapped import WrappedEngine
 from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft, RolledSummary
 from train.controller_dialogues import Dialogue, Said, Wording
 from train.controller_traces import begun, open_world
@@ -47,7 +48,7 @@ _ABSTAINS = re.compile(
 _FORMS: dict[str, type[ReplyForm]] = {form.__name__: form for form in (Draft, Act, Conclusion, RolledSummary)}
 
 
-class CheckingEngine:
+class CheckingEngine(WrappedEngine):
     """A `LanguageEngine` that counts the replies of another one, and those that are no valid action.
 
     Attributes:
@@ -56,35 +57,17 @@ class CheckingEngine:
     """
 
     def __init__(self, engine: LanguageEngine) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self.replies = 0
         self.invalid = 0
 
-    @property
-    def name(self) -> str:
-        """Engine and model."""
-        return self._engine.name
-
-    @property
-    def context(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self._engine.context
-
-    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt."""
-        return self._engine.count_tokens(prompts)
-
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """As the engine, counted."""
-        results = self._engine.generate(requests)
+        results = super().generate(requests)
         for request, result in zip(requests, results, strict=True):
             self.replies += 1
             self.invalid += not _valid(request, result)
         return results
-
-    def close(self) -> None:
-        """Close the engine."""
-        self._engine.close()
 
 
 @dataclass(slots=True)
