@@ -133,7 +133,7 @@ def measure(
         for number, dialogue in enumerate(dialogues):
             user = f"user {number}"
             now = begun(memory, dialogue, user, number)
-            controller = Controller(memory, checking, user_id=user, run_id="present")
+            controller = Controller(memory, checking, user_id=user, run_id="present", llm=config.llm)
             for minute, said in enumerate(dialogue.turns):
                 at = now + timedelta(minutes=minute)
                 for rule, threshold in (("always", 0.0), ("never", 1.0), ("uncertainty", None)):

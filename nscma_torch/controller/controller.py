@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from nscma_torch.arguments import checked_text, clock
+from nscma_torch.config import Llm
 from nscma_torch.controller.embedded import EmbeddedPolicy
 from nscma_torch.controller.phrasing import only_asks, standing_instructions
 from nscma_torch.controller.policy import ECHO, Answered, Finding, Policy, Situation, Tool
@@ -45,6 +46,7 @@ class Controller:
     Args:
         engine: what decides and writes; None for the rules of the embedded policy.
         run_id: the conversation; its turns are one stream. Retrieval reads all of the user's (and agent's) memory.
+        llm: temperature and longest reply of the engine; None for those of the memory's configuration.
         show: called with the reply so far while an engine that can stream writes it, drafts too.
         flush: whether the background work of a turn is done before `turn` returns, so that the next one knows its
             facts. Otherwise call `memory.flush()`.
@@ -60,6 +62,7 @@ class Controller:
         user_id: str,
         agent_id: str | None = None,
         run_id: str = "chat",
+        llm: Llm | None = None,
         show: Callable[[str], None] | None = None,
         flush: bool = True,
     ) -> None:
@@ -68,7 +71,11 @@ class Controller:
             engine = ShowingEngine(engine, show)
         self.memory = memory
         self.scope = Scope(user_id, agent_id, run_id)
-        self.policy: Policy = EmbeddedPolicy(memory.parts.tasks, own) if engine is None else PromptedPolicy(engine, own)
+        self.policy: Policy
+        if engine is None:
+            self.policy = EmbeddedPolicy(memory.parts.tasks, own)
+        else:
+            self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.parts.tally)
         if 3 * self.policy.most_tokens > own.turn_tokens:
             raise ConfigError(
                 f"controller.turn_tokens = {own.turn_tokens} does not hold a draft, an action and a reply, each asked "
