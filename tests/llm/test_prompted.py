@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from nscma_torch.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
-from nscma_torch.llm import prompts
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.protocols import LanguageTasks, RetrievalTasks
+from nscma_torch.llm.prompts import tasks as prompts
+from nscma_torch.protocols import CuratorTasks, LanguageTasks, RetrievalTasks
 from nscma_torch.records import Extraction, Statement
 from nscma_torch.relations import load_relations
 from tests.llm.scripted import SAID, ScriptedEngine, data_of, extraction, hit, statement, unit
@@ -52,6 +52,7 @@ def test_every_form_is_bounded() -> None:
         prompts.choices_form(3),
         prompts.QuestionForm,
         prompts.answer_form(10),
+        prompts.verdict_form(2),
     ):
         assert schema_of(form)["additionalProperties"] is False
     offered = schema_of(prompts.extraction_form(schema))["$defs"]["RelationName"]["enum"]
@@ -402,3 +403,32 @@ def test_statements_are_records_of_their_message() -> None:
     found, _ = reading("I live in Oslo.", extraction(statement("I", "lives_in", "Oslo")))
     assert found.statements == (Statement("Ludger", "lives_in", "Oslo", confidence=0.9, start=0, end=15),)
     assert SAID.tzinfo is UTC
+
+
+def test_disputes_are_decided_or_left_open() -> None:
+    engine = ScriptedEngine(lambda data: {"right": 2 if "Kyoto" in str(data["sides"].get("2")) else 0})
+    told = {"Ann": "Oslo", "Carl": "Kyoto", "Eve": "Rome"}
+    oslo, kyoto, rome = ([unit(f"Bob lives in {place}.", name=who)] for who, place in told.items())
+    tasks = PromptedTasks(engine)
+    assert isinstance(tasks, CuratorTasks)
+    assert tasks.adjudicate([[oslo, kyoto], [kyoto, rome], [oslo, kyoto, rome]]) == [1, None, 1]
+    first, second = engine.batches
+    assert [len(first), len(second)] == [2, 1], "those of one size are one batch"
+    assert data_of(first[0].turns) == {
+        "sides": {
+            "1": [{"by": "Ann", "said": "14 May 2026", "text": "Bob lives in Oslo."}],
+            "2": [{"by": "Carl", "said": "14 May 2026", "text": "Bob lives in Kyoto."}],
+        }
+    }
+    assert tasks.adjudicate([]) == []
+    assert EmbeddedTasks().adjudicate([[oslo, kyoto]]) == [None]
+    bounds = schema_of(prompts.verdict_form(3))["properties"]["right"]
+    assert (bounds["minimum"], bounds["maximum"]) == (0, 3)
+
+
+@pytest.mark.parametrize("right", [3, -1, "1", None, 1.0])
+def test_a_verdict_for_no_side_is_none(right: Any) -> None:
+    tasks = PromptedTasks(ScriptedEngine(lambda _: {"right": right}))
+    with pytest.raises(ReplyError):
+        tasks.adjudicate([[[unit("Bob lives in Oslo.")], [unit("Bob lives in Kyoto.")]]])
+    assert tasks.tally["failed"] == 1

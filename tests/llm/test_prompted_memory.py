@@ -52,6 +52,8 @@ def reader(body: Mapping[str, Any]) -> str:
             if found:
                 read.append(statement(found[1], "lives_in", found[2], sentence=int(number)))
         return json.dumps(extraction(*read))
+    if "sides" in data:
+        return json.dumps({"right": next(int(i) for i, said in data["sides"].items() if "Oslo" in said[0]["text"])})
     texts = [text if isinstance(text, str) else text["text"] for text in data["texts"]]
     return json.dumps({"summary": " and ".join(sorted({text.split()[0] for text in texts}))})
 
@@ -186,6 +188,33 @@ def test_the_engine_starts_when_it_is_needed_and_ends_with_the_memory(tmp_path: 
         assert engine is not None
         with pytest.raises(EngineUnavailableError, match="closed"):
             engine.generate([])
+
+
+@pytest.mark.parametrize("fault", [Fault.WRONG_TYPES, Fault.BROKEN])
+def test_a_dispute_over_a_misbehaving_server(tmp_path: Path, light_proxy: Any, fault: Fault) -> None:
+    with (
+        MisbehavingServer(reader) as server,
+        Memory(tmp_path / "store.db", config=configured(server.url), proxy=light_proxy) as memory,
+    ):
+        for place, who, at in (("Oslo", "Ann", 8), ("Lima", "Carl", 9)):
+            memory.add(Message("user", f"Bob lives in {place}.", day(at), who), user_id="ada", now=day(at))
+        memory.flush()
+        assert len(memory.conflicts(user_id="ada")) == 1
+        server.misbehave({fault: 1.0})
+        report = memory.sleep(user_id="ada", now=day(10))
+        assert (report.settled, report.disputed, len(report.failures)) == (0, 1, 1)
+        assert "Error: " in report.failures[0]
+        assert memory.stats().language_work["failed"] == 1
+        assert {fact.object for fact in memory.facts(user_id="ada")} == {"Oslo", "Lima"}
+        server.behave()
+        report = memory.sleep(user_id="ada", now=day(10))
+        assert (report.settled, report.disputed, report.failures) == (1, 0, ())
+        assert told(memory) == {"Bob": "Oslo"}
+        (verdict,) = [one for one in memory.decisions(user_id="ada") if "http/double found" in one.reason]
+        memory.undo(verdict.id, user_id="ada", now=day(11))
+        assert len(memory.conflicts(user_id="ada")) == 1
+        assert memory.sleep(user_id="ada", now=day(11)).disputed == 1, "it is not asked for again"
+        assert memory.verify() == []
 
 
 def test_tasks_that_are_given_come_first(tmp_path: Path, light_proxy: Any) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
-from nscma_torch.errors import EngineError, EngineUnavailableError
-from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, StreamingEngine, Token, Turn
+from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.llm.engines.contract import LanguageEngine, Request, StreamingEngine, Token
+from nscma_torch.llm.engines.wrapped import WrappedEngine
 
 
-class LazyEngine:
+class LazyEngine(WrappedEngine):
     """`LanguageEngine` that another one is made for.
 
     Args:
@@ -18,9 +19,9 @@ class LazyEngine:
     """
 
     def __init__(self, name: str, make: Callable[[], LanguageEngine]) -> None:
+        super().__init__(None)
         self._name = name
         self._make = make
-        self._engine: LanguageEngine | None = None
         self._closed = False
         self._lock = threading.Lock()
 
@@ -29,19 +30,6 @@ class LazyEngine:
         """Engine and model."""
         return self._engine.name if self._engine is not None else self._name
 
-    @property
-    def context(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self._started().context
-
-    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt."""
-        return self._started().count_tokens(prompts)
-
-    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """One result for each request, in order."""
-        return self._started().generate(requests)
-
     def close(self) -> None:
         """Close it where it has started; it starts no more."""
         with self._lock:
@@ -49,7 +37,7 @@ class LazyEngine:
             if self._engine is not None:
                 self._engine.close()
 
-    def _started(self) -> LanguageEngine:
+    def _inner(self) -> LanguageEngine:
         with self._lock:
             if self._closed:
                 raise EngineUnavailableError(f"the engine {self._name} was closed")
@@ -63,6 +51,6 @@ class LazyStreamingEngine(LazyEngine):
 
     def stream(self, request: Request) -> Iterator[Token]:
         """Tokens of a reply, in order."""
-        engine = self._started()
+        engine = self._inner()
         assert isinstance(engine, StreamingEngine), f"{engine.name} was chosen as one that streams"
         return engine.stream(request)
