@@ -14,7 +14,7 @@ from nscma_torch.llm.loading import CausalLM, tokenizer_files
 from nscma_torch.text.model_folder import model_folder
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+    from transformers import BatchEncoding, PreTrainedTokenizerFast
 
 END_OF_MESSAGE = "\n"
 
@@ -74,9 +74,7 @@ class MessageTokenizer:
         if not ends and tokenizer.bos_token_id is None:
             raise ModelError(f"{name} names no beginning and no end of text in its tokenizer_config.json; set one")
         first = _first(tokenizer, frozenset(ends))
-        return cls(
-            tokenizer, name=str(name), first=first, vocabulary=len(tokenizer), digest=digest.hexdigest()
-        )
+        return cls(tokenizer, name=str(name), first=first, vocabulary=len(tokenizer), digest=digest.hexdigest())
 
     def read(self, message: str) -> tuple[list[int], list[int]]:
         """Ids of a message and its line feed, never none, and how many bytes of both each token ends at.
@@ -93,9 +91,7 @@ class MessageTokenizer:
             total = len(text.encode())
         except UnicodeEncodeError as error:
             raise EncodingError(f"the message is not valid Unicode text ({error}): decode it as UTF-8 first") from error
-        encoded = self._tokenizer(
-            text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True, verbose=False
-        )
+        encoded = self._encode(text)
         ids: list[int] = encoded["input_ids"]
         if not ids:
             raise ModelError(f"the tokenizer of {self.name} makes no token of {message[:40]!r}")
@@ -103,6 +99,17 @@ class MessageTokenizer:
         ends = list(accumulate((bytes_before[end] for _, end in encoded["offset_mapping"]), max))
         ends[-1] = total  # some tokenizers drop the line feed
         return ids, ends
+
+    def ids(self, text: str) -> list[int]:
+        """Ids of a text as it stands."""
+        ids: list[int] = self._encode(text)["input_ids"]
+        return ids
+
+    def _encode(self, text: str) -> BatchEncoding:
+        encoded: BatchEncoding = self._tokenizer(
+            text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True, verbose=False
+        )
+        return encoded
 
 
 def _first(tokenizer: PreTrainedTokenizerFast, ends: frozenset[int]) -> int:

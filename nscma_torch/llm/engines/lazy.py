@@ -32,15 +32,15 @@ class LazyEngine:
     @property
     def context(self) -> int:
         """Most tokens of prompt and reply together."""
-        return self._started().context
+        return self.started().context
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
         """Tokens of each prompt."""
-        return self._started().count_tokens(prompts)
+        return self.started().count_tokens(prompts)
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """One result for each request, in order."""
-        return self._started().generate(requests)
+        return self.started().generate(requests)
 
     def close(self) -> None:
         """Close it where it has started; it starts no more."""
@@ -49,7 +49,8 @@ class LazyEngine:
             if self._engine is not None:
                 self._engine.close()
 
-    def _started(self) -> LanguageEngine:
+    def started(self) -> LanguageEngine:
+        """The engine that was made; it is this one's to close."""
         with self._lock:
             if self._closed:
                 raise EngineUnavailableError(f"the engine {self._name} was closed")
@@ -63,6 +64,6 @@ class LazyStreamingEngine(LazyEngine):
 
     def stream(self, request: Request) -> Iterator[Token]:
         """Tokens of a reply, in order."""
-        engine = self._started()
+        engine = self.started()
         assert isinstance(engine, StreamingEngine), f"{engine.name} was chosen as one that streams"
         return engine.stream(request)
