@@ -37,7 +37,7 @@ from nscma_torch.llm.vllm_proxy import STEP, VllmProxy
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
 from tests.llm.scoring_server import ScoringServer, Spoil
-from tests.llm.tiny_llama import CORPUS
+from tests.llm.tiny_llama import CORPUS, build
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WINDOW = 128
@@ -292,3 +292,46 @@ def test_a_configuration_that_shares_nothing_says_so(server: ScoringServer, tiny
     gone = load_config(configured(str(tmp_path / "gone"), server.url))
     with closing(Parts(tmp_path / "store.db", gone)) as parts, pytest.raises(ModelNotFoundError, match="gone"):
         parts.proxy  # noqa: B018
+
+
+@pytest.mark.prove
+def test_what_adding_up_in_another_order_does(tmp_path: Path) -> None:
+    """The same function with its hidden units in other orders, as it is with other shapes of a batch."""
+    folder = build(tmp_path, hidden_size=256, intermediate_size=512, num_hidden_layers=8, max_position_embeddings=2048)
+    for dtype, most_moved in ((torch.float32, 0.001), (torch.bfloat16, 1.0)):
+        loaded = load_causal_lm(folder, dtype=dtype)
+        tokenizer = MessageTokenizer.of(loaded)
+        ids = torch.tensor([[tokenizer.first, *tokenizer.ids(" ".join(CORPUS) * 6)]])
+        before, others = nats(loaded, ids), []
+        for seed in range(4):
+            reorder(loaded.model, torch.Generator().manual_seed(seed))
+            others.append(nats(loaded, ids))
+        after = torch.stack(others)
+        apart = (after - before).abs()
+        moved = float(((after / STEP).round() != (before / STEP).round()).double().mean())
+        means = float((after.mean(-1) - before.mean()).abs().max())
+        print(
+            f"{dtype}: a token's nats move by {float(apart.mean()):.1e} on average, {float(apart.max()):.1e} at most; "
+            f"in multiples of 2^-8 {moved:.2%} of {apart.numel()} move; the mean of a message by {means:.1e} at most"
+        )
+        assert moved <= most_moved and means < STEP
+
+
+def nats(loaded: CausalLM, ids: torch.Tensor) -> torch.Tensor:
+    with torch.inference_mode():
+        log_p = torch.log_softmax(loaded.model(ids).logits[0, :-1].float(), -1)
+    return -log_p.gather(-1, ids[0, 1:, None])[:, 0].double()
+
+
+def reorder(model: Any, generator: torch.Generator) -> None:
+    """Permute the units of each feed-forward layer and the dimensions of each head's values: nothing else changes."""
+    for layer in model.model.layers:
+        order = torch.randperm(layer.mlp.down_proj.in_features, generator=generator)
+        for linear in (layer.mlp.gate_proj, layer.mlp.up_proj):
+            linear.weight.data = linear.weight[order]
+        layer.mlp.down_proj.weight.data = layer.mlp.down_proj.weight[:, order]
+        size = layer.self_attn.head_dim
+        order = torch.randperm(size, generator=generator)
+        values, out = layer.self_attn.v_proj.weight, layer.self_attn.o_proj.weight
+        values.data = values.view(-1, size, values.shape[1])[:, order].reshape(values.shape)
+        out.data = out.view(out.shape[0], -1, size)[..., order].reshape(out.shape)

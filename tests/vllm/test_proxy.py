@@ -24,7 +24,7 @@ from tests.llm.tiny_llama import CORPUS
 
 pytestmark = pytest.mark.vllm
 
-WINDOW = 256
+WINDOW = 128
 MESSAGES = [*CORPUS, "ok", "好", "A line\nand <|end|> another  one", " ", CORPUS[0] * 9, "😀 done.", *CORPUS, "bye"]
 
 
