@@ -12,6 +12,7 @@ import torch
 from nscma_torch import Memory, load_config
 from nscma_torch.assembly import Parts
 from nscma_torch.config import Config
+from nscma_torch.errors import EngineRefusedError
 from nscma_torch.llm.causal_proxy import CausalProxy
 from nscma_torch.llm.engines.contract import LanguageEngine, ScoringEngine
 from nscma_torch.llm.engines.lazy import LazyEngine
@@ -63,6 +64,13 @@ def test_a_stream_cut_or_beside_others_stays_what_it_is(proxy: VllmProxy, here: 
     assert beside.state == state
     apart = (torch.cat(cut) - torch.cat(beside.nll)).abs()
     assert float(apart.max()) <= STEP and float((apart > 0).float().mean()) <= 0.01
+
+
+def test_what_does_not_fit_is_refused_in_its_place(engine: LanguageEngine) -> None:
+    assert isinstance(engine, ScoringEngine)
+    fits, too_long, unknown = engine.score([[1, 40, 50, 60], [1] * 8193, [1, 99_999]])
+    assert isinstance(fits, list) and len(fits) == 3 and max(fits) < 0
+    assert isinstance(too_long, EngineRefusedError) and isinstance(unknown, EngineRefusedError)
 
 
 def configured(model: Path, llm: dict[str, Any]) -> Config:
