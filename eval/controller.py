@@ -8,6 +8,11 @@ Held-out dialogues of `train/controller_dialogues.py`, their names and values ne
 with `--new-wording` its sentences too. Each turn is answered three times: by the uncertainty rule, always retrieving
 (threshold 0) and never (threshold 1); the conversation goes on with the first. A first action is right where the rule
 answers at once, memorizes or retrieves by the right tool, as the dialogue knows; answers are judged on questions.
+
+    python -m eval.controller --calibrate [--most-wrong 0.01] …
+
+does so on dialogues of the training split instead, and prints the threshold of uncertainty that saves most retrievals
+while at most that share of the questions is answered wrong because of it.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ import json
 import random
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -28,18 +33,21 @@ from rich.console import Console
 from rich.table import Table
 
 from nscma_torch.config import Config, load_config
+from nscma_torch.controller.calibration import LabelledTrace, at_threshold, choose_threshold
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
 from nscma_torch.errors import EngineError
-from nscma_torch.llm.acting import Act, Conclusion, Draft, RolledSummary
 from nscma_torch.llm.engines.choose import choose_engine
-from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
+from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
-from train.controller_dialogues import Dialogue, Said, Wording
+from nscma_torch.llm.engines.wrapped import WrappedEngine
+from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft, RolledSummary
+from train.controller_dialogues import Dialogue, Said, Split, Wording
 from train.controller_traces import begun, open_world
 
+QUESTIONS = ("in context", "in memory", "unknown")
 RULES = ("uncertainty", "always", "never")
 _ABSTAINS = re.compile(
     r"\b(?:do not|don't|cannot|can't|could not|couldn't) (?:know|find|tell)\b|\bno memor", re.IGNORECASE
@@ -47,7 +55,7 @@ _ABSTAINS = re.compile(
 _FORMS: dict[str, type[ReplyForm]] = {form.__name__: form for form in (Draft, Act, Conclusion, RolledSummary)}
 
 
-class CheckingEngine:
+class CheckingEngine(WrappedEngine):
     """A `LanguageEngine` that counts the replies of another one, and those that are no valid action.
 
     Attributes:
@@ -56,35 +64,17 @@ class CheckingEngine:
     """
 
     def __init__(self, engine: LanguageEngine) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self.replies = 0
         self.invalid = 0
 
-    @property
-    def name(self) -> str:
-        """Engine and model."""
-        return self._engine.name
-
-    @property
-    def context(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self._engine.context
-
-    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt."""
-        return self._engine.count_tokens(prompts)
-
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """As the engine, counted."""
-        results = self._engine.generate(requests)
+        results = super().generate(requests)
         for request, result in zip(requests, results, strict=True):
             self.replies += 1
             self.invalid += not _valid(request, result)
         return results
-
-    def close(self) -> None:
-        """Close the engine."""
-        self._engine.close()
 
 
 @dataclass(slots=True)
@@ -123,14 +113,14 @@ class Tally:
     def row(self) -> dict[str, float]:
         """Shares in [0, 1], and costs per turn."""
         answers = [one.answer for one in self.outcomes if one.answer is not None]
-        questions = [one for one in self.outcomes if one.said.situation in ("in context", "in memory", "unknown")]
+        questions = [one for one in self.outcomes if one.said.situation in QUESTIONS]
         turns = len(self.outcomes)
         row = {
             "valid": 1 - self.invalid / self.replies if self.replies else 1.0,
             "first": _share(one.first_right for one in self.outcomes),
             "right": _share(one.right for one in questions),
         }
-        for situation in ("in context", "in memory", "unknown"):
+        for situation in QUESTIONS:
             row[situation] = _share(one.right for one in questions if one.said.situation == situation)
         return row | {
             "retrievals": sum(answer.retrievals for answer in answers) / turns,
@@ -150,7 +140,7 @@ def measure(
         for number, dialogue in enumerate(dialogues):
             user = f"user {number}"
             now = begun(memory, dialogue, user, number)
-            controller = Controller(memory, checking, user_id=user, run_id="present")
+            controller = Controller(memory, checking, user_id=user, run_id="present", llm=config.llm)
             for minute, said in enumerate(dialogue.turns):
                 at = now + timedelta(minutes=minute)
                 for rule, threshold in (("always", 0.0), ("never", 1.0), ("uncertainty", None)):
@@ -169,6 +159,37 @@ def measure(
                         tally.replies += checking.replies - before[0]
                         tally.invalid += checking.invalid - before[1]
     return tallies
+
+
+def labelled_traces(tallies: Mapping[str, Tally]) -> list[LabelledTrace]:
+    """Each question: how unsure the draft was, and whether it and the answer after retrieval were right."""
+    pairs = zip(tallies["never"].outcomes, tallies["always"].outcomes, strict=True)
+    return [
+        LabelledTrace(_unsure(draft.answer), draft.right, found.right)
+        for draft, found in pairs
+        if draft.said.situation in QUESTIONS
+    ]
+
+
+def _unsure(answer: ControllerAnswer | None) -> float:
+    """1 where no usable draft came: the turn fails whatever the threshold is."""
+    return 1.0 if answer is None or answer.draft_uncertainty is None else answer.draft_uncertainty
+
+
+def calibration(tallies: Mapping[str, Tally], config: Config, *, embedded: bool, most_wrong: float) -> Table:
+    """The chosen threshold beside the configured one and the two that look always or never."""
+    traces = labelled_traces(tallies)
+    key = "embedded_threshold" if embedded else "threshold"
+    rows = {
+        f"chosen for at most {most_wrong:.1%} wrong by it": choose_threshold(traces, most_wrong=most_wrong),
+        "configured": at_threshold(traces, getattr(config.controller, key)),
+        "always retrieving": at_threshold(traces, 0.0),
+        "never": at_threshold(traces, 1.0),
+    }
+    table = Table("", f"controller.{key}", "retrievals saved", "wrong by it", "right", title=f"{len(traces)} questions")
+    for name, row in rows.items():
+        table.add_row(name, f"{row.threshold:.4f}", f"{row.saved:.1%}", f"{row.wrong:.1%}", f"{row.right:.1%}")
+    return table
 
 
 def _share(those: Iterable[bool]) -> float:
@@ -210,34 +231,45 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--wording", type=Path, default=Path("configs/train/controller_dialogues.toml"))
     parser.add_argument("--new-wording", action="store_true", help="only sentences that training never uses")
+    parser.add_argument(
+        "--calibrate", action="store_true", help="choose a threshold on dialogues of the training split"
+    )
+    parser.add_argument("--most-wrong", type=float, default=0.01, help="share of the questions it may spoil")
     parser.add_argument("--dialogues", type=int, default=60)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
+    if arguments.calibrate and arguments.new_wording:
+        parser.error("--calibrate is for the training split, which --new-wording is no part of; leave one of them out")
+    split: Split = "train" if arguments.calibrate else "held out"
     torch.set_num_threads(arguments.threads)
     config = load_config(arguments.config)
     wording = Wording.load(arguments.wording, only_held_out=arguments.new_wording)
-    rng = random.Random(f"{arguments.seed} held out")
-    dialogues = [wording.dialogue(rng, "held out") for _ in range(arguments.dialogues)]
+    rng = random.Random(f"{arguments.seed} {split}")
+    dialogues = [wording.dialogue(rng, split) for _ in range(arguments.dialogues)]
     engine = engine_of(arguments, config)
     with tempfile.TemporaryDirectory() as folder:
         tallies = measure(dialogues, config, engine, Path(folder) / "store.db")
     name = "embedded" if engine is None else engine.name
     if engine is not None:
         engine.close()
+    if arguments.calibrate:
+        found = calibration(tallies, config, embedded=engine is None, most_wrong=arguments.most_wrong)
+        Console(width=140).print(f"{name}, {len(dialogues)} dialogues of the training split", found)
+        return
     rows = {rule: tallies[rule].row() for rule in RULES}
     turns = sum(len(dialogue.turns) for dialogue in dialogues)
     table = Table("rule", *rows[RULES[0]], title=f"{name}: {len(dialogues)} held-out dialogues, {turns} turns")
     for rule, row in rows.items():
-        shares = ("valid", "first", "right", "in context", "in memory", "unknown")
+        shares = ("valid", "first", "right", *QUESTIONS)
         table.add_row(rule, *(f"{value:.1%}" if key in shares else f"{value:.2f}" for key, value in row.items()))
     Console(width=140).print(table)
     saved = 1 - rows["uncertainty"]["retrievals"] / max(rows["always"]["retrievals"], 1e-9)
     print(f"retrieval calls saved by the uncertainty rule: {saved:.1%}")
     if arguments.json is not None:
-        found = {"engine": name, "config": config.model_dump(mode="json"), "rules": rows, "saved": saved}
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        figures = {"engine": name, "config": config.model_dump(mode="json"), "rules": rows, "saved": saved}
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

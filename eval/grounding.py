@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from eval.statements_quality import load, unit_of
-from nscma_torch.llm.prompts import extraction_form
+from nscma_torch.llm.prompts.tasks import extraction_form
 from nscma_torch.llm.reading import Reading
 from nscma_torch.relations import Schema, load_relations
 

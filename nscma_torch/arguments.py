@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from nscma_torch.errors import EmptyTextError, InvalidInputError, ScopeError
-from nscma_torch.records import Scope
+from nscma_torch.config import Limits
+from nscma_torch.errors import EmptyTextError, InvalidInputError, ScopeError, TextTooLargeError, TimestampError
+from nscma_torch.records import Message, Scope
+from nscma_torch.text.json_messages import check_message
 from nscma_torch.text.timestamps import parse_timestamp
 
 
@@ -50,6 +52,22 @@ def checked_flag(value: bool, name: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInputError(f"{name} is {value!r}, it must be True or False")
     return value
+
+
+def checked_message(message: Message, limits: Limits, now: datetime) -> Message:
+    """A message that can be stored. Raises `InvalidInputError` where it has no text, too much, or a time to come."""
+    check_message(message)
+    size = len(message.content.encode())
+    if size > limits.max_message_bytes:
+        raise TextTooLargeError(
+            f"a message has {size:,} bytes, more than limits.max_message_bytes = {limits.max_message_bytes:,}; "
+            "split it, add it as a document (.txt, .md), or raise the limit"
+        )
+    if message.timestamp is not None and message.timestamp > now + timedelta(seconds=limits.max_clock_skew):
+        raise TimestampError(
+            f"the timestamp {message.timestamp.isoformat()} lies in the future (it is {now.isoformat()})"
+        )
+    return message
 
 
 def clock(now: datetime | None) -> datetime:

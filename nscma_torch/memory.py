@@ -10,12 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
-from nscma_torch.arguments import checked_count, checked_limit, checked_text, clock, narrowed
+from nscma_torch.arguments import checked_count, checked_limit, checked_message, checked_text, clock, narrowed
 from nscma_torch.assembly import Parts, message_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
 from nscma_torch.encode.replay import Redecision, replay
-from nscma_torch.errors import InvalidInputError, NotFoundError, TextTooLargeError, TimestampError
+from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.knowing import Knowing
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.recalls import Recalls
@@ -34,7 +34,6 @@ from nscma_torch.records import (
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.storage import check, digest, episodes, history, jobs, statistics, transfer
 from nscma_torch.storage.clock import to_micros
-from nscma_torch.text.json_messages import check_message
 from nscma_torch.text.messages import MessagesLike, as_messages
 from nscma_torch.text.timestamps import parse_timestamp
 
@@ -99,7 +98,7 @@ class Memory(Knowing):
         batch = as_messages(messages, metadata=metadata, timestamp=said, idempotency_key=idempotency_key)
         scope = Scope(user_id, agent_id, run_id)
         for message in batch:
-            self._check(message, recorded_at)
+            checked_message(message, self.config.limits, recorded_at)
         self._recalls.queue()
         return self.parts.writer.add(batch, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
 
@@ -124,27 +123,13 @@ class Memory(Knowing):
             batch = as_messages(batch)
             recorded_at = clock(now)
             for message in batch:
-                self._check(message, recorded_at)
+                checked_message(message, self.config.limits, recorded_at)
             yield from self.parts.writer.add(batch, scope, recorded_at=recorded_at, infer=infer)
-
-    def _check(self, message: Message, now: datetime) -> None:
-        limits = self.config.limits
-        check_message(message)
-        size = len(message.content.encode())
-        if size > limits.max_message_bytes:
-            raise TextTooLargeError(
-                f"a message has {size:,} bytes, more than limits.max_message_bytes = {limits.max_message_bytes:,}; "
-                "split it, add it as a document (.txt, .md), or raise the limit"
-            )
-        if message.timestamp is not None and message.timestamp > now + timedelta(seconds=limits.max_clock_skew):
-            raise TimestampError(
-                f"the timestamp {message.timestamp.isoformat()} lies in the future (it is {now.isoformat()})"
-            )
 
     def update(self, memory_id: str, text: str, *, user_id: str, now: datetime | None = None) -> Episode:
         """Replace a message's text; the old one stays in `history`. Raises `NotFoundError` for an unknown id."""
         at = clock(now)
-        self._check(Message("user", text), at)
+        checked_message(Message("user", text), self.config.limits, at)
         return self.parts.editor.update(Scope(user_id).user_id, memory_id, text, at=at)
 
     def delete(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:

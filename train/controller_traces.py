@@ -21,7 +21,9 @@ from eval.stand_ins import IndifferentProxy
 from nscma_torch.config import Controller as Settings
 from nscma_torch.controller.controller import Controller
 from nscma_torch.errors import EngineError, InvalidInputError
-from nscma_torch.llm.acting import (
+from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
+from nscma_torch.llm.engines.structured import ReplyForm
+from nscma_torch.llm.prompts.acting import (
     Act,
     Conclusion,
     Draft,
@@ -30,8 +32,6 @@ from nscma_torch.llm.acting import (
     RetrieveEpisodic,
     RetrieveSemantic,
 )
-from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
-from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder

@@ -13,8 +13,10 @@ from rich.table import Table
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import console, plain, print_json, say
 from nscma_torch.config import load_config
+from nscma_torch.doctor.endpoint import endpoint
 from nscma_torch.doctor.installed import Installed, engine_problems, installed
 from nscma_torch.doctor.plan import CARDS, GIB, Plan, plan
+from nscma_torch.errors import ConfigError, EngineError
 from nscma_torch.memory import Memory
 
 
@@ -32,7 +34,10 @@ def doctor(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Check the installation and, where there is one, the store; exits with 1 where something is wrong."""
+    """Check the installation, the configured server and the store, where there are; exits with 1 if something is wrong.
+
+    The server is asked for its models, once; nothing else goes over the network.
+    """
     found = installed()
     if planned:
         _plan(found, config, units, [GIB * size for size in card or CARDS], json)
@@ -42,7 +47,9 @@ def doctor(
         path = store if store.exists() else Path(folder) / "doctor.db"
         with Memory(path, config=config) as memory:
             damage = memory.verify()
-            wrong = [*damage, *engine_problems(memory.parts.config.llm, found)]
+            llm = memory.parts.config.llm
+            lacking = engine_problems(llm, found)
+            wrong = [*damage, *lacking]
             report["store"] = str(store) if store.exists() else f"none at {store}"
             report["device"] = str(memory.parts.device)
             report["embedder"] = memory.parts.new_embedder.fingerprint
@@ -50,6 +57,12 @@ def doctor(
             if bound not in (None, report["embedder"]):
                 wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
             report["language"] = memory.parts.process.language
+            if llm.engine == "http" and not lacking:
+                try:
+                    report["endpoint"] = endpoint(llm)
+                except (EngineError, ConfigError) as error:
+                    report["endpoint"] = f"{llm.base_url} cannot be used"
+                    wrong.append(str(error))
             report["proxy"] = memory.parts.proxy.fingerprint
     report["problems"] = wrong
     if json:

@@ -33,8 +33,8 @@ class Llm(Section):
         "auto", description="Precision of the weights, where the engine loads them."
     )
     context: int = Field(0, ge=0, description="Most tokens of prompt and reply together; 0 for the model's own.")
-    max_tokens: int = Field(1024, gt=0, description="Most tokens of a reply.")
-    temperature: float = Field(0.0, ge=0, le=2, description="Of the sampling; 0 is greedy.")
+    max_tokens: int = Field(1024, gt=0, description="Most tokens of a reply, of the controller's too.")
+    temperature: float = Field(0.0, ge=0, le=2, description="Of the sampling, of the controller's too; 0 is greedy.")
     concurrency: int = Field(16, gt=0, description="Most requests in flight, or sequences in a batch.")
     timeout: float = Field(300.0, gt=0, description="Seconds without a byte after which an attempt fails.")
     attempts: int = Field(4, gt=0, description="How often a request is sent while the server is away or overloaded.")

@@ -242,13 +242,17 @@ class Controller(Section):
     summary_batch: int = Field(4, gt=0, description="Turns that go into the rolling summary at once.")
     turn_words: int = Field(120, gt=0, description="Longest passage of an earlier turn or a memory, in words.")
     prompt_tokens: int = Field(3072, gt=0, description="Most tokens of one prompt, template included.")
-    reply_tokens: int = Field(512, gt=0, description="Most tokens of one reply.")
+    reply_tokens: int = Field(512, gt=0, description="Most tokens of one reply; llm.max_tokens may be less.")
     summary_tokens: int = Field(192, gt=0, description="Most tokens of the rolling summary; words without an engine.")
     turn_tokens: int = Field(32_768, gt=0, description="Most tokens of all calls that answer one turn.")
     max_steps: int = Field(4, gt=0, description="Most actions before the answer is forced.")
     top_k: int = Field(6, gt=0, description="Memories that one retrieval brings.")
     threshold: float = Field(
-        0.25, ge=0, le=1, description="Uncertainty of an engine's draft above which it retrieves; 0 always, 1 never."
+        0.25,
+        ge=0,
+        le=1,
+        description="Uncertainty of an engine's draft above which it retrieves; 0 always, 1 never. Each model has its "
+        "own: `python -m eval.controller --calibrate`.",
     )
     embedded_threshold: float = Field(
         0.5,

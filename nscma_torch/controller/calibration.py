@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -35,13 +36,16 @@ class Calibration:
 
 
 def labelled(controller: Controller, turns: Iterable[tuple[str, Callable[[str], bool]]]) -> list[LabelledTrace]:
-    """Both answers to each turn, judged by the function beside it; nothing is stored."""
+    """Both answers to each turn, judged by the function beside it; nothing is stored.
+
+    The threshold that is configured makes no difference.
+    """
     traces = []
     for said, right in turns:
         draft = controller.consider(said, threshold=1.0)
         found = controller.consider(said, threshold=0.0)
-        unsure = 1.0 if draft.draft_uncertainty is None else draft.draft_uncertainty
-        traces.append(LabelledTrace(unsure, right(draft.text), right(found.text)))
+        assert draft.draft_uncertainty is not None, "a threshold above 0 asks for a draft"
+        traces.append(LabelledTrace(draft.draft_uncertainty, right(draft.text), right(found.text)))
     return traces
 
 
@@ -60,11 +64,12 @@ def at_threshold(traces: Sequence[LabelledTrace], threshold: float) -> Calibrati
 def choose_threshold(traces: Sequence[LabelledTrace], *, most_wrong: float = 0.01) -> Calibration:
     """The threshold that saves most retrievals while at most this share of all turns is answered wrong by it.
 
-    0, which always retrieves, where none keeps the bound. InvalidInputError for a bound outside [0, 1].
+    It has four decimals, so that it can be written into a configuration as it was judged. 0, which always retrieves,
+    where none keeps the bound. InvalidInputError for a bound outside [0, 1].
     """
     if not 0 <= most_wrong <= 1:
         raise InvalidInputError(f"most_wrong is a share of the turns in [0, 1], got {most_wrong}")
     unsure = {trace.uncertainty for trace in traces if trace.uncertainty > 0}
-    candidates = sorted({0.0, min(unsure, default=1.0) / 2, *unsure}, reverse=True)
+    candidates = sorted({0.0, *(math.ceil(1e4 * one) / 1e4 for one in (min(unsure, default=1.0) / 2, *unsure))})[::-1]
     done = [at_threshold(traces, threshold) for threshold in candidates]
     return next(one for one in done if one.wrong <= most_wrong)

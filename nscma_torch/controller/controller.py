@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from nscma_torch.arguments import checked_text, clock
+from sqlalchemy import Connection
+
+from nscma_torch.arguments import checked_message, checked_text, clock
+from nscma_torch.config import Llm
 from nscma_torch.controller.embedded import EmbeddedPolicy
 from nscma_torch.controller.phrasing import only_asks, standing_instructions
 from nscma_torch.controller.policy import ECHO, Answered, Finding, Policy, Situation, Tool
@@ -17,13 +20,15 @@ from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, d
 from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.errors import ConfigError, StoreBusyError
-from nscma_torch.llm.acting import Memorize, RetrieveEpisodic
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
+from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Message, Scope, Usage
 from nscma_torch.storage import speakers, streams, turns
 from nscma_torch.storage.turns import EVIDENCE, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
+
+_CHANGED = "messages that the reply rests on were changed while it was written"
 
 
 @dataclass(slots=True)
@@ -45,6 +50,7 @@ class Controller:
     Args:
         engine: what decides and writes; None for the rules of the embedded policy.
         run_id: the conversation; its turns are one stream. Retrieval reads all of the user's (and agent's) memory.
+        llm: temperature and longest reply of the engine; None for those of the memory's configuration.
         show: called with the reply so far while an engine that can stream writes it, drafts too.
         flush: whether the background work of a turn is done before `turn` returns, so that the next one knows its
             facts. Otherwise call `memory.flush()`.
@@ -60,6 +66,7 @@ class Controller:
         user_id: str,
         agent_id: str | None = None,
         run_id: str = "chat",
+        llm: Llm | None = None,
         show: Callable[[str], None] | None = None,
         flush: bool = True,
     ) -> None:
@@ -68,7 +75,11 @@ class Controller:
             engine = ShowingEngine(engine, show)
         self.memory = memory
         self.scope = Scope(user_id, agent_id, run_id)
-        self.policy: Policy = EmbeddedPolicy(memory.parts.tasks, own) if engine is None else PromptedPolicy(engine, own)
+        self.policy: Policy
+        if engine is None:
+            self.policy = EmbeddedPolicy(memory.parts.tasks, own)
+        else:
+            self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.parts.tally)
         if 3 * self.policy.most_tokens > own.turn_tokens:
             raise ConfigError(
                 f"controller.turn_tokens = {own.turn_tokens} does not hold a draft, an action and a reply, each asked "
@@ -92,7 +103,8 @@ class Controller:
         Raises:
             EngineError: the engine failed; nothing of this turn was stored.
             InvalidInputError: an empty turn, or one that does not fit into a prompt.
-        StoreBusyError: what the reply rests on was hidden or erased meanwhile; nothing of this turn was stored.
+            StoreBusyError: what the reply rests on was hidden or erased before it was stored. The reply is not stored
+                then, and neither is the turn, unless it already was.
         """
         at = clock(now)
         course, answered = self._considered(said, at, self.policy.threshold)
@@ -184,8 +196,7 @@ class Controller:
 
     def _remember(self, said: str, now: datetime, course: _Course, answered: Answered) -> ControllerAnswer:
         """Store the turn through the gate, and the reply. A reply is never read for facts: it may repeat anything."""
-        scope, memory = self.scope, self.memory
-        self._check_sources(course.situation)
+        scope, memory, situation = self.scope, self.memory, course.situation
         self._tools.queue_recalls()
         about: dict[str, object] = {}
         if standing_instructions(said):
@@ -195,42 +206,55 @@ class Controller:
         with memory.parts.database.read() as connection:
             name = speakers.name_of_user(connection, scope.user_id)
         message = Message("user", said, name=None if name == "user" else name, metadata=about)
-        turn = self._add(message, now, infer=True)
+
+        def unchanged(connection: Connection) -> None:
+            if self._changed(connection, situation, situation.sources):
+                raise StoreBusyError(f"{_CHANGED}; nothing of this turn was stored, say it again")
+
+        turn = self._add(message, now, infer=True, check=unchanged)
         deferred = turn.decision is not None and not turn.decision.write
-        if course.memorize and deferred:
-            with memory.parts.database.write() as connection:
+
+        def still_unchanged(connection: Connection) -> None:
+            if self._changed(connection, situation, (*situation.sources, turn.id)):
+                raise StoreBusyError(f"{_CHANGED}; what you said was stored, the reply was not, ask again")
+            if course.memorize and deferred:
                 turns.encode_now(connection, scope.user_id, turn.id, EXTRACT)
+
         shown = [*answered.shown, *([turn.id] if self.policy.most_tokens else [])]  # rules quote, models may repeat
         quotes: dict[str, object] = {EVIDENCE: shown} if shown else {}
-        if self.policy.most_tokens and course.situation.memory.summary:
-            quotes[SUMMARISED] = course.situation.memory.covered
-        found = any(finding.hits or finding.facts for finding in course.situation.findings)
+        if self.policy.most_tokens and situation.memory.summary:
+            quotes[SUMMARISED] = situation.memory.covered
+        found = any(finding.hits or finding.facts for finding in situation.findings)
         echo = {ECHO: True} if found or answered.abstained or not self.policy.most_tokens else {}
-        reply = self._add(Message("assistant", answered.text, metadata={**echo, **quotes}), now, infer=False)
-        told = next((finding.told for finding in course.situation.findings if finding.told is not None), None)
+        written = Message("assistant", answered.text, metadata={**echo, **quotes})
+        reply = self._add(written, now, infer=False, check=still_unchanged)
+        told = next((finding.told for finding in situation.findings if finding.told is not None), None)
         self._before = told or self._before
         if self._flush:
             memory.flush()
         result = self._answer(course, answered, self.policy.threshold)
         return replace(result, memorized=course.memorize and deferred, turn_id=turn.id, reply_id=reply.id)
 
-    def _check_sources(self, situation: Situation) -> None:
-        """Raise `StoreBusyError` where a message that the reply may repeat was hidden or erased meanwhile."""
-        with self.memory.parts.database.read() as connection:
-            if streams.version(connection, self.scope.user_id)[1] != situation.memory.epoch:
-                summary = turns.summary_of(connection, self._working.stream_id)
-                missing = turns.missing(connection, self.scope.user_id, situation.sources)
-                if missing or situation.memory.summary not in ("", summary):  # whatever hides a message drops it
-                    raise StoreBusyError(
-                        "messages that the reply rests on were changed while it was written; nothing of this turn was "
-                        "stored, say it again"
-                    )
+    def _changed(self, connection: Connection, situation: Situation, sources: Collection[str]) -> bool:
+        """Whether a message that the reply may repeat was hidden or erased since the situation was read."""
+        if streams.version(connection, self.scope.user_id)[1] == situation.memory.epoch:
+            return False
+        summary = turns.summary_of(connection, self._working.stream_id)  # whatever hides a message in it drops it
+        dropped = situation.memory.summary not in ("", summary)
+        return dropped or bool(turns.missing(connection, self.scope.user_id, sources))
 
-    def _add(self, message: Message, now: datetime, *, infer: bool) -> Added:
-        scope = self.scope
-        (stored,) = self.memory.add(
-            [message], user_id=scope.user_id, agent_id=scope.agent_id, run_id=scope.run_id, infer=infer, now=now
-        )
+    def _add(
+        self,
+        message: Message,
+        now: datetime,
+        *,
+        infer: bool,
+        check: Callable[[Connection], None] = lambda _: None,
+    ) -> Added:
+        """Store a message, in one transaction with `check`."""
+        whole = checked_message(message, self.memory.config.limits, now)
+        writer = self.memory.parts.writer
+        (stored,) = writer.add([whole], self.scope, recorded_at=now, infer=infer, check=check)
         return stored
 
     def _answer(self, course: _Course, answered: Answered, threshold: float) -> ControllerAnswer:

@@ -9,9 +9,9 @@ from nscma_torch.controller.passages import clipped, sources, unit_of
 from nscma_torch.controller.phrasing import asks, questions
 from nscma_torch.controller.policy import ECHO, Answered, Situation, Step
 from nscma_torch.controller.working_memory import Exchange, Summarized
-from nscma_torch.llm.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import term_weights
+from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Answer, Episode, Hit, Usage
 from nscma_torch.text.intents import intent

@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.llm.acting import Desk
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
+from nscma_torch.llm.prompts.acting import Desk
 
 Turns = tuple[Turn, ...]
-_REMARK = "It could not be used. " * 18  # longer than what is added to a prompt whose reply could not be used
 
 
-def fit_desk(engine: LanguageEngine, build: Callable[[Desk], Turns], desk: Desk, limit: int) -> tuple[Turns, Desk]:
-    """The prompt and the desk that it shows, within `limit` tokens also when it is asked a second time.
+def fit_desk(
+    count: Callable[[Turns], int], build: Callable[[Desk], Turns], desk: Desk, limit: int
+) -> tuple[Turns, Desk]:
+    """The prompt and the desk that it shows, such that `count` of the prompt is at most `limit`.
 
     Left out first are the oldest turns of the context but the last, then the memories found last, the summary, the
     last turn, the scratchpad from its beginning, and the oldest standing instructions.
@@ -23,7 +24,7 @@ def fit_desk(engine: LanguageEngine, build: Callable[[Desk], Turns], desk: Desk,
     """
     smaller = _smaller(desk)
     most = len(smaller) - 1
-    least = fitting(lambda i: count(engine, build(smaller[i])), most, limit)
+    least = fitting(lambda i: count(build(smaller[i])), most, limit)
     if least is None:
         raise InvalidInputError(
             f"the turn alone takes more than the {limit} tokens of a prompt; add it as a document (`nscma add`), or "
@@ -43,12 +44,6 @@ def fitting(tokens: Callable[[int], int], most: int, limit: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if tokens(middle) <= limit else (middle, high)
     return high
-
-
-def count(engine: LanguageEngine, turns: Turns) -> int:
-    """Tokens of a prompt, with those of the remark that a second attempt adds."""
-    *before, last = turns
-    return engine.count_tokens([(*before, Turn(last.role, f"{last.content}\n\n{_REMARK}"))])[0]
 
 
 def count_text(engine: LanguageEngine, text: str) -> int:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingMemory
-from nscma_torch.llm.acting import Memorize, RetrieveEpisodic, RetrieveSemantic
+from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.records import Answer, Evidence, Fact, Hit, Usage
 
 ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it

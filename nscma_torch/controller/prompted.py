@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from nscma_torch.config import Controller
-from nscma_torch.controller.fitting import count, count_text, fit_desk, fitting
+from nscma_torch.config import Controller, Llm
+from nscma_torch.controller.fitting import count_text, fit_desk, fitting
 from nscma_torch.controller.passages import passage, shown_fact, shown_hit, shown_turn
 from nscma_torch.controller.policy import Answered, Finding, Situation, Step
 from nscma_torch.controller.uncertainty import uncertainty
 from nscma_torch.controller.working_memory import Exchange, Summarized
-from nscma_torch.errors import ConfigError, EngineError
-from nscma_torch.llm.acting import (
+from nscma_torch.errors import ConfigError
+from nscma_torch.llm.asking import Asker
+from nscma_torch.llm.engines.contract import LanguageEngine, Turn
+from nscma_torch.llm.engines.structured import Filled, ReplyForm
+from nscma_torch.llm.prompts.acting import (
     MOST_FOUND,
     Act,
     Conclusion,
@@ -25,8 +29,6 @@ from nscma_torch.llm.acting import (
     draft_turns,
     summary_turns,
 )
-from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
-from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
 from nscma_torch.records import Evidence, Hit, Usage
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.timestamps import WEEKDAYS, format_day
@@ -38,16 +40,22 @@ _LEAST_PROMPT = 512  # tokens below which not even the rules fit
 class PromptedPolicy:
     """Decides by an engine's forms. No prompt has more tokens than `settings.prompt_tokens`, or than the engine reads.
 
+    Args:
+        llm: temperature and longest reply; `settings.reply_tokens` may be less.
+        tally: counts requests, tokens, and requests that failed, as that of the language tasks does.
+
     Raises `ConfigError` where the engine's context is too short for that.
     """
 
-    def __init__(self, engine: LanguageEngine, settings: Controller) -> None:
+    def __init__(self, engine: LanguageEngine, settings: Controller, llm: Llm, tally: Counter[str]) -> None:
         self._engine = engine
         self._settings = settings
-        self._limit = min(settings.prompt_tokens, engine.context - settings.reply_tokens)
+        self._reply = min(settings.reply_tokens, llm.max_tokens)
+        self._asker = Asker(engine, max_tokens=self._reply, temperature=llm.temperature, tally=tally)
+        self._limit = min(settings.prompt_tokens, engine.context - self._reply)
         if self._limit < _LEAST_PROMPT:
             raise ConfigError(
-                f"the engine reads {engine.context} tokens; with replies of {settings.reply_tokens} and prompts of "
+                f"the engine reads {engine.context} tokens; with replies of {self._reply} and prompts of "
                 f"{settings.prompt_tokens} fewer than {_LEAST_PROMPT} are left for a prompt; raise llm.context or "
                 "controller.prompt_tokens, or lower controller.reply_tokens"
             )
@@ -57,11 +65,11 @@ class PromptedPolicy:
     @property
     def most_tokens(self) -> int:
         """Two prompts and two replies."""
-        return 2 * (self._limit + self._settings.reply_tokens)
+        return 2 * (self._limit + self._reply)
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
         """A reply from working memory; 1 is the uncertainty of one that the model itself calls a guess."""
-        filled, _, usage = self._ask(Draft, draft_turns, situation)
+        filled, _, usage = self._ask(Draft, draft_turns, situation, logprobs=True)
         unsure = uncertainty(filled.reply, "text") if filled.form.known else 1.0
         return Answered(filled.form.text, unsure, shown=situation.sources), usage
 
@@ -93,14 +101,14 @@ class PromptedPolicy:
             taken = [turn for exchange in shown[: len(shown) - left_out] for turn in exchange]
             return summary_turns(summary, taken, words)
 
-        left_out = fitting(lambda i: count(self._engine, prompt(i)), len(shown) - 1, self._limit)
+        left_out = fitting(lambda i: self._asker.tokens(prompt(i)), len(shown) - 1, self._limit)
         if left_out is None:
             raise ConfigError(
                 f"one turn and the summary take more than the {self._limit} tokens of a prompt; raise "
                 "controller.prompt_tokens, or lower turn_words or summary_tokens"
             )
-        filled, usage = self._fill(RolledSummary, prompt(left_out), logprobs=False)
-        return Summarized(self._shortened(filled.form.summary), len(shown) - left_out, usage)
+        (form,), usage = self._asker.ask(RolledSummary, [prompt(left_out)])
+        return Summarized(self._shortened(form.summary), len(shown) - left_out, usage)
 
     def _shortened(self, summary: str) -> str:
         """The longest beginning of whole sentences within the budget; of the first one what fits."""
@@ -111,20 +119,22 @@ class PromptedPolicy:
         return "" if least is None else summary[: cuts[least]].strip()
 
     def _ask(
-        self, form: type[FormT], build: Callable[[Desk], tuple[Turn, ...]], situation: Situation
+        self,
+        form: type[FormT],
+        build: Callable[[Desk], tuple[Turn, ...]],
+        situation: Situation,
+        *,
+        logprobs: bool | None = None,
     ) -> tuple[Filled[FormT], list[tuple[Hit, str] | None], Usage]:
-        """The filled form, and the memories that stood in the prompt in the order of their numbers."""
-        desk, found = self._desk(situation)
-        turns, desk = fit_desk(self._engine, build, desk, self._limit)
-        filled, usage = self._fill(form, turns, logprobs=self.threshold > 0)
-        return filled, found[: len(desk.found)], usage
+        """The filled form, and the memories that stood in the prompt in the order of their numbers.
 
-    def _fill(self, form: type[FormT], turns: tuple[Turn, ...], *, logprobs: bool) -> tuple[Filled[FormT], Usage]:
-        request = Request(turns, max_tokens=self._settings.reply_tokens, logprobs=logprobs)
-        (filled,), usage = fill(self._engine, form, [request])
-        if isinstance(filled, EngineError):
-            raise filled
-        return filled, usage
+        Log-probabilities are asked for where a threshold has a use for them, if nothing else is said.
+        """
+        desk, found = self._desk(situation)
+        turns, desk = fit_desk(self._asker.tokens, build, desk, self._limit)
+        wanted = self.threshold > 0 if logprobs is None else logprobs
+        (filled,), usage = self._asker.fill(form, [turns], logprobs=wanted)
+        return filled, found[: len(desk.found)], usage
 
     def _desk(self, situation: Situation) -> tuple[Desk, list[tuple[Hit, str] | None]]:
         own, memory = self._settings, situation.memory

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 
 from nscma_torch.controller.uncertainty import value_start
 from nscma_torch.errors import EngineError, ReplyError
-from nscma_torch.llm.engines.contract import Reply, Request, StreamingEngine, Token, Turn
+from nscma_torch.llm.engines.contract import Reply, Request, StreamingEngine, Token
+from nscma_torch.llm.engines.wrapped import WrappedEngine
 
 _ESCAPE = 12  # characters of the longest JSON escape, a surrogate pair
 
 
-class ShowingEngine:
+class ShowingEngine(WrappedEngine):
     """A `LanguageEngine` that streams from another, and shows the string under `key` as far as it is written.
 
     Args:
@@ -21,38 +22,21 @@ class ShowingEngine:
     """
 
     def __init__(self, engine: StreamingEngine, show: Callable[[str], None], *, key: str = "text") -> None:
-        self._engine = engine
+        super().__init__(engine)
+        self._streaming = engine
         self._show = show
         self._key = key
-
-    @property
-    def name(self) -> str:
-        """Engine and model."""
-        return self._engine.name
-
-    @property
-    def context(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self._engine.context
-
-    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt."""
-        return self._engine.count_tokens(prompts)
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """One result for each request, one after another."""
         return [self._one(request) for request in requests]
 
-    def close(self) -> None:
-        """Close the other engine."""
-        self._engine.close()
-
     def _one(self, request: Request) -> Reply | EngineError:
         tokens: list[Token] = []
         text, shown = "", ""
         try:
-            (prompt,) = self._engine.count_tokens([request.turns])
-            for token in self._engine.stream(request):
+            (prompt,) = self.count_tokens([request.turns])
+            for token in self._streaming.stream(request):
                 tokens.append(token)
                 text += token.text
                 value = written(text, self._key)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from nscma_torch.controller.passages import unit_of
 from nscma_torch.controller.policy import ECHO, Finding
-from nscma_torch.llm.acting import RetrieveEpisodic, RetrieveSemantic
+from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.memory import Memory
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import Answer, Fact, Hit, Scope

@@ -7,7 +7,7 @@ the write lock, so that it always gets through.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,15 +66,19 @@ class Writer:
         recorded_at: datetime,
         expires_at: datetime | None = None,
         infer: bool = True,
+        check: Callable[[Connection], None] = lambda _: None,
     ) -> list[Added]:
         """Store messages of one scope in order; when this returns they are on disk and can be found.
 
-        Each run of messages of one document or conversation is one transaction. With `infer=False` no decision is
-        recorded and nothing is ever extracted; the message still counts in the gate's statistics.
+        Each run of messages of one document or conversation is one transaction, which begins with `check`: what that
+        raises leaves the store as it was. With `infer=False` no decision is recorded and nothing is ever extracted; the
+        message still counts in the gate's statistics.
         """
         added: list[Added] = []
         for source, group in groupby(messages, key=lambda message: message.source):
-            batch = _Batch(list(group), scope, source, to_micros(recorded_at), optional_micros(expires_at), infer)
+            batch = _Batch(
+                list(group), scope, source, to_micros(recorded_at), optional_micros(expires_at), infer, check
+            )
             added += self._add_batch(batch)
         return added
 
@@ -172,6 +176,7 @@ class Writer:
         user_id = batch.scope.user_id
         if not streams.unmoved(connection, stream):
             return None
+        batch.check(connection)
         fingerprint.bind(connection, self._indexer.fingerprint)
         streams.touch_user(connection, user_id)
         streams.save(
@@ -215,6 +220,7 @@ class _Batch:
     recorded_at: int
     expires_at: int | None
     infer: bool
+    check: Callable[[Connection], None]
 
     def known(self, connection: Connection) -> dict[str, Any]:
         """Episodes that already hold one of the batch's idempotency keys."""

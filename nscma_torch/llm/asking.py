@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from nscma_torch.errors import EngineError, EngineRefusedError
@@ -18,17 +19,18 @@ from nscma_torch.records import Usage
 
 ItemT = TypeVar("ItemT")
 Turns = tuple[Turn, ...]
-_REMARK = 128  # tokens that a prompt grows by when it says what was wrong with the last reply, at most
+_REMARK = "It could not be used. " * 18  # longer than what is added to a prompt whose reply could not be used
 _JOINT = 4  # tokens that an item of a prompt has beside its own, at most
 _MOST_KEPT = 4096  # forms of batches that failed
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is asked, and the form of the reply."""
+    """What is asked, the form of the reply, and whether it comes with log-probabilities."""
 
     turns: Turns
     form: type[ReplyForm]
+    logprobs: bool
 
 
 class Asker:
@@ -45,7 +47,7 @@ class Asker:
         self._max_tokens = max_tokens
         self._temperature = temperature
         self._tally = tally
-        self._kept: dict[Prompt, ReplyForm] = {}
+        self._kept: dict[Prompt, Filled[ReplyForm]] = {}
         self._lock = threading.Lock()
 
     def count(self, what: str, times: int = 1) -> None:
@@ -54,29 +56,40 @@ class Asker:
             self._tally[what] += times
 
     def ask(self, form: type[FormT], prompts: Sequence[Turns]) -> tuple[list[FormT], Usage]:
-        """A form for each prompt, in order, and what they cost now.
+        """A form for each prompt, in order, and what they cost now; see `fill`."""
+        filled, usage = self.fill(form, prompts)
+        return [one.form for one in filled], usage
+
+    def fill(
+        self, form: type[FormT], prompts: Sequence[Turns], *, logprobs: bool = False
+    ) -> tuple[list[Filled[FormT]], Usage]:
+        """A filled form for each prompt, in order, and what they cost now.
 
         Raises the first EngineError where any failed, EngineRefusedError for a prompt that does not fit the context.
         """
-        keys = [Prompt(turns, form) for turns in prompts]
+        keys = [Prompt(turns, form, logprobs) for turns in prompts]
         with self._lock:
-            forms = {key: self._kept[key] for key in keys if key in self._kept}
-        new = [key for key in dict.fromkeys(keys) if key not in forms]
+            found = {key: self._kept[key] for key in keys if key in self._kept}
+        new = [key for key in dict.fromkeys(keys) if key not in found]
         got, usage = self._filled(form, new)
         errors = [one for one in got if isinstance(one, EngineError)]
-        fresh = {key: one.form for key, one in zip(new, got, strict=True) if isinstance(one, Filled)}
+        fresh = {key: _kept(one) for key, one in zip(new, got, strict=True) if isinstance(one, Filled)}
         with self._lock:
             self._tally.update(requests=usage.llm_calls, tokens=usage.tokens, failed=len(errors))
             for key in keys:
                 self._kept.pop(key, None)
             if errors:
-                self._kept |= {**{key: forms[key] for key in keys if key in forms}, **fresh}
+                self._kept |= {**{key: found[key] for key in keys if key in found}, **fresh}
                 for key in list(self._kept)[: max(0, len(self._kept) - _MOST_KEPT)]:
                     del self._kept[key]
         if errors:
             raise _together(errors, len(keys))
-        forms |= fresh
-        return [_of(form, forms[key]) for key in keys], usage
+        found |= fresh
+        return [_of(form, found[key]) for key in keys], usage
+
+    def tokens(self, turns: Turns) -> int:
+        """Tokens of a prompt, with those that it grows by when it is asked once more."""
+        return self.engine.count_tokens([turns])[0] + self._remark
 
     def packed(
         self, items: Sequence[ItemT], render: Callable[[Sequence[ItemT]], Turns], *, most: int | None = None
@@ -105,14 +118,20 @@ class Asker:
     @property
     def _room(self) -> int:
         """Most tokens of a prompt."""
-        return self.engine.context - self._max_tokens - _REMARK
+        return self.engine.context - self._max_tokens - self._remark
+
+    @cached_property
+    def _remark(self) -> int:
+        """Most tokens that a prompt grows by when it says what was wrong with the last reply."""
+        bare, told = self.engine.count_tokens([(Turn("user", ""),), (Turn("user", _REMARK),)])
+        return told - bare
 
     def _check(self, tokens: int) -> None:
         if tokens > self._room:
             raise EngineRefusedError(
                 f"a prompt of {tokens} tokens does not fit: {self.engine.name} takes {self.engine.context} in all, of "
-                f"which llm.max_tokens = {self._max_tokens} are for the reply and {_REMARK} for a second attempt; "
-                "raise llm.context, or lower llm.max_tokens or chunker.max_tokens"
+                f"which {self._max_tokens} are for the reply and {self._remark} for a second attempt; raise "
+                "llm.context, or lower llm.max_tokens or chunker.max_tokens"
             )
 
     def _filled(self, form: type[FormT], prompts: Sequence[Prompt]) -> tuple[list[Filled[FormT] | EngineError], Usage]:
@@ -129,7 +148,13 @@ class Asker:
                 found[i] = error
         fitting = [i for i in range(len(prompts)) if i not in found]
         requests = [
-            Request(prompts[i].turns, max_tokens=self._max_tokens, temperature=self._temperature) for i in fitting
+            Request(
+                prompts[i].turns,
+                max_tokens=self._max_tokens,
+                temperature=self._temperature,
+                logprobs=prompts[i].logprobs,
+            )
+            for i in fitting
         ]
         got, usage = fill(self.engine, form, requests) if requests else ([], Usage())
         found |= dict(zip(fitting, got, strict=True))
@@ -143,6 +168,10 @@ def _together(errors: Sequence[EngineError], asked: int) -> EngineError:
     return type(errors[0])(f"{len(errors)} of {asked} requests failed, the others are kept; the first: {errors[0]}")
 
 
-def _of(form: type[FormT], value: ReplyForm) -> FormT:
-    assert isinstance(value, form)
-    return value
+def _kept(filled: Filled[FormT]) -> Filled[ReplyForm]:
+    return Filled(filled.form, filled.reply)
+
+
+def _of(form: type[FormT], filled: Filled[ReplyForm]) -> Filled[FormT]:
+    assert isinstance(filled.form, form)
+    return Filled(filled.form, filled.reply)

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from nscma_torch.errors import EngineRefusedError
-from nscma_torch.llm import prompts
 from nscma_torch.llm.asking import Asker, Turns
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.passage import best_passage, first_words, term_weights, word_count
-from nscma_torch.llm.prompts import NumberedForm
+from nscma_torch.llm.prompts import tasks as prompts
+from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.reading import Reading
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations

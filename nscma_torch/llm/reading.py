@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nscma_torch.llm import prompts
 from nscma_torch.llm.embedded import resolved
 from nscma_torch.llm.grounding import holds, resolves, stands_for
 from nscma_torch.llm.mentions import Mentions
-from nscma_torch.llm.prompts import ExtractionForm, NoteForm, StatementForm
+from nscma_torch.llm.prompts import tasks as prompts
+from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementForm
 from nscma_torch.llm.slots import times_of
 from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema

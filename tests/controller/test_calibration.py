@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
 from nscma_torch.controller.calibration import LabelledTrace, at_threshold, choose_threshold, labelled
 from nscma_torch.controller.controller import Controller
 from nscma_torch.errors import InvalidInputError
+from nscma_torch.llm.engines.contract import Request
+from tests.controller.scripted import ScriptedEngine, act
 
 TRACES = [
     LabelledTrace(0.1, True, True),
@@ -52,6 +56,24 @@ def test_bad_input() -> None:
 ADJECTIVES = ("red", "blue", "old", "tall", "little", "broken", "heavy", "quiet")
 NOUNS = ("kettle", "zeppelin", "ladder", "piano", "canoe", "lantern", "tractor", "parcel", "statue", "wardrobe")
 PLACES = ("Porto", "the cellar", "Bergen", "the attic", "Lima", "the barn", "Cork", "the museum", "Quito", "the yard")
+
+
+@pytest.mark.parametrize("configured", [0.0, 0.25])
+def test_uncertainty_is_measured_whatever_is_configured(converse: Callable[..., Controller], configured: float) -> None:
+    def script(form: str, _quoted: Mapping[str, Any], _request: Request) -> Any:
+        return {"known": True, "text": "Porto"} if form == "Draft" else act("answer", text="Lima", evidence=[])
+
+    engine = ScriptedEngine(script, logprob=-0.5)
+    (trace,) = labelled(converse(engine, threshold=configured), [("Where is my harp?", place_of("Lima"))])
+    assert trace.uncertainty == pytest.approx(1 - math.exp(-0.5))
+    assert (trace.draft_right, trace.retrieved_right) == (False, True)
+
+
+def test_a_threshold_can_be_written_as_it_was_judged() -> None:
+    traces = [LabelledTrace(1 / 3, True, True), LabelledTrace(2 / 3, False, True)]
+    chosen = choose_threshold(traces, most_wrong=0.0)
+    assert (chosen.threshold, chosen.saved) == (0.3334, 0.5)
+    assert at_threshold(traces, float(f"{chosen.threshold:.4f}")) == chosen
 
 
 def place_of(place: str) -> Callable[[str], bool]:

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from nscma_torch.controller.controller import Controller, grounded
 from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, ReplyError
-from nscma_torch.llm.acting import Act, Conclusion, Draft, RolledSummary
 from nscma_torch.llm.engines.contract import Reply, Request
 from nscma_torch.llm.engines.structured import schema_of
+from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft, RolledSummary
 from tests.controller.scripted import ScriptedEngine, act
 
 Opener = Callable[..., Controller]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.controller.controller import Controller
+from nscma_torch.encode.writer import Writer
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.llm.engines.contract import Request
 from tests.controller.scripted import ScriptedEngine, act
@@ -108,3 +109,33 @@ def test_what_is_erased_while_a_model_writes_stays_erased(converse: Opener, tmp_
         assert SECRET not in str(controller.working_memory())
     assert not ids
     assert_no_byte(tmp_path)
+
+
+@pytest.mark.parametrize("before", ["the turn", "the reply"])
+def test_what_is_erased_while_a_turn_is_stored_stays_erased(
+    converse: Opener, tmp_path: Path, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller = converse(ScriptedEngine(parrot))
+    memory = controller.memory
+    secret = memory.add(f"My locker code is {SECRET}.", user_id="ada", run_id="chat")[0].id
+    prepare, calls = Writer._prepare, 0
+
+    def erasing(self: Writer, *arguments: Any) -> Any:
+        """Weighs and indexes as ever; between that and the transaction somebody erases the secret."""
+        nonlocal calls
+        calls += 1
+        weighed = prepare(self, *arguments)
+        if calls == (1 if before == "the turn" else 2):
+            memory.erase(user_id="ada", memory_id=secret)
+        return weighed
+
+    monkeypatch.setattr(Writer, "_prepare", erasing)
+    said = "nothing of this turn was stored" if before == "the turn" else "what you said was stored, the reply was not"
+    with pytest.raises(StoreBusyError, match=said):
+        controller.turn("Tell me something.")
+    left = [episode.text for episode in memory.get_all(user_id="ada")]
+    assert left == ([] if before == "the turn" else ["Tell me something."])
+    assert_no_byte(tmp_path)
+    monkeypatch.undo()
+    assert controller.turn("Tell me something.").text == "ok"
+    assert memory.verify() == []

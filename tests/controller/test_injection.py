@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
 from nscma_torch.errors import ReplyError
-from nscma_torch.llm.acting import Act
 from nscma_torch.llm.engines.contract import Request
+from nscma_torch.llm.prompts.acting import Act
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from tests.controller.injections import ATTACKS, Attack

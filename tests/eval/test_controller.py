@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
 
-from eval.controller import Outcome, measure
+from eval.controller import QUESTIONS, Outcome, calibration, labelled_traces, main, measure
 from nscma_torch.config import load_config
+from nscma_torch.controller.calibration import choose_threshold
 from nscma_torch.controller.trace import ControllerAnswer, Taken
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.contract import Reply, Request, Turn
@@ -77,3 +79,24 @@ def test_replies_that_fill_no_form_are_counted(dialogues: list[Dialogue], tmp_pa
         row = tally.row()
         assert tally.replies == 2 * len(dialogues[0].turns)
         assert row["valid"] == row["right"] == row["first"] == 0
+
+
+def test_a_threshold_is_calibrated_on_questions(dialogues: list[Dialogue], tmp_path: Path) -> None:
+    tallies = measure(dialogues, load_config(), None, tmp_path / "store.db")
+    traces = labelled_traces(tallies)
+    asked = sum(turn.situation in QUESTIONS for dialogue in dialogues for turn in dialogue.turns)
+    assert len(traces) == asked > 0
+    assert any(trace.uncertainty < 1 for trace in traces) and any(trace.retrieved_right for trace in traces)
+    table = calibration(tallies, load_config(), embedded=True, most_wrong=0.0)
+    chosen = choose_threshold(traces, most_wrong=0.0)
+    assert list(table.columns[1].cells)[:2] == [f"{chosen.threshold:.4f}", "0.5000"]
+    assert next(iter(table.columns[3].cells)) == "0.0%"
+
+
+def test_calibration_is_for_the_training_split_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["eval.controller", "--calibrate", "--new-wording"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "leave one of them out" in capsys.readouterr().err

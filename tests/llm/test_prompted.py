@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from nscma_torch.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
-from nscma_torch.llm import prompts
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
+from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.records import Extraction, Statement
 from nscma_torch.relations import load_relations

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.llm import prompts
 from nscma_torch.llm.engines.contract import Turn
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.quoting import quoted
+from nscma_torch.llm.prompts import tasks as prompts
+from nscma_torch.llm.prompts.quoting import quoted
 from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, Message
 from nscma_torch.relations import load_relations

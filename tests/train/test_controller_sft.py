@@ -14,11 +14,11 @@ import torch
 from nscma_torch.config import Controller as Settings
 from nscma_torch.config import load_config
 from nscma_torch.errors import ConfigError, InvalidInputError
-from nscma_torch.llm.acting import Act, Conclusion, Draft
 from nscma_torch.llm.engines.contract import Reply, Request
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.loading import load_causal_lm
+from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft
 from tests.llm.tiny_llama import build
 from train.controller_base import tokenizer_of
 from train.controller_dialogues import Split, Wording, made_up

@@ -36,14 +36,14 @@ def _http(section: Llm, _device: torch.device) -> LanguageEngine:
         section.base_url,
         server=section.server,
         model=section.model or None,
-        api_key=_key(section.api_key_env),
+        api_key=api_key(section.api_key_env),
         context=section.context or None,
         concurrency=section.concurrency,
         patience=Patience(read=section.timeout, total=_ROUNDS * section.timeout, attempts=section.attempts),
     )
 
 
-def _key(variable: str) -> str | None:
+def api_key(variable: str) -> str | None:
     """The key in an environment variable; ConfigError where it is named and empty."""
     if not variable:
         return None

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from nscma_torch.errors import ReplyError
 from nscma_torch.llm.engines.contract import Token
-from nscma_torch.llm.engines.wire import LogProb, LogProbs, Shape, shaped, shown, spelled
+from nscma_torch.llm.engines.wire import LogProb, LogProbs, Shape, shaped, shown, spelled, without_logprobs
 
 _DONE = "[DONE]"
 
@@ -36,8 +36,8 @@ class Chunk(Shape):
 def read_tokens(lines: Iterable[str], *, logprobs: bool) -> Iterator[Token]:
     """Tokens out of the lines of a response; with a log-probability of 0 where none were asked for.
 
-    Raises ReplyError for anything but such events, for a stream that ends before the reply does, and where
-    log-probabilities are missing though asked for.
+    Raises ReplyError for anything but such events and for a stream that ends before the reply does, EngineRefusedError
+    where log-probabilities are missing though asked for.
     """
     finished, waiting = "", list[LogProb]()
     for line in lines:
@@ -53,7 +53,7 @@ def read_tokens(lines: Iterable[str], *, logprobs: bool) -> Iterator[Token]:
             text = choice.delta.content
             if text and logprobs:
                 if not waiting:
-                    raise ReplyError("the reply came without log-probabilities; this server cannot give them")
+                    raise without_logprobs()
                 yield from spelled(text, waiting)
                 waiting = []
             elif text:

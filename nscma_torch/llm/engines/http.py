@@ -14,15 +14,30 @@ Three things to know of them:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from nscma_torch.errors import ConfigError, EngineError, ReplyError
+from nscma_torch.errors import ConfigError, EngineError, EngineRefusedError
 from nscma_torch.extras import require
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn, most_tokens
 from nscma_torch.llm.engines.events import read_tokens
 from nscma_torch.llm.engines.patience import Patience
 from nscma_torch.llm.engines.scoring import logprobs_of
-from nscma_torch.llm.engines.wire import Counted, Filled, Models, Props, Scored, ShapeT, Tokenized, read_reply, shaped
+from nscma_torch.llm.engines.wire import (
+    Counted,
+    Filled,
+    Model,
+    Models,
+    Props,
+    Scored,
+    ShapeT,
+    Tokenized,
+    read_reply,
+    shaped,
+    without_logprobs,
+)
+
+if TYPE_CHECKING:
+    from nscma_torch.llm.engines.http_client import HttpClient
 
 
 class HttpEngine:
@@ -53,18 +68,11 @@ class HttpEngine:
         concurrency: int = 16,
         patience: Patience | None = None,
     ) -> None:
-        require("httpx2", extra="http", purpose="the http engine")
-        from nscma_torch.llm.engines.http_client import HttpClient
-
         if server == "other" and context is None:
-            raise ConfigError("a server of kind 'other' does not tell its context: give it as `context`, in tokens")
+            raise ConfigError("a server of kind 'other' does not tell its context: set llm.context, in tokens")
         if context is not None and context < 1:
-            raise ConfigError(f"context must be at least 1 token, not {context}")
-        if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
-            raise ConfigError("the API key has characters that no HTTP header carries")
-        headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-        root = url.rstrip("/").removesuffix("/v1")
-        self._client = HttpClient(root, headers=headers, concurrency=concurrency, patience=patience or Patience())
+            raise ConfigError(f"llm.context must be at least 1 token, not {context}")
+        self._client = _connect(url, api_key, concurrency, patience or Patience())
         self._server = server
         try:
             self._model, told = (model, None) if model and context else self._find_model(model)
@@ -105,7 +113,10 @@ class HttpEngine:
     def stream(self, request: Request) -> Iterator[Token]:
         """Tokens of one reply as the server sends them; tried again only while none has come. Raises EngineError."""
         lines = self._client.lines("/v1/chat/completions", {**self._body(request), "stream": True})
-        return read_tokens(lines, logprobs=request.logprobs)
+        try:
+            yield from read_tokens(lines, logprobs=request.logprobs)
+        except EngineRefusedError as error:
+            raise _refused(request, error) from error
 
     def tokenize(self, text: str) -> list[int]:
         """Ids of a text, nothing added; of a server of kind "vllm". Raises EngineError."""
@@ -144,18 +155,13 @@ class HttpEngine:
     def _find_model(self, wanted: str | None) -> tuple[str, int | None]:
         """The model's name, and its context where the list of models says it."""
         (models,) = self._ask("/v1/models", [None], Models)
-        contexts = {model.id: model.max_model_len for model in models.data}
-        if wanted is None and len(contexts) == 1:
-            return next(iter(contexts.items()))
-        if wanted is None or wanted not in contexts:
-            problem = "serves several models" if wanted is None else f"serves no model {wanted!r}"
-            raise ConfigError(f"the server {problem}; name one of these as `model`: {', '.join(contexts) or '(none)'}")
-        return wanted, contexts[wanted]
+        model = model_of(models, wanted)
+        return model.id, model.max_model_len
 
     def _find_context(self) -> int:
         if self._server == "llama.cpp":
             return self._ask("/props", [None], Props)[0].default_generation_settings.n_ctx
-        raise ConfigError("the server does not tell its context: give it as `context`, in tokens")
+        raise ConfigError("the server does not tell its context: set llm.context, in tokens")
 
     def _ask(self, path: str, bodies: Sequence[dict[str, Any] | None], shape: type[ShapeT]) -> list[ShapeT]:
         """Every response as that shape; raises the first error."""
@@ -167,16 +173,51 @@ class HttpEngine:
         return answers
 
 
+def served(url: str, *, api_key: str | None, patience: Patience) -> Models:
+    """What a server serves. Raises EngineError where it does not say, ConfigError for a bad argument."""
+    client = _connect(url, api_key, 1, patience)
+    try:
+        (body,) = client.send("/v1/models", [None])
+    finally:
+        client.close()
+    if isinstance(body, EngineError):
+        raise body
+    return shaped(body, Models)
+
+
+def _connect(url: str, api_key: str | None, concurrency: int, patience: Patience) -> HttpClient:
+    require("httpx2", extra="http", purpose="the http engine")
+    from nscma_torch.llm.engines.http_client import HttpClient
+
+    if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
+        raise ConfigError("the API key has characters that no HTTP header carries")
+    headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+    root = url.rstrip("/").removesuffix("/v1")
+    return HttpClient(root, headers=headers, concurrency=concurrency, patience=patience)
+
+
+def model_of(models: Models, wanted: str | None) -> Model:
+    """The model of that name, or the only one; ConfigError where there is none such."""
+    found = {model.id: model for model in models.data}
+    if wanted is None and len(found) == 1:
+        return next(iter(found.values()))
+    if wanted is None or wanted not in found:
+        problem = f"serves no model {wanted!r}" if wanted is not None else f"serves {len(found)} models"
+        names = ", ".join(found) or "(none)"
+        raise ConfigError(f"the server at llm.base_url {problem}; name one of these as llm.model: {names}")
+    return found[wanted]
+
+
 def _messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
     return [{"role": turn.role, "content": turn.content} for turn in turns]
 
 
 def _result(request: Request, body: bytes | EngineError) -> Reply | EngineError:
     if isinstance(body, EngineError):
-        return body
+        return _refused(request, body)
     try:
         return read_reply(body, logprobs=request.logprobs)
-    except ReplyError as error:
+    except EngineError as error:
         return error
 
 
@@ -190,5 +231,11 @@ def _scored(prompt: Sequence[int], body: bytes | EngineError) -> list[float] | E
             for place in choice.prompt_logprobs
         ]
         return logprobs_of(prompt, places)
-    except ReplyError as error:
+    except EngineError as error:
         return error
+
+
+def _refused(request: Request, error: EngineError) -> EngineError:
+    """The error, saying what to do where it is the log-probabilities that a server refuses to give."""
+    about = request.logprobs and isinstance(error, EngineRefusedError) and "logprob" in str(error).lower()
+    return without_logprobs(str(error)) if about else error

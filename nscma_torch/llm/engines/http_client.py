@@ -23,6 +23,15 @@ from nscma_torch.llm.engines.wire import shown
 T = TypeVar("T")
 Body = Mapping[str, Any] | None
 _MOST_BYTES = 64 * 2**20  # of one response
+_AWAY = "start the server, or set llm.base_url to where it listens"
+_TOO_SLOW = "raise llm.timeout, or see whether the server at llm.base_url has too much to do"
+_OVERLOADED = "lower llm.concurrency, or wait until the server at llm.base_url has less to do"
+_ITS_LOG = "the log of the server at llm.base_url says why"
+_WANTS_KEY = "the server at llm.base_url takes no such key: name the variable that holds it in llm.api_key_env"
+_OTHER_PLACE = (
+    "set llm.base_url to an OpenAI-compatible server, llm.server to its kind and llm.model to one that it serves"
+)
+_REFUSED = {401: _WANTS_KEY, 403: _WANTS_KEY, 404: _OTHER_PLACE, 405: _OTHER_PLACE}
 
 
 class HttpClient:
@@ -39,9 +48,11 @@ class HttpClient:
         try:
             parsed = httpx2.URL(url)
         except httpx2.InvalidURL as error:
-            raise ConfigError(f"{url!r} is no URL: {error}") from error
+            raise ConfigError(
+                f"{url!r} is no URL: {error}; set llm.base_url to the server's, as http://127.0.0.1:8000"
+            ) from error
         if parsed.scheme not in {"http", "https"} or not parsed.host:
-            raise ConfigError(f"{url!r} is no URL of a server; write it as http://127.0.0.1:8000")
+            raise ConfigError(f"{url!r} is no URL of a server; write llm.base_url as http://127.0.0.1:8000")
         self._url = url
         self._patience = patience
         self._client = httpx2.AsyncClient(
@@ -150,10 +161,11 @@ class HttpClient:
                     begun = True
                     pieces.put(line)
         except httpx2.RequestError as error:
-            reason = f"{type(error).__name__} {error}".strip()
+            passing = _broken(error)
             if begun:
-                raise EngineUnavailableError(f"{self._url}{path} ended in the middle: {reason}") from error
-            raise _PassingError(reason) from error
+                what = f"{self._url}{path} ended in the middle: {passing}; {passing.advice}"
+                raise EngineUnavailableError(what) from error
+            raise passing from error
 
     async def _patiently(self, path: str, once: Callable[[], Awaitable[T]]) -> T:
         """Try until there is a response, it is refused, or patience ends."""
@@ -164,15 +176,15 @@ class HttpClient:
                 async with asyncio.timeout_at(give_up):
                     return await once()
             except _PassingError as error:
-                reason, least = str(error), error.least
+                reason, advice, least = str(error), error.advice, error.least
             except TimeoutError:
-                reason, least = f"no whole response within {patience.total:g} s", 0.0
+                reason, advice, least = f"no whole response within {patience.total:g} s", _TOO_SLOW, 0.0
             wait = max(patience.wait_after(attempt), least)
             if attempt == patience.attempts or self._loop.time() + wait >= give_up:
                 break
             await asyncio.sleep(wait)
         asked = f"; it asks to wait {least:.0f} s" if least else ""
-        raise EngineUnavailableError(f"{self._url}{path} failed (attempts: {attempt}): {reason}{asked}")
+        raise EngineUnavailableError(f"{self._url}{path} failed (attempts: {attempt}): {reason}{asked}; {advice}")
 
     async def _once(self, path: str, body: Body) -> bytes:
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
@@ -184,7 +196,7 @@ class HttpClient:
                     if len(got) > _MOST_BYTES:
                         raise ReplyError(f"{self._url}{path}: the response is larger than {_MOST_BYTES >> 20} MiB")
         except httpx2.RequestError as error:
-            raise _PassingError(f"{type(error).__name__} {error}".strip()) from error
+            raise _broken(error) from error
         if not response.is_success:
             self._refuse(path, response, got)
         return bytes(got)
@@ -193,16 +205,31 @@ class HttpClient:
         """Raise what a response without success means."""
         said = f"{response.status_code} {response.reason_phrase} {shown(got)}"
         if response.status_code == 429 or response.status_code >= 500:
-            raise _PassingError(said, least=_retry_after(response.headers.get("Retry-After")))
-        raise EngineRefusedError(f"{self._url}{path}: {said}")
+            advice = _OVERLOADED if response.status_code in (429, 503) else _ITS_LOG
+            raise _PassingError(said, advice, least=_retry_after(response.headers.get("Retry-After")))
+        raise EngineRefusedError(f"{self._url}{path}: {said}; {_REFUSED.get(response.status_code, _ITS_LOG)}")
 
 
 class _PassingError(Exception):
-    """An attempt failed in a way that may pass; `least` is how many seconds the server asks to wait."""
+    """An attempt failed in a way that may pass; `advice` says what to do about it.
 
-    def __init__(self, reason: str, least: float = 0.0) -> None:
+    `least` is how many seconds the server asks to wait.
+    """
+
+    def __init__(self, reason: str, advice: str, least: float = 0.0) -> None:
         super().__init__(reason)
+        self.advice = advice
         self.least = least
+
+
+def _broken(error: httpx2.RequestError) -> _PassingError:
+    """A connection that did not come about, or broke."""
+    advice = _ITS_LOG
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+        advice = _AWAY
+    elif isinstance(error, httpx2.TimeoutException):
+        advice = _TOO_SLOW
+    return _PassingError(f"{type(error).__name__} {error}".strip(), advice)
 
 
 def _retry_after(value: str | None) -> float:

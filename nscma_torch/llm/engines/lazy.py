@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
-from nscma_torch.errors import EngineError, EngineUnavailableError
-from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, StreamingEngine, Token, Turn
+from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.llm.engines.contract import LanguageEngine, Request, StreamingEngine, Token
+from nscma_torch.llm.engines.wrapped import WrappedEngine
 
 
-class LazyEngine:
+class LazyEngine(WrappedEngine):
     """`LanguageEngine` that another one is made for.
 
     Args:
@@ -18,9 +19,9 @@ class LazyEngine:
     """
 
     def __init__(self, name: str, make: Callable[[], LanguageEngine]) -> None:
+        super().__init__(None)
         self._name = name
         self._make = make
-        self._engine: LanguageEngine | None = None
         self._closed = False
         self._lock = threading.Lock()
 
@@ -28,19 +29,6 @@ class LazyEngine:
     def name(self) -> str:
         """Engine and model."""
         return self._engine.name if self._engine is not None else self._name
-
-    @property
-    def context(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self.started().context
-
-    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt."""
-        return self.started().count_tokens(prompts)
-
-    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """One result for each request, in order."""
-        return self.started().generate(requests)
 
     def close(self) -> None:
         """Close it where it has started; it starts no more."""
@@ -57,6 +45,9 @@ class LazyEngine:
             if self._engine is None:
                 self._engine = self._make()
             return self._engine
+
+    def _inner(self) -> LanguageEngine:
+        return self.started()
 
 
 class LazyStreamingEngine(LazyEngine):

@@ -17,14 +17,15 @@ from nscma_torch.errors import (
     EngineUnavailableError,
 )
 from nscma_torch.llm.engines.chat_template import ChatTemplate
-from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
+from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.decoding import Draft, decode
 from nscma_torch.llm.engines.grammar import Grammars
+from nscma_torch.llm.engines.in_process import InProcessEngine
 from nscma_torch.llm.engines.spelling import Speller
 from nscma_torch.llm.loading import CausalLM, Quantization, load_causal_lm
 
 
-class TransformersEngine:
+class TransformersEngine(InProcessEngine):
     """`LanguageEngine` and `StreamingEngine` over a model in this process.
 
     Requests of one call are put in batches by length. A call waits for the batch of another thread to end.
@@ -58,9 +59,9 @@ class TransformersEngine:
         loaded = load_causal_lm(model, device=device, dtype=dtype, quantization=quantization, adapter=adapter)
         if loaded.context is None and context is None:
             raise ConfigError(f"{loaded.name} does not tell its context: give it as `context`, in tokens")
-        self._context = min(size for size in (context, loaded.context) if size is not None)
-        self._name = f"transformers/{loaded.name}"
-        self._template = ChatTemplate(loaded.tokenizer, self._name)
+        name = f"transformers/{loaded.name}"
+        most = min(size for size in (context, loaded.context) if size is not None)
+        super().__init__(name, ChatTemplate(loaded.tokenizer, name), most)
         self._silent = self._template.special | loaded.eos
         self._grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.eos)
         self._batch_tokens = batch_tokens
@@ -68,20 +69,6 @@ class TransformersEngine:
         self._closed = threading.Event()
         self._turn = threading.Lock()  # held by the call whose batch is written
         self._lock = threading.Lock()  # held during a forward pass
-
-    @property
-    def name(self) -> str:
-        """Engine and model, with adapter and quantization."""
-        return self._name
-
-    @property
-    def context(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self._context
-
-    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt, template included, exactly. Raises the first EngineError."""
-        return [len(self._template.encode(turns)) for turns in prompts]
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """One result for each request, in order."""
@@ -128,9 +115,6 @@ class TransformersEngine:
         if self._loaded is None:
             raise self._closed_error()
         return self._loaded
-
-    def _closed_error(self) -> EngineUnavailableError:
-        return EngineUnavailableError(f"the engine {self._name} was closed")
 
     def _draft(self, place: int, request: Request) -> Draft:
         """Check a request; EngineRefusedError says what is wrong with it."""

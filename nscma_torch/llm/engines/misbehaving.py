@@ -41,6 +41,7 @@ class Fault(StrEnum):
     BROKEN = "broken"  # 500
     HANG = "hang"  # no byte for `hang` seconds
     HALF_CLOSED = "half-closed"  # the connection ends in the middle of the body
+    NO_LOGPROBS = "no log-probabilities"  # a good reply without them, asked for or not
 
 
 class MisbehavingServer:
@@ -218,6 +219,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _meet(self, fault: Fault, draw: random.Random, body: dict[str, Any]) -> None:
         double = self.server.double
         good = double.answer(body)
+        if fault is Fault.NO_LOGPROBS:
+            fault, body = Fault.NONE, {**body, "logprobs": False}
         match fault:
             case Fault.NONE if body.get("stream"):
                 self._send_bytes(_events(body, good), status=200, headers={"Content-Type": "text/event-stream"})

@@ -28,9 +28,10 @@ _UPPER = {"maximum", "exclusiveMaximum"}
 class ReplyForm(BaseModel):
     """Base of forms: exact types, no other keys, and no blanks around strings.
 
-    Strings need `max_length`, lists `max_length`, numbers a lower and an upper limit. Keep `max_length` below 2000 (the
-    grammar of llama.cpp takes no more), and do not join it with `pattern` (xgrammar, which vLLM uses, takes only one of
-    them). A string that must not be blank has `min_length=1`.
+    Strings need `max_length`, lists `max_length`, integers a lower and an upper limit. There are no floats: within any
+    limits llguidance lets their digits run on ("0.3333…"); take an integer percentage, or an enum of steps. Keep
+    `max_length` below 2000 (the grammar of llama.cpp takes no more), and do not join it with `pattern` (xgrammar, which
+    vLLM uses, takes only one of them). A string that must not be blank has `min_length=1`.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, str_strip_whitespace=True, allow_inf_nan=False)
@@ -156,8 +157,10 @@ def _unbounded(
     match node.get("type"):
         case "string" if "maxLength" not in node:
             yield f"{where} needs max_length"
-        case "integer" | "number" if not (node.keys() & _LOWER and node.keys() & _UPPER):
+        case "integer" if not (node.keys() & _LOWER and node.keys() & _UPPER):
             yield f"{where} needs a lower and an upper limit (ge, le)"
+        case "number":
+            yield f"{where} may have digits without end; take an integer percentage, or an enum of steps"
         case "array":
             if "maxItems" not in node:
                 yield f"{where} needs max_length"
@@ -169,7 +172,7 @@ def _unbounded(
                 yield f"{where} takes any key; derive it from ReplyForm"
             for name, inner in node.get("properties", {}).items():
                 yield from _unbounded(inner, f"{where}.{name}", definitions, inside)
-        case "string" | "integer" | "number" | "boolean" | "null":
+        case "string" | "integer" | "boolean" | "null":
             return
         case _:
             yield f"{where} may be anything"

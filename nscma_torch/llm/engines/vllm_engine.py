@@ -19,7 +19,8 @@ from nscma_torch.errors import (
 )
 from nscma_torch.extras import require
 from nscma_torch.llm.engines.chat_template import ChatTemplate
-from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
+from nscma_torch.llm.engines.contract import Reply, Request, Token
+from nscma_torch.llm.engines.in_process import InProcessEngine
 from nscma_torch.llm.engines.scoring import logprobs_of
 from nscma_torch.llm.engines.wire import LogProb, spelled
 from nscma_torch.text.model_folder import model_folder
@@ -28,7 +29,7 @@ _PURPOSE = "the vllm engine"
 _ALONE = ("VLLM_NO_USAGE_STATS", "HF_HUB_OFFLINE")  # no telemetry, no model hub
 
 
-class VllmEngine:
+class VllmEngine(InProcessEngine):
     """`LanguageEngine` over `vllm.LLM`, without its telemetry and without a model hub.
 
     Args:
@@ -62,13 +63,13 @@ class VllmEngine:
             raise ConfigError(f"memory_share must lie between 0 and 1, not {memory_share}")
         if context is not None and context < 1:
             raise ConfigError(f"context must be at least 1 token, not {context}")
-        for name in _ALONE:  # read when vllm is imported
-            os.environ[name] = "1"
+        for variable in _ALONE:  # read when vllm is imported
+            os.environ[variable] = "1"
         vllm = require("vllm", extra="vllm", purpose=_PURPOSE)
         folder = model_folder(str(model), kind="language model", purpose=_PURPOSE)
         short = Path(model).name if Path(model).is_dir() else str(model)
-        self._name = f"vllm/{short}" + (f"+{adapter.name}" if adapter else "")
-        self._name += "" if quantization == "none" else f" {quantization}"
+        name = f"vllm/{short}" + (f"+{adapter.name}" if adapter else "")
+        name += "" if quantization == "none" else f" {quantization}"
         lora = {} if adapter is None else {"enable_lora": True, "max_lora_rank": _rank(adapter)}
         try:
             self._llm = vllm.LLM(
@@ -84,7 +85,6 @@ class VllmEngine:
             )
         except (OSError, ValueError, RuntimeError) as error:
             raise ModelError(f"vLLM cannot load {model}: {error}") from error
-        self._context: int = self._llm.model_config.max_model_len
         self._vllm = vllm
         self._adapter = None
         if adapter is not None:
@@ -93,24 +93,11 @@ class VllmEngine:
         self._turn = threading.Lock()  # `LLM` serves one caller at a time
         self._closed = False
         try:
-            self._template = ChatTemplate(self._llm.get_tokenizer(), self._name)
+            template = ChatTemplate(self._llm.get_tokenizer(), name)
         except ModelError:
             self.close()
             raise
-
-    @property
-    def name(self) -> str:
-        """Engine and model, with adapter and quantization."""
-        return self._name
-
-    @property
-    def context(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self._context
-
-    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt, template included, exactly. Raises the first EngineError."""
-        return [len(self._template.encode(turns)) for turns in prompts]
+        super().__init__(name, template, self._llm.model_config.max_model_len)
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """One result for each request, in order; vLLM batches them by itself."""
@@ -154,7 +141,7 @@ class VllmEngine:
         try:
             with self._turn:
                 if self._closed:
-                    return dict.fromkeys(prompts, EngineUnavailableError(f"the engine {self._name} was closed"))
+                    return dict.fromkeys(prompts, self._closed_error())
                 written = self._llm.generate(
                     [{"prompt_token_ids": ids} for ids in prompts.values()],
                     [sampling[place] for place in prompts],

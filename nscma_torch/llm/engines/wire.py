@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nscma_torch.errors import ReplyError
+from nscma_torch.errors import EngineRefusedError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Token
 
 _SHOWN = 200  # characters that an error quotes
@@ -138,7 +138,10 @@ def shaped(body: bytes, shape: type[ShapeT]) -> ShapeT:
 
 
 def read_reply(body: bytes, *, logprobs: bool) -> Reply:
-    """The reply in a chat completion; ReplyError where there is none, or no log-probabilities though asked for."""
+    """The reply in a chat completion; ReplyError where there is none.
+
+    EngineRefusedError where it comes without log-probabilities though asked for.
+    """
     completion = shaped(body, Completion)
     (choice,) = completion.choices
     text = choice.message.content
@@ -148,15 +151,23 @@ def read_reply(body: bytes, *, logprobs: bool) -> Reply:
         raise ReplyError(f"the reply has no content after {completion.usage.completion_tokens} tokens")
     tokens: tuple[Token, ...] = ()
     if logprobs:
-        if choice.logprobs is None or choice.logprobs.content is None:
-            raise ReplyError("the reply came without log-probabilities; this server cannot give them")
-        tokens = spelled(text, choice.logprobs.content)
+        if choice.logprobs is None or not (choice.logprobs.content or not text):
+            raise without_logprobs()
+        tokens = spelled(text, choice.logprobs.content or ())
     return Reply(
         text=text,
         prompt_tokens=completion.usage.prompt_tokens,
         completion_tokens=completion.usage.completion_tokens,
         finished=choice.finish_reason == "stop",
         tokens=tokens,
+    )
+
+
+def without_logprobs(said: str = "the reply came without log-probabilities") -> EngineRefusedError:
+    """The error of a server that gives none to a request that needs them: the controller's are the ones that do."""
+    return EngineRefusedError(
+        f"{said}; the controller reads from them how unsure the model is: set controller.threshold = 0 (always "
+        "retrieve), or serve the model with log-probabilities"
     )
 
 

@@ -140,7 +140,10 @@ def test_what_may_pass_is_tried_again(
         (Fault.NOT_JSON, "It works!"),
         (Fault.NO_CHOICES, "choices"),
         (Fault.BROKEN, "the model fell over"),
+        (Fault.BROKEN, "the log of the server at llm.base_url says why"),
         (Fault.BUSY, "429"),
+        (Fault.BUSY, "lower llm.concurrency"),
+        (Fault.HALF_CLOSED, "the log of the server at llm.base_url"),
     ],
 )
 def test_an_error_says_what_came(
@@ -174,6 +177,7 @@ def test_a_hang_ends_in_an_error(server: MisbehavingServer, connect: Callable[..
     error = only(engine.generate([ask("a")]))
     assert isinstance(error, EngineUnavailableError)
     assert "ReadTimeout" in str(error)
+    assert "raise llm.timeout" in str(error)
     assert server.met[Fault.HANG] == 2
 
 
@@ -206,6 +210,7 @@ def test_a_refusal_is_final(server: MisbehavingServer, connect: Callable[..., Ht
     assert isinstance(error, EngineRefusedError)
     assert "404" in str(error)
     assert "no /elsewhere/v1/chat/completions" in str(error)
+    assert "set llm.base_url to an OpenAI-compatible server" in str(error)
 
 
 def test_concurrency_is_bounded(server: MisbehavingServer, connect: Callable[..., HttpEngine]) -> None:
@@ -260,6 +265,28 @@ def test_ctrl_c_cancels(server: MisbehavingServer, connect: Callable[..., HttpEn
     assert isinstance(only(engine.generate([ask("after")])), Reply)
 
 
+def test_a_server_without_log_probabilities_is_refused_once(
+    server: MisbehavingServer, connect: Callable[..., HttpEngine]
+) -> None:
+    server.misbehave({Fault.NO_LOGPROBS: 1})
+    engine = connect()
+    error = only(engine.generate([ask("abc", logprobs=True)]))
+    assert isinstance(error, EngineRefusedError)
+    assert "set controller.threshold = 0 (always retrieve), or serve the model with log-probabilities" in str(error)
+    assert server.met[Fault.NO_LOGPROBS] == 1
+    assert isinstance(only(engine.generate([ask("abc")])), Reply), "nobody asked for them"
+
+
+def test_a_server_that_refuses_log_probabilities(
+    server: MisbehavingServer, connect: Callable[..., HttpEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = EngineRefusedError("400 Bad Request 'this model does not support logprobs'")
+    engine = connect()
+    monkeypatch.setattr(engine._client, "send", lambda _, bodies: [refused for _ in bodies])
+    assert "set controller.threshold = 0" in str(only(engine.generate([ask("a", logprobs=True)])))
+    assert only(engine.generate([ask("a")])) is refused
+
+
 def test_proxies_are_not_for_this_machine(connect: Callable[..., HttpEngine], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -269,7 +296,9 @@ def test_proxies_are_not_for_this_machine(connect: Callable[..., HttpEngine], mo
 
 
 def test_a_server_that_is_not_there() -> None:
-    with pytest.raises(EngineUnavailableError, match=r"127\.0\.0\.1:9/v1/models failed .*ConnectError"):
+    with pytest.raises(
+        EngineUnavailableError, match=r"127\.0\.0\.1:9/v1/models failed .*ConnectError.*set llm\.base_url"
+    ):
         HttpEngine("http://127.0.0.1:9", server="vllm", patience=QUICK)
     assert threads_of_engines() == []
 
@@ -297,9 +326,9 @@ def test_counting_is_the_servers(connect: Callable[..., HttpEngine]) -> None:
         ({"concurrency": 0}, "concurrency"),
         ({"api_key": "a\nb"}, "API key"),
         ({"api_key": "ключ"}, "API key"),
-        ({"model": "another"}, "'another'; name one of these as `model`: double"),
-        ({"url": "127.0.0.1:8000"}, "write it as http://"),
-        ({"url": "ftp://127.0.0.1"}, "write it as http://"),
+        ({"model": "another"}, r"'another'; name one of these as llm\.model: double"),
+        ({"url": "127.0.0.1:8000"}, r"write llm\.base_url as http://"),
+        ({"url": "ftp://127.0.0.1"}, r"write llm\.base_url as http://"),
         ({"url": "http://127.0.0.1:port"}, "no URL"),
     ],
 )

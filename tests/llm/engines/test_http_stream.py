@@ -100,7 +100,6 @@ def test_a_refusal_is_told(server: MisbehavingServer) -> None:
     ("events", "problem"),
     [
         ([], "finish_reason"),
-        ([{"choices": [{"delta": {"content": "x"}}]}], "log-probabilities"),
         ([{"choices": [{"delta": {"content": 7}}]}], "no Chunk"),
         ([{"error": "overloaded"}], "no Chunk"),
     ],
@@ -109,3 +108,10 @@ def test_events_are_checked(events: list[Any], problem: str) -> None:
     lines = [f"data: {json.dumps(event)}" for event in events]
     with pytest.raises(ReplyError, match=problem):
         list(read_tokens([": a comment", "", *lines, "data: [DONE]"], logprobs=True))
+
+
+def test_a_stream_without_log_probabilities_is_refused(server: MisbehavingServer, engine: HttpEngine) -> None:
+    server.misbehave({Fault.NO_LOGPROBS: 1.0})
+    with pytest.raises(EngineRefusedError, match=r"controller\.threshold = 0"):
+        list(engine.stream(ask(logprobs=True)))
+    assert "".join(token.text for token in engine.stream(ask())) == TEXT

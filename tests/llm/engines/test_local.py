@@ -9,11 +9,13 @@ import re
 import threading
 import weakref
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from pydantic import Field
 
 from nscma_torch.errors import (
     ConfigError,
@@ -25,7 +27,7 @@ from nscma_torch.errors import (
 )
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, StreamingEngine, Turn
 from nscma_torch.llm.engines.local import TransformersEngine
-from nscma_torch.llm.engines.structured import ReplyForm, fill
+from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
 from tests.llm.tiny_llama import build
 
 COLOURS: dict[str, Any] = {
@@ -298,6 +300,28 @@ def test_closing_ends_what_is_in_flight_and_frees_the_model(tiny_llama: Path) ->
     assert isinstance(engine.generate([ask("Hi")])[0], EngineUnavailableError)
     gc.collect()
     assert weights() is None
+
+
+class Step(Enum):
+    LITTLE = 0.25
+    MUCH = 0.75
+
+
+class Judged(ReplyForm):
+    percent: int = Field(ge=0, le=100)
+    share: Step
+
+
+def test_numbers_of_forms_come_to_an_end(engine: TransformersEngine) -> None:
+    """Fractions within limits do not, which is why forms have none; a percentage and an enum of steps do."""
+    number = {"type": "number", "minimum": 0.1, "maximum": 0.9}
+    fraction = {**COLOURS, "properties": {"colour": number}}
+    limits = {"max_tokens": 40, "temperature": 1.0}
+    open_ = replies(engine.generate([ask("Tell.", schema=fraction, seed=seed, **limits) for seed in range(8)]))
+    assert any(not reply.finished for reply in open_)
+    filled, usage = fill(engine, Judged, [ask("Tell.", seed=seed, **limits) for seed in range(8)])
+    assert all(isinstance(one, Filled) and one.reply.completion_tokens < 40 for one in filled)
+    assert usage.llm_calls == 8, "each at the first attempt"
 
 
 def test_weights_that_are_no_numbers_are_an_error(tiny_llama: Path) -> None:

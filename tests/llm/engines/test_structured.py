@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -222,11 +222,17 @@ class Colour(StrEnum):
     RED = "red"
 
 
+class Share(Enum):
+    HALF = 0.5
+    ALL = 1.0
+
+
 class Leaf(ReplyForm):
     kind: Literal["leaf"]
     colour: Colour
     sure: bool
-    share: float = Field(gt=0, lt=1)
+    percent: int = Field(gt=0, lt=100)
+    share: Share
     note: Annotated[str, Field(max_length=5)] | None
 
 
@@ -249,7 +255,7 @@ class Endless(ReplyForm):
     words: list[Annotated[str, Field(max_length=3)]]
     inner: list[str] = Field(max_length=3)
     count: int
-    share: float = Field(ge=0)
+    share: float = Field(ge=0, le=1)
     anything: Any
     names: dict[str, int]
     many: tuple[int, ...] = Field(max_length=3)
@@ -260,11 +266,12 @@ class Endless(ReplyForm):
 
 def test_a_bounded_form_has_a_schema() -> None:
     assert schema_of(Bounded)["properties"]["words"]["maxItems"] == 3
-    leaf = {"kind": "leaf", "colour": "red", "sure": True, "share": 0.5, "note": None}
+    leaf = {"kind": "leaf", "colour": "red", "sure": True, "percent": 50, "share": 0.5, "note": None}
     text = json.dumps({"step": {"kind": "branch", "pair": [leaf, leaf]}, "words": ["a"]})
     (result,), _ = fill(Scripted([text]), Bounded, [ask(1)])
     assert isinstance(result, Filled)
     assert isinstance(result.form.step, Branch)
+    assert result.form.step.pair[0].share is Share.HALF
 
 
 def test_a_form_without_end_is_refused_before_anything_is_asked() -> None:
@@ -277,7 +284,7 @@ def test_a_form_without_end_is_refused_before_anything_is_asked() -> None:
         "Endless.words needs max_length",
         "Endless.inner[] needs max_length",
         "Endless.count needs a lower and an upper limit",
-        "Endless.share needs a lower and an upper limit",
+        "Endless.share may have digits without end; take an integer percentage, or an enum of steps",
         "Endless.anything may be anything",
         "Endless.names takes any key",
         "Endless.many[] needs a lower and an upper limit",

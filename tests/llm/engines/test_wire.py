@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.errors import ReplyError
+from nscma_torch.errors import EngineRefusedError, ReplyError
 from nscma_torch.llm.engines.wire import Counted, LogProb, read_reply, shaped, spelled
 
 GOOD: dict[str, Any] = {
@@ -79,8 +79,8 @@ def test_an_error_shows_the_start_alone() -> None:
 
 
 def test_log_probabilities_that_do_not_come() -> None:
-    for value in (None, {}, {"content": None}):
-        with pytest.raises(ReplyError, match="log-probabilities"):
+    for value in (None, {}, {"content": None}, {"content": []}):
+        with pytest.raises(EngineRefusedError, match=r"log-probabilities.*controller\.threshold = 0"):
             read_reply(changed(("choices", 0, "logprobs"), value), logprobs=True)
     nan = changed(("choices", 0, "logprobs"), {"content": [{"token": "hi", "logprob": float("nan")}]})
     with pytest.raises(ReplyError, match="logprob"):

@@ -1,0 +1,35 @@
+"""What engines that load a model into this process have in common: its own chat template makes and counts prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.llm.engines.chat_template import ChatTemplate
+from nscma_torch.llm.engines.contract import Turn
+
+
+class InProcessEngine:
+    """The part of a `LanguageEngine` that is about its model's prompts."""
+
+    def __init__(self, name: str, template: ChatTemplate, context: int) -> None:
+        self._name = name
+        self._template = template
+        self._context = context
+
+    @property
+    def name(self) -> str:
+        """Engine and model, with adapter and quantization."""
+        return self._name
+
+    @property
+    def context(self) -> int:
+        """Most tokens of prompt and reply together."""
+        return self._context
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """Tokens of each prompt, template included, exactly. Raises the first EngineError."""
+        return [len(self._template.encode(turns)) for turns in prompts]
+
+    def _closed_error(self) -> EngineUnavailableError:
+        return EngineUnavailableError(f"the engine {self._name} was closed")
