@@ -288,23 +288,10 @@ def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate
 
 
 def serve_proxy(config: Config, engine: LazyEngine | None) -> Proxy:
-    """The proxy that is the model of a configuration's [llm] section, which starts for it.
-
-    Raises ConfigError where that section names no vLLM, or another model.
-    """
-    llm, model = config.llm, config.proxy.model
-    if engine is None or llm.engine == "transformers" or (llm.engine == "http" and llm.server != "vllm"):
-        raise ConfigError(
-            "proxy.engine 'llm' asks a vLLM for the probabilities of a text: set llm.engine to 'vllm', or to 'http' "
-            "with llm.server 'vllm', or proxy.engine to 'own'"
-        )
-    if llm.engine == "vllm" and llm.model != model:
-        raise ConfigError(
-            f"proxy.model is {model!r} and llm.model {llm.model!r}: with proxy.engine 'llm' it is one model"
-        )
-    tokenizer = MessageTokenizer.load(model)
-    started = engine.started()
-    assert isinstance(started, ScoringEngine), f"{started.name} is a vLLM"
+    """The proxy that is the model of a configuration's [llm] section, which starts for it."""
+    tokenizer = MessageTokenizer.load(config.proxy.model)
+    started = None if engine is None else engine.started()
+    assert isinstance(started, ScoringEngine), "the configuration was checked"
     return VllmProxy(started, tokenizer, window=config.proxy.window)
 
 

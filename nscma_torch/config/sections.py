@@ -282,3 +282,19 @@ class Config(Section):
     curator: Curator = Curator()
     worker: Worker = Worker()
     controller: Controller = Controller()
+
+    @model_validator(mode="after")
+    def _proxy_is_served(self) -> Self:
+        if self.proxy.engine == "own":
+            return self
+        if self.llm.engine not in ("http", "vllm") or self.llm.server != "vllm":
+            raise ValueError(
+                "proxy.engine 'llm' asks a vLLM for the probabilities of a text: set llm.engine to 'vllm', or to "
+                "'http' with llm.server 'vllm', or proxy.engine to 'own'"
+            )
+        if self.llm.engine == "vllm" and self.llm.model != self.proxy.model:
+            raise ValueError(
+                f"with proxy.engine 'llm' it is one model: proxy.model is {self.proxy.model!r} and llm.model "
+                f"{self.llm.model!r}"
+            )
+        return self
