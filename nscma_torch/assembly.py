@@ -240,8 +240,15 @@ class Parts:
     @cached_property
     def sleeper(self) -> Sleeper:
         """Tidies the memory."""
-        work = self.worker.run_pending
-        return Sleeper(self.database, self.curator, self.relations, self._curator_settings, work)
+        return Sleeper(
+            self.database,
+            self.curator,
+            self.relations,
+            self._curator_settings,
+            self.worker.run_pending,
+            tasks=self.tasks,
+            judge=lambda: self.process.language,
+        )
 
     @cached_property
     def skills(self) -> Skills:

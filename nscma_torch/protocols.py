@@ -83,6 +83,14 @@ class RetrievalTasks(Protocol):
 
 
 @runtime_checkable
+class CuratorTasks(Protocol):
+    """What the curator needs from language where weights leave it undecided."""
+
+    def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
+        """Of each dispute the place of the side that holds, None to leave it open; a side is what was said for it."""
+
+
+@runtime_checkable
 class LanguageTasks(Protocol):
     """What the system needs from language, batch first; `llm.embedded` does it without a language model."""
 

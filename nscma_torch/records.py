@@ -376,8 +376,8 @@ class SleepReport:
 
     `replayed` deferred messages were read, `refreshed` summaries were due; of the contradictions `settled` were
     settled and `disputed` stand; `proposed` pairs of entities may be one. `forgotten_*` left search for the archive,
-    `promoted` messages had been recalled, `profile_lines` were written, changed or dropped. With `failures` the
-    language work failed: its jobs show it, and no later stage was begun.
+    `promoted` messages had been recalled, `profile_lines` were written, changed or dropped. `failures` of language
+    work: of jobs, which show them, and then no later stage was begun; or of disputes, which stand as they were.
     """
 
     users: tuple[str, ...]

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
+from nscma_torch.curator.disputes import Dispute, verdict
 from nscma_torch.curator.forgetting import FORGOTTEN, bring_back
 from nscma_torch.curator.grouping import NAMED
 from nscma_torch.curator.merging import MERGED, merged, unmerge
@@ -20,10 +21,11 @@ from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import CuratorDecision
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, entities, jobs, lanes, statements, streams
+from nscma_torch.storage import decisions, entities, groups, jobs, lanes, statements, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.decisions import DecisionRow, NewDecision
+from nscma_torch.storage.groups import Key
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.statements import CURATE
 
@@ -73,6 +75,13 @@ class Curator:
             streams.touch_user(connection, lanes.owner(connection, lane).user_id)
         return done
 
+    def overrule(self, connection: Connection, dispute: Dispute, right: int, judge: str, now: int) -> None:
+        """Let one side of a dispute hold, inside the caller's transaction; each decision on another can be undone."""
+        made = verdict(dispute, right, judge)
+        decisions.insert(connection, dispute.lane, lanes.owner(connection, dispute.lane).user_id, made, now)
+        groups.mark(connection, dispute.lane, {Key(one.subject, one.relation, one.topic) for one in made})
+        self.settle(connection, dispute.lane, now)
+
     def undo(self, user_id: str, decision_id: str, *, at: datetime) -> CuratorDecision:
         """Take a decision back, in one transaction, and return it; undone in reverse order, all is as it was.
 
@@ -91,6 +100,8 @@ class Curator:
                 recalled = bring_back(connection, decision)
             elif MERGED in decision.before:
                 unmerge(connection, decision)
+            elif decisions.OVERRULED in decision.before:
+                groups.mark(connection, decision.lane, [decision.key])
             elif decision.statement_seq is not None and decision.record.action != "PROPOSE":
                 statements.withdraw(connection, [decision.statement_seq], True)
             decisions.mark_undone(connection, decision.seq)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from nscma_torch.curator.disputes import overruled, weighed
 from nscma_torch.curator.grouping import Group, Source, closed, fact_of, groups_of
 from nscma_torch.curator.partners import partings, partners
 from nscma_torch.curator.settings import CuratorSettings
@@ -78,8 +79,9 @@ def resolve_groups(
     groups = groups_of(
         sorted([*rows, *parted], key=statements.said), schema, settings.trust, sources, settings.rules.slip
     )
-    timelines = [(group, resolve(group.claims, settings.rules)) for group in groups]
     by_seq = {row.seq: row for row in (*rows, *beyond)}
+    light = overruled(decisions.overrulings(connection, lane, keys), by_seq.values())
+    timelines = [(group, resolve(weighed(group.claims, light), settings.rules)) for group in groups]
     forgotten = [row for row in old if row.archived_by == FORGETTING and row.id not in recalled]
     wanted = [
         [_kept(fact_of(group, span, by_seq), forgotten) for span in timeline.spans] for group, timeline in timelines

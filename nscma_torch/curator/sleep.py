@@ -2,7 +2,8 @@
 
 First what takes language: deferred messages are extracted and curated, summaries renewed, as jobs under the worker's
 lease. If any of it fails, nothing further is done and the jobs show it. Then each stage is one transaction: disputes,
-duplicates, decay, promotion, profile. A kill leaves a stage done or not begun; the next sleep goes on from there.
+duplicates, decay, promotion, profile. Disputes that weights do not settle are put to the language tasks between two
+transactions. A kill leaves a stage done or not begun; the next sleep goes on from there.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from nscma_torch.curator.curation import Curator
+from nscma_torch.curator.disputes import open_disputes
 from nscma_torch.curator.forgetting import fade
 from nscma_torch.curator.merging import propose
 from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.encode.writer import EXTRACT
-from nscma_torch.errors import NotFoundError
+from nscma_torch.errors import NotFoundError, NscmaError
+from nscma_torch.protocols import CuratorTasks
 from nscma_torch.records import Scope, SleepReport
 from nscma_torch.relations import Schema
 from nscma_torch.storage import backlog, facts, groups, jobs, lanes, statistics
@@ -42,6 +45,8 @@ class Sleeper:
 
     Args:
         work: runs the background jobs of the store until none is queued.
+        tasks: what disputes are put to; None, or tasks that are no `CuratorTasks`, leaves them.
+        judge: its name, for the log.
     """
 
     def __init__(
@@ -51,12 +56,17 @@ class Sleeper:
         schema: Schema,
         settings: CuratorSettings,
         work: Callable[[], object],
+        *,
+        tasks: object = None,
+        judge: Callable[[], str] = str,
     ) -> None:
         self._database = database
         self._curator = curator
         self._schema = schema
         self._settings = settings
         self._work = work
+        self._tasks = tasks if isinstance(tasks, CuratorTasks) else None
+        self._judge = judge
 
     def sleep(
         self,
@@ -68,8 +78,9 @@ class Sleeper:
     ) -> SleepReport:
         """Sleep, and tell what changed; with `dry_run` tell what would change, and change nothing.
 
-        What deferred messages will turn out to say is not known before they are read: a dry run counts them, and
-        plans the rest for what is known. `recalls`, by user and message id, are those that it finds not queued yet.
+        What deferred messages will turn out to say is not known before they are read: a dry run counts them, plans the
+        rest for what is known, and puts no dispute to anybody. `recalls`, by user and message id, are those that it
+        finds not queued yet.
         Raises `NotFoundError` for a user without memory.
         """
         with self._database.read() as connection:
@@ -77,13 +88,13 @@ class Sleeper:
         if user_id is not None and user_id not in everyone:
             raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was done")
         sleepers = everyone if user_id is None else [user_id]
-        tidying: Sequence[_Stage] = (self._settle, self._propose, self._fade, self._promote, self._profile)
+        tidying: Sequence[_Stage] = (self._propose, self._fade, self._promote, self._profile)
         tally: Counter[str] = Counter()
         if dry_run:
             with suppress(_DryRun), self._database.write() as connection:
                 for owner, counts in (recalls or {}).items():
                     jobs.note_recalls(connection, owner, counts)
-                for stage in (self._queue, *tidying):
+                for stage in (self._queue, self._settle, *tidying):
                     for sleeper in sleepers:
                         tally += stage(connection, sleeper, now)
                 raise _DryRun
@@ -96,11 +107,48 @@ class Sleeper:
         with self._database.read() as connection:
             if jobs.states(connection, user_id).get("failed", 0) > before:
                 return _report(sleepers, tally, failures=jobs.failures(connection, user_id))
+        tally += self._tidy(self._settle, sleepers, now)
+        adjudicated, failures = self._adjudicate(sleepers, now)
+        tally.update(settled=adjudicated, disputed=-adjudicated)
         for stage in tidying:
-            for sleeper in sleepers:
+            tally += self._tidy(stage, sleepers, now)
+        return _report(sleepers, tally, failures=failures)
+
+    def _tidy(self, stage: _Stage, sleepers: Sequence[str], now: datetime) -> Counter[str]:
+        tally: Counter[str] = Counter()
+        for sleeper in sleepers:
+            with self._database.write() as connection:
+                tally += stage(connection, sleeper, now)
+        return tally
+
+    def _adjudicate(self, sleepers: Sequence[str], now: datetime) -> tuple[int, list[str]]:
+        """Put open disputes to the language tasks, a batch for each lane: how many groups settled, and what failed.
+
+        A batch that fails leaves its disputes as they were, and so does one that changed while it was judged.
+        """
+        settled = 0
+        failures: list[str] = []
+        if self._tasks is None:
+            return settled, failures
+        with self._database.read() as connection:
+            own = [lane for sleeper in sleepers for lane in lanes.lanes(connection, Scope(sleeper))]
+            found = {lane: open_disputes(connection, lane, self._schema) for lane in own}
+        for lane, disputes in found.items():
+            try:
+                asked = [[side.said for side in dispute.sides] for dispute in disputes]
+                verdicts = self._tasks.adjudicate(asked) if asked else []
+            except NscmaError as error:
+                failures.append(f"{type(error).__name__}: {error}")
+                continue
+            for dispute, right in zip(disputes, verdicts, strict=True):
+                if right is None:
+                    continue
                 with self._database.write() as connection:
-                    tally += stage(connection, sleeper, now)
-        return _report(sleepers, tally)
+                    before = self._disputed(connection, lane)
+                    if dispute in open_disputes(connection, lane, self._schema):
+                        self._curator.overrule(connection, dispute, right, self._judge(), to_micros(now))
+                    settled += len(before - self._disputed(connection, lane))
+        return settled, failures
 
     def _queue(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         recalled = jobs.count_recalls(connection, EXTRACT)

@@ -98,6 +98,10 @@ class EmbeddedTasks:
         """The hits that are at least half as relevant as the best."""
         return helpful(question, hits) if hits else []
 
+    def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
+        """None: rules have weighed all that they can weigh, so what is disputed stays so."""
+        return [None for _ in disputes]
+
     def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
         """The passages that answer best, each with its speaker and day; or that it does not know."""
         begin = time.perf_counter()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from nscma_torch.errors import EngineRefusedError
 from nscma_torch.llm.asking import Asker, Turns
 from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.llm.engines.structured import FormT
 from nscma_torch.llm.passage import best_passage, first_words, term_weights, word_count
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm
@@ -26,7 +27,7 @@ from nscma_torch.text.terms import script
 
 
 class PromptedTasks:
-    """`LanguageTasks` and `RetrievalTasks` over an engine.
+    """`LanguageTasks`, `RetrievalTasks` and `CuratorTasks` over an engine.
 
     Args:
         engine: closed by whoever made it.
@@ -101,6 +102,12 @@ class PromptedTasks:
         (form,), _ = self._asker.ask(prompts.QuestionForm, [prompts.refining(question, fitting)])
         return "" if form.question.casefold() == question.strip().casefold() else form.question
 
+    def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
+        """The side that the model finds to hold, None where it leaves a dispute open."""
+        asked = [prompts.adjudication(sides) for sides in disputes]
+        forms = self._of_sizes([len(sides) for sides in disputes], asked, prompts.verdict_form)
+        return [form.right - 1 if form.right else None for form in forms]
+
     def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
         """The model's answer with the passages it names, or that it does not know; without hits nothing is asked."""
         begin = time.perf_counter()
@@ -129,14 +136,21 @@ class PromptedTasks:
         render: Callable[[str, Sequence[Hit]], Turns],
         form_of: Callable[[int], type[NumberedForm]],
     ) -> list[int]:
-        """One value for each hit. Prompts of different sizes have forms of their own, so each size is a batch."""
+        """One value for each hit."""
         packs = self._asker.packed(hits, lambda some: render(question, some), most=prompts.MOST_JUDGED)
-        values: dict[int, list[int]] = {}
-        for size in dict.fromkeys(map(len, packs)):
-            numbers = [i for i, pack in enumerate(packs) if len(pack) == size]
-            forms, _ = self._asker.ask(form_of(size), [render(question, packs[i]) for i in numbers])
-            values |= {i: form.values() for i, form in zip(numbers, forms, strict=True)}
-        return [value for i in range(len(packs)) for value in values[i]]
+        forms = self._of_sizes([len(pack) for pack in packs], [render(question, pack) for pack in packs], form_of)
+        return [value for form in forms for value in form.values()]
+
+    def _of_sizes(
+        self, sizes: Sequence[int], asked: Sequence[Turns], form_of: Callable[[int], type[FormT]]
+    ) -> list[FormT]:
+        """A form for each prompt. Those of different sizes have forms of their own, so each size is a batch."""
+        found: dict[int, FormT] = {}
+        for size in dict.fromkeys(sizes):
+            numbers = [i for i, own in enumerate(sizes) if own == size]
+            forms, _ = self._asker.ask(form_of(size), [asked[i] for i in numbers])
+            found |= dict(zip(numbers, forms, strict=True))
+        return [found[i] for i in range(len(sizes))]
 
     def _fitting(self, render: Callable[[Sequence[Hit]], Turns], hits: Sequence[Hit]) -> tuple[Sequence[Hit], int]:
         """The best hits that fit one prompt, in the order they came, and how many others there are."""

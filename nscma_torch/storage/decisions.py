@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, tuple_
 
 from nscma_torch.records import Action, CuratorDecision, Scope
 from nscma_torch.storage import lanes
@@ -17,6 +17,8 @@ from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.fact_schema import decisions, statements
 from nscma_torch.storage.groups import Key
 from nscma_torch.storage.streams import derive_id
+
+OVERRULED, UPHELD = "overruled", "upheld"  # keys of `before`: ids of the statements of two sides of a dispute
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,16 @@ def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]
         query = select(_D.statement_seq).where(_D.statement_seq.in_(some)).distinct()
         found.update(seq for seq in connection.execute(query).scalars() if seq is not None)
     return found
+
+
+def overrulings(connection: Connection, lane: str, keys: Collection[Key]) -> list[DecisionRow]:
+    """Decisions on these groups that overruled statements, undone ones too, oldest first."""
+    found: list[DecisionRow] = []
+    for some in pages(sorted(set(keys))):
+        query = select(decisions).where(_D.lane == lane, tuple_(_D.subject, _D.relation, _D.topic).in_(some))
+        query = query.where(_D.before.contains(f'"{OVERRULED}"', autoescape=True))
+        found += [_from_row(row) for row in connection.execute(query).mappings()]
+    return sorted(found, key=lambda decision: decision.seq)
 
 
 def mark_undone(connection: Connection, seq: int) -> None:

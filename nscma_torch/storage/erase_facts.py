@@ -43,8 +43,8 @@ _TEXTS: dict[Table, tuple[str, ...]] = {
 
 
 def texts(connection: Connection, user_id: str | None = None) -> Iterator[str]:
-    """Every text that the tables of facts keep, of a user or of all."""
-    for table, names in _TEXTS.items():
+    """Every text that the tables of facts keep, of a user or of all, and the ids that a decision's `before` names."""
+    for table, names in {**_TEXTS, statements: (*_TEXTS[statements], "id")}.items():
         query = select(*(table.c[name] for name in names))
         for row in connection.execute(query if user_id is None else query.where(table.c.user_id == user_id)):
             yield from row

@@ -85,6 +85,14 @@ a text was written; where two texts contradict each other, the later one is true
 {quoted}"""
 
 
+_ADJUDICATE = """You decide between sides that contradict each other in a memory. A side is what was said for it, by \
+whom and on which day. right: the number of the side that holds now, by the texts alone: who speaks of what is their \
+own, who was there, who puts something right, what has changed since; 0 where they do not tell. To leave it open is \
+better than to guess.
+
+{quoted}"""
+
+
 class StatementForm(ReplyForm):
     """A statement as a model reads it; its `relation` is one of the schema."""
 
@@ -145,6 +153,12 @@ class AnswerForm(ReplyForm):
         return self
 
 
+class VerdictForm(ReplyForm):
+    """The number of the side that holds, 0 for none."""
+
+    right: int
+
+
 @cache
 def extraction_form(schema: Schema) -> type[ExtractionForm]:
     """The form whose statements have relations of this schema."""
@@ -172,6 +186,13 @@ def answer_form(hits: int) -> type[AnswerForm]:
     """An answer from so many hits."""
     number = Annotated[int, Field(ge=1, le=hits)]
     return create_model("AnswerFromHits", __base__=AnswerForm, evidence=(list[number], Field(max_length=8)))
+
+
+@cache
+def verdict_form(sides: int) -> type[VerdictForm]:
+    """Which of so many sides holds."""
+    number = Annotated[int, Field(ge=0, le=sides)]
+    return create_model("VerdictOnSides", __base__=VerdictForm, right=(number, ...))
 
 
 def _numbered(name: str, hits: int, kind: Any) -> type[NumberedForm]:
@@ -223,6 +244,12 @@ def refining(question: str, hits: Sequence[Hit]) -> Turns:
 def answering(question: str, hits: Sequence[Hit]) -> Turns:
     """What is the answer?"""
     return _about(_ANSWER, question, hits, "Answer the question under DATA from its texts.")
+
+
+def adjudication(sides: Sequence[Sequence[Unit]]) -> Turns:
+    """Which side holds?"""
+    texts = {str(i): [_said(unit) for unit in side] for i, side in enumerate(sides, 1)}
+    return _turns(_ADJUDICATE.format(quoted=_QUOTED), {"sides": texts}, "Decide between the sides under DATA.")
 
 
 def _about(system: str, question: str, hits: Sequence[Hit], task: str, key: str = "{}") -> Turns:

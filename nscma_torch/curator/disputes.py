@@ -1,0 +1,156 @@
+"""Near ties, put to whoever can tell: the sides of a dispute, and what a verdict on it does.
+
+A verdict is a decision that overrules the statements of the other sides: from then on they weigh next to nothing, so
+that facts stay a function of statements and decisions. It lasts while what it upheld still counts; what is said
+later weighs as ever, and may open the dispute again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.claims import Claim
+from nscma_torch.curator.grouping import family, object_of, single
+from nscma_torch.records import Episode, Scope, Unit
+from nscma_torch.relations import Schema
+from nscma_torch.storage import decisions, episodes, facts, lanes, statements
+from nscma_torch.storage.decisions import OVERRULED, UPHELD, DecisionRow, NewDecision
+from nscma_torch.storage.facts import FactRow
+from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statements import StatementRow
+from nscma_torch.text.names import name_key
+from nscma_torch.text.sentences import Span, split_sentences
+
+_LEAST = 1e-6  # confidence that an overruled claim keeps
+_SHOWN = 6  # newest statements of a side that are shown
+_LONGEST = 600  # characters of one of them
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What was said for one side: ids of its statements, and their sentences. `fact` is None for a mere denial."""
+
+    ids: tuple[str, ...]
+    said: tuple[Unit, ...]
+    fact: FactRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """A contradiction of which no side weighs clearly more."""
+
+    lane: str
+    sides: tuple[Side, ...]
+
+
+def open_disputes(connection: Connection, lane: str, schema: Schema) -> list[Dispute]:
+    """The disputes of a lane that can be told by what was said, but for those whose verdict was undone."""
+    owner = lanes.owner(connection, lane)
+    disputed = facts.select_facts(connection, owner, statuses=("disputed",))
+    keys = {Key(name_key(fact.subject), fact.relation, fact.topic) for fact in disputed}
+    sides: dict[tuple[object, ...], list[FactRow]] = {}
+    for row in facts.believed(connection, lane, keys):
+        if row.status == "disputed":
+            value = "" if single(row.relation, schema) else row.object_key
+            sides.setdefault((row.subject, family(row.relation, schema), row.topic, value), []).append(row)
+    said = statements.of_keys(connection, lane, keys)
+    undone = [one for one in decisions.overrulings(connection, lane, keys) if one.record.undone]
+    found = []
+    for own in sides.values():
+        by_fact = [(fact, [row for row in said if row.seq in set(fact.statement_seqs)]) for fact in own]
+        told: list[tuple[FactRow | None, list[StatementRow]]] = [*by_fact]
+        if len(own) == 1:
+            told.append((None, _denials(own[0], said)))
+        places = [row.seq for _, rows in told for row in rows]
+        if all(rows for _, rows in told) and len(places) == len(set(places)):
+            dispute = Dispute(lane, tuple(_side(connection, owner, fact, rows) for fact, rows in told))
+            if not any(_is_about(dispute, verdict) for verdict in undone):
+                found.append(dispute)
+    return found
+
+
+def verdict(dispute: Dispute, right: int, judge: str) -> list[NewDecision]:
+    """The decisions by which side `right` holds: one for each of the others."""
+    upheld = dispute.sides[right]
+    made = []
+    for side in dispute.sides:
+        if side is not upheld:
+            fact = side.fact or upheld.fact
+            assert fact is not None, "one side of a dispute is a fact"
+            what = "denied, and that was overruled" if side.fact is None else "overruled"
+            both = tuple(one.fact.id for one in (upheld, side) if one.fact is not None)
+            before = {OVERRULED: list(side.ids), UPHELD: list(upheld.ids)}
+            made.append(
+                NewDecision(
+                    "ARCHIVE" if side.fact else "NOOP",
+                    fact.subject,
+                    fact.relation,
+                    fact.topic,
+                    fact.object,
+                    f"{what}: {judge} found that the other side holds",
+                    None,
+                    both,
+                    before,
+                )
+            )
+    return made
+
+
+def overruled(verdicts: Iterable[DecisionRow], rows: Collection[StatementRow]) -> set[int]:
+    """Row numbers of the statements that standing verdicts overrule, where something that they upheld still counts."""
+    seqs = {row.id: row.seq for row in rows}
+    standing = [one.before for one in verdicts if not one.record.undone]
+    return {
+        seqs[one]
+        for before in standing
+        if any(upheld in seqs for upheld in before[UPHELD])
+        for one in before[OVERRULED]
+        if one in seqs
+    }
+
+
+def weighed(claims: Sequence[Claim], light: Collection[int]) -> list[Claim]:
+    """Claims with what overruled ones still weigh."""
+    return [replace(claim, confidence=_LEAST) if claim.seq in light else claim for claim in claims]
+
+
+def _denials(fact: FactRow, rows: Sequence[StatementRow]) -> list[StatementRow]:
+    """What says that a fact does not hold, or no longer."""
+    others = [row for row in rows if row.key == fact.key and row.seq not in fact.statement_seqs]
+    denying = [row for row in others if row.negated or row.past]
+    return [row for row in denying if object_of(row) in ("", fact.object_key)]
+
+
+def _side(connection: Connection, owner: Scope, fact: FactRow | None, rows: Sequence[StatementRow]) -> Side:
+    shown = rows[-_SHOWN:]
+    found = episodes.by_seqs(connection, owner.user_id, sorted({row.episode_seq for row in shown}))
+    units = {(row.episode_seq, row.start): _sentence(found[row.episode_seq], row) for row in shown}
+    return Side(tuple(sorted(row.id for row in rows)), tuple(units.values()), fact)
+
+
+def _sentence(episode: Episode, row: StatementRow) -> Unit:
+    """The sentence that states it, with who said it and when."""
+    around = (span for span in split_sentences(episode.text) if span.start <= row.start < span.end)
+    span = next(around, Span(row.start, len(episode.text)))
+    start, end = span.start, min(span.end, span.start + _LONGEST)
+    return Unit(
+        id=row.id,
+        scope=episode.scope,
+        kind="chunk",
+        text=episode.text[start:end],
+        episode_ids=(episode.id,),
+        occurred_at=episode.occurred_at,
+        role=episode.role,
+        name=episode.name,
+        source=episode.source,
+        start=start,
+        end=end,
+    )
+
+
+def _is_about(dispute: Dispute, verdict: DecisionRow) -> bool:
+    sides = [set(side.ids) for side in dispute.sides]
+    return set(verdict.before[OVERRULED]) in sides and set(verdict.before[UPHELD]) in sides
