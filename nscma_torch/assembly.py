@@ -33,8 +33,11 @@ from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.llm.causal_proxy import CausalProxy
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.engines.choose import choose_engine
-from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.llm.engines.contract import ScoringEngine
+from nscma_torch.llm.engines.lazy import LazyEngine
+from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.prompted import PromptedTasks
+from nscma_torch.llm.vllm_proxy import VllmProxy
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.retrieval.fact_asker import FactAsker
@@ -97,6 +100,8 @@ class Parts:
     @cached_property
     def proxy(self) -> Proxy:
         """The model whose surprise the gate weighs."""
+        if self._proxy is None and self.config.proxy.engine == "llm":
+            return serve_proxy(self.config, self.engine)
         return self._proxy or load_proxy(self.config.proxy, self.device)
 
     @cached_property
@@ -119,7 +124,7 @@ class Parts:
         )
 
     @cached_property
-    def engine(self) -> LanguageEngine | None:
+    def engine(self) -> LazyEngine | None:
         """The configured language engine, which starts when it is first asked; None for the embedded tasks."""
         return choose_engine(self.config.llm, self.device)
 
@@ -289,8 +294,16 @@ def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate
     return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
 
 
+def serve_proxy(config: Config, engine: LazyEngine | None) -> Proxy:
+    """The proxy that is the model of a configuration's [llm] section, which starts for it."""
+    tokenizer = MessageTokenizer.load(config.proxy.model)
+    started = None if engine is None else engine.started()
+    assert isinstance(started, ScoringEngine), "the configuration was checked"
+    return VllmProxy(started, tokenizer, window=config.proxy.window)
+
+
 def load_proxy(section: ProxySection, device: torch.device) -> Proxy:
-    """The proxy of a configuration's [proxy] section."""
+    """The proxy of a configuration's [proxy] section, with weights of its own."""
     dtype = None if section.dtype == "auto" else getattr(torch, section.dtype)
     path = Path(section.model)
     if section.model == "bundled" or path.is_file() or path.suffix == ".safetensors":

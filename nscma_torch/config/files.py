@@ -55,6 +55,8 @@ def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> 
 def _explained(model: type[Section], error: ValidationError) -> str:
     """The first problem in words, with the nearest known key for an unknown one."""
     problem = error.errors()[0]
+    if not problem["loc"]:  # of sections that do not go together
+        return problem["msg"]
     *parents, key = (str(part) for part in problem["loc"])
     name = ".".join([*parents, key])
     if problem["type"] != "extra_forbidden":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from nscma_torch.config.language import Llm
 from nscma_torch.config.section import Section
@@ -63,6 +63,10 @@ class Proxy(Section):
         "bundled",
         description="'bundled', a file of train/proxy_lm.py, or a causal language model's folder or Hub name.",
     )
+    engine: Literal["own", "llm"] = Field(
+        "own",
+        description="'own' loads that model for the proxy alone; 'llm' asks the vLLM of [llm], which must run it.",
+    )
     window: int = Field(
         1024, gt=0, multiple_of=64, description="Most tokens that a token of a causal language model sees."
     )
@@ -72,6 +76,14 @@ class Proxy(Section):
     quantization: Literal["none", "nf4"] = Field(
         "none", description="Of a causal language model's weights; 'nf4' is 4 bits with bitsandbytes."
     )
+
+    @model_validator(mode="after")
+    def _is_loaded_once(self) -> Self:
+        if self.engine == "llm" and self.model == "bundled":
+            raise ValueError("engine 'llm' needs model, the folder or Hub name of the model that [llm] runs")
+        if self.engine == "llm" and (self.dtype, self.quantization) != ("auto", "none"):
+            raise ValueError("engine 'llm' loads no weights: dtype and quantization are those of [llm]; leave them out")
+        return self
 
 
 class GateWeights(Section):
@@ -270,3 +282,19 @@ class Config(Section):
     curator: Curator = Curator()
     worker: Worker = Worker()
     controller: Controller = Controller()
+
+    @model_validator(mode="after")
+    def _proxy_is_served(self) -> Self:
+        if self.proxy.engine == "own":
+            return self
+        if self.llm.engine not in ("http", "vllm") or self.llm.server != "vllm":
+            raise ValueError(
+                "proxy.engine 'llm' asks a vLLM for the probabilities of a text: set llm.engine to 'vllm', or to "
+                "'http' with llm.server 'vllm', or proxy.engine to 'own'"
+            )
+        if self.llm.engine == "vllm" and self.llm.model != self.proxy.model:
+            raise ValueError(
+                f"with proxy.engine 'llm' it is one model: proxy.model is {self.proxy.model!r} and llm.model "
+                f"{self.llm.model!r}"
+            )
+        return self

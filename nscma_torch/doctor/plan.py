@@ -121,7 +121,7 @@ def plan(config: Config, *, units: int) -> Plan:
     parts += [
         Part("embedder", embedder.weights, "memory", f"{embedder.parameters / 1e6:.0f} M parameters"),
         Part("its activations", tokens * embedder.working_per_token, "memory", f"{tokens:,} tokens"),
-        _proxy(config),
+        _proxy(config, shape),
         *_reranker(config),
         Part("index", units * (2 * embedder.dimension * itemsize + INDEX_ROW), "memory", vectors),
         Part("CUDA of the memory's process", RUNTIME, "memory", "assumed, not measured"),
@@ -151,8 +151,17 @@ def _embedder(config: Config) -> ModelShape:
     return model_shape(config_of(name), kind="embedding", dtype=dtype)
 
 
-def _proxy(config: Config) -> Part:
+def _proxy(config: Config, engine: ModelShape | None) -> Part:
+    """The proxy; where the engine's model is it, no weights but what its log-probabilities take.
+
+    vLLM makes those of a whole request at once, beside what it counts into its share of the card: logits in bfloat16
+    and their logarithms in float32.
+    """
     name = config.proxy.model
+    if config.proxy.engine == "llm":
+        size = 0 if engine is None else (config.proxy.window + 1) * engine.vocabulary * (2 + 4)
+        note = "behind llm.base_url" if engine is None else f"log-probabilities of {config.proxy.window:,} tokens"
+        return Part("proxy", size, "memory", f"the language model itself, {note}")
     if name == "bundled":
         weights = resources.files("nscma_torch.buffer") / "weights" / "proxy.safetensors"
         with resources.as_file(weights) as path:

@@ -65,6 +65,7 @@ class ModelShape:
         working_per_token: bytes of the widest activations of one token of a batch.
         dimension: of its hidden states, which for an embedder is that of its vectors.
         context: most tokens; None where the configuration does not say.
+        vocabulary: logits of one token; 0 where there are none.
     """
 
     weights: int
@@ -73,6 +74,7 @@ class ModelShape:
     working_per_token: int
     dimension: int
     context: int | None
+    vocabulary: int = 0
 
 
 def config_of(model: str) -> Mapping[str, Any]:
@@ -133,6 +135,7 @@ def model_shape(
         working_per_token=(4 * text.hidden_size + 2 * text.intermediate_size) * itemsize,
         dimension=text.hidden_size,
         context=getattr(text, "max_position_embeddings", None),
+        vocabulary=text.vocab_size if kind == "language" else 0,
     )
 
 

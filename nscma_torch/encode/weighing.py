@@ -14,6 +14,7 @@ from nscma_torch.buffer.observation import Observation, observe
 from nscma_torch.buffer.quoting import unquoted
 from nscma_torch.encode.nearness import Nearness
 from nscma_torch.encode.stages import Stages
+from nscma_torch.errors import StateMismatchError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Decision
 from nscma_torch.storage import episodes
@@ -63,6 +64,11 @@ def said_in(text: str) -> list[str]:
     return list(dict.fromkeys([episodes.text_hash(text), *map(episodes.text_hash, unquoted(text))]))
 
 
+def state_after(history: Sequence[str], proxy: Proxy) -> bytes | None:
+    """A stream's state, made anew by reading its recent messages; None where there are none."""
+    return proxy.score([history], [None])[0].state if history else None
+
+
 def weigh(
     texts: Sequence[str],
     past: Past,
@@ -75,12 +81,15 @@ def weigh(
 
     `vectors` gives those of the messages, [n, d], and is called once the proxy is done, so that they can be made
     beside it. Without it nothing is known of what was said in other words: `nearest`, `news` and `learned`
-    are None.
+    are None. A state that the proxy cannot read is made anew from the history.
     """
     if not texts:
         return Weighed([], [], past.proxy_state, past.gate_state)
     with stages.stage("proxy"):
-        score = proxy.score([texts], [past.proxy_state])[0]
+        try:
+            score = proxy.score([texts], [past.proxy_state])[0]
+        except StateMismatchError:  # damaged; the log has what it was made of
+            score = proxy.score([texts], [state_after(past.history, proxy)])[0]
     nearness, learned = None, list[float | None]([None] * len(texts))
     if vectors is not None:
         own = vectors()

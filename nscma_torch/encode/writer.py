@@ -23,7 +23,7 @@ from nscma_torch.buffer.rules import OF_THE_PROXY
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.nearness import message_vectors, stored_vectors
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import HISTORY, OPTIMISTIC_ATTEMPTS, Past, Weighed, said_in, weigh
+from nscma_torch.encode.weighing import HISTORY, OPTIMISTIC_ATTEMPTS, Past, Weighed, said_in, state_after, weigh
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope
 from nscma_torch.storage import episodes, fingerprint, jobs, streams, units
@@ -128,7 +128,7 @@ class Writer:
         """The stream's state; that of another proxy is not used, but made anew by reading the stream's recent text."""
         if stream.proxy_fingerprint == self._proxy.fingerprint:
             return stream.proxy_state
-        return self._proxy.score([history], [None])[0].state if history else None
+        return state_after(history, self._proxy)
 
     def _gate_state(self, stream: Stream) -> GateState:
         """The stream's statistics; without those that another proxy's nats went into."""

@@ -92,7 +92,7 @@ def load_causal_lm(
     if quantization == "nf4":
         require("bitsandbytes", extra="hf", purpose="4-bit weights")
     folder = model_folder(str(name), kind="language model", purpose=_PURPOSE)
-    files = [folder / "config.json", *_tokenizer_files(folder), *_weights(folder)]
+    files = [folder / "config.json", *tokenizer_files(folder), *_weights(folder)]
     if adapter is not None:
         require("peft", extra="hf", purpose="a LoRA adapter")
         files += _adapter_files(adapter)
@@ -159,7 +159,8 @@ def _weights(folder: Path) -> list[Path]:
     raise ModelNotFoundError(f"{folder} has a config.json and no weights (*.safetensors); fetch the whole model")
 
 
-def _tokenizer_files(folder: Path) -> Iterator[Path]:
+def tokenizer_files(folder: Path) -> Iterator[Path]:
+    """The files of a model's folder that its tokenizer is made of, in a fixed order."""
     names = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "chat_template.jinja")
     return (folder / name for name in names if (folder / name).is_file())
 

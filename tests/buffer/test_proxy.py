@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -136,7 +137,8 @@ def test_state_of_another_proxy_or_damaged_state_is_refused(proxy: RecurrentProx
     state = small.score([["hello"]], [None])[0].state
     with pytest.raises(StateMismatchError, match=proxy.fingerprint):
         proxy.score([["hello"]], [state])
-    for damaged in (b"", state[:-1], state + b"x", state[:30]):
+    infinite = state[:20] + struct.pack("<f", math.inf) + state[24:]
+    for damaged in (b"", state[:-1], state + b"x", state[:30], infinite):
         with pytest.raises(StateMismatchError):
             small.score([["hello"]], [damaged])
 

@@ -47,6 +47,21 @@ def test_the_default_has_no_model_on_the_card() -> None:
     assert made.fit(GIB // 4).problems
 
 
+def test_a_proxy_that_is_the_language_model_is_counted_once() -> None:
+    """Its weights are the engine's; what it takes are the log-probabilities of a window of 1024 and one token more."""
+    config = consumer()
+    shared = {"model": config.llm.model, "engine": "llm"}
+    own = plan(load_config({**config.model_dump(), "proxy": {"model": config.llm.model}}), units=0)
+    made = plan(load_config({**config.model_dump(), "proxy": shared}), units=0)
+    assert sizes(made)["proxy"] == 1025 * 128_256 * 6 < 0.1 * sizes(own)["proxy"]
+    assert made.of("engine") == own.of("engine") == plan(config, units=0).of("engine")
+    (part,) = (part for part in made.parts if part.name == "proxy")
+    assert "the language model itself" in part.note
+    assert made.fit(24 * GIB).problems == () and own.fit(24 * GIB).problems
+    remote = plan(load_config({"llm": {"engine": "http"}, "proxy": shared}), units=0)
+    assert sizes(remote)["proxy"] == 0
+
+
 def test_a_model_that_fills_the_card_leaves_no_room() -> None:
     config = consumer()
     whole = config.model_copy(update={"llm": config.llm.model_copy(update={"quantization": "none"})})

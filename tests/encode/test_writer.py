@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import VectorError
+from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.errors import StateMismatchError, VectorError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 
@@ -87,6 +88,24 @@ def test_a_decision_that_changes_in_the_second_weighing_still_gets_its_vector(
     assert proxy.scored == 2
     with rival.parts.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM vectors").scalar_one() == 1
+
+
+@pytest.mark.parametrize("damage", ["substr(proxy_state, 1, 300)", "CAST(proxy_state || x'00' AS BLOB)", "x''"])
+def test_a_damaged_state_is_made_anew_from_the_log(open_memory: Open, proxy: RecurrentProxy, damage: str) -> None:
+    texts = ["My sister Ana was born in Kyoto.", "She moved to Lisbon in March.", "The cat is called Miso.", "好的。"]
+    whole, damaged = open_memory("whole.db", proxy=proxy), open_memory("damaged.db", proxy=proxy)
+    for text in texts[:2]:
+        whole.add(text, user_id="ada", now=NOW)
+        damaged.add(text, user_id="ada", now=NOW)
+    with damaged.parts.database.write() as connection:
+        connection.exec_driver_sql(f"UPDATE streams SET proxy_state = {damage}")
+        (state,) = connection.exec_driver_sql("SELECT proxy_state FROM streams").scalars()
+    with pytest.raises(StateMismatchError, match="pass None" if state else "not of proxy"):
+        proxy.score([[texts[2]]], [state])
+    for text in texts[2:]:
+        whole.add(text, user_id="ada", now=NOW)
+        damaged.add(text, user_id="ada", now=NOW)
+    assert damaged.digest() == whole.digest()
 
 
 def test_each_document_has_a_stream_of_its_own(memory: Memory) -> None:

@@ -13,8 +13,9 @@ from nscma_torch.assembly import Parts, load_proxy
 from nscma_torch.buffer.surprise import measure
 from nscma_torch.config import load_config
 from nscma_torch.errors import ConfigError, EmptyTextError, EncodingError, ModelNotFoundError, StateMismatchError
-from nscma_torch.llm.causal_proxy import TILE, CausalProxy, CausalScore
+from nscma_torch.llm.causal_proxy import TILE, CausalProxy
 from nscma_torch.llm.loading import CausalLM, load_causal_lm
+from nscma_torch.llm.token_streams import CausalScore
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
 from tests.llm.tiny_llama import CORPUS
@@ -45,7 +46,7 @@ def same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
 
 def test_values_are_those_of_a_plain_forward_pass(tiny: CausalLM, proxy: CausalProxy, whole: CausalScore) -> None:
     assert isinstance(proxy, Proxy)
-    ids = [token for message in MESSAGES for token in proxy._tokenize(message)[0]]
+    ids = [token for message in MESSAGES for token in proxy._tokenizer.read(message)[0]]
     nll = torch.cat(whole.nll)
     assert len(nll) == len(ids) > 3 * WINDOW and nll.dtype == torch.float32
     half = WINDOW // 2
@@ -117,7 +118,7 @@ def test_ends_cover_every_byte(proxy: CausalProxy, whole: CausalScore) -> None:
         assert bool((ends.diff() >= 0).all())
         surprise = measure(message, nll, ends)
         assert surprise.tokens == len(nll) and surprise.mean == pytest.approx(float(nll.mean()), rel=1e-5)
-    ids, ends_of = proxy._tokenize("a <|end|>")
+    ids, ends_of = proxy._tokenizer.read("a <|end|>")
     assert not set(ids) & {0, 1, 2, 3}, "what is said is text, never a special token"
     assert ends_of[-1] == 10
 

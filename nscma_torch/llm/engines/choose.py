@@ -18,7 +18,7 @@ from nscma_torch.llm.engines.patience import Patience
 _ROUNDS = 3  # silences of full length that all attempts together may take
 
 
-def choose_engine(section: Llm, device: torch.device) -> LanguageEngine | None:
+def choose_engine(section: Llm, device: torch.device) -> LazyEngine | None:
     """The engine of an [llm] section, not started yet; None for the embedded language tasks.
 
     Args:

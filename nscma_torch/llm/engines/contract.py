@@ -100,3 +100,18 @@ class StreamingEngine(LanguageEngine, Protocol):
 
     def stream(self, request: Request) -> Iterator[Token]:
         """Tokens of one reply in order. Raises the EngineError that `generate` would return, when it happens."""
+
+
+@runtime_checkable
+class ScoringEngine(LanguageEngine, Protocol):
+    """A language engine that also says how probable a text is, for a proxy that is the model it serves."""
+
+    def tokenize(self, text: str) -> list[int]:
+        """Ids of a text as the model's own tokenizer makes them, nothing added. Raises EngineError."""
+
+    def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
+        """Natural-log probability of each id of a prompt but the first, given those before it.
+
+        Prompts are ids, at least two each, and a prompt with one token more must fit `context`. One result for each
+        prompt, in order; what failed is an error in its place, and ReplyError where a probability is none.
+        """

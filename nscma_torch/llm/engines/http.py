@@ -21,12 +21,14 @@ from nscma_torch.extras import require
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn, most_tokens
 from nscma_torch.llm.engines.events import read_tokens
 from nscma_torch.llm.engines.patience import Patience
+from nscma_torch.llm.engines.scoring import logprobs_of
 from nscma_torch.llm.engines.wire import (
     Counted,
     Filled,
     Model,
     Models,
     Props,
+    Scored,
     ShapeT,
     Tokenized,
     read_reply,
@@ -116,6 +118,21 @@ class HttpEngine:
         except EngineRefusedError as error:
             raise _refused(request, error) from error
 
+    def tokenize(self, text: str) -> list[int]:
+        """Ids of a text, nothing added; of a server of kind "vllm". Raises EngineError."""
+        body = {"model": self._model, "prompt": text, "add_special_tokens": False}
+        return list(self._ask("/tokenize", [body], Tokenized)[0].tokens)
+
+    def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
+        """Log-probabilities of each prompt's ids but the first, of a server of kind "vllm".
+
+        The others have nothing for it: `echo` with `logprobs`, which was OpenAI's way, is gone or was never there.
+        """
+        settings = {"model": self._model, "max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0}
+        bodies = [{**settings, "prompt": list(prompt)} for prompt in prompts]
+        answers = self._client.send("/v1/completions", bodies)
+        return [_scored(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
+
     def close(self) -> None:
         """Cancel what is in flight and close the connections; again is harmless."""
         self._client.close()
@@ -200,6 +217,20 @@ def _result(request: Request, body: bytes | EngineError) -> Reply | EngineError:
         return _refused(request, body)
     try:
         return read_reply(body, logprobs=request.logprobs)
+    except EngineError as error:
+        return error
+
+
+def _scored(prompt: Sequence[int], body: bytes | EngineError) -> list[float] | EngineError:
+    if isinstance(body, EngineError):
+        return body
+    try:
+        (choice,) = shaped(body, Scored).choices
+        places = [
+            None if place is None else {token: one.logprob for token, one in place.items()}
+            for place in choice.prompt_logprobs
+        ]
+        return logprobs_of(prompt, places)
     except EngineError as error:
         return error
 

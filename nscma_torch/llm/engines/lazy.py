@@ -37,7 +37,8 @@ class LazyEngine(WrappedEngine):
             if self._engine is not None:
                 self._engine.close()
 
-    def _inner(self) -> LanguageEngine:
+    def started(self) -> LanguageEngine:
+        """The engine that was made; it is this one's to close."""
         with self._lock:
             if self._closed:
                 raise EngineUnavailableError(f"the engine {self._name} was closed")
@@ -45,12 +46,15 @@ class LazyEngine(WrappedEngine):
                 self._engine = self._make()
             return self._engine
 
+    def _inner(self) -> LanguageEngine:
+        return self.started()
+
 
 class LazyStreamingEngine(LazyEngine):
     """`StreamingEngine` that another one is made for."""
 
     def stream(self, request: Request) -> Iterator[Token]:
         """Tokens of a reply, in order."""
-        engine = self._inner()
+        engine = self.started()
         assert isinstance(engine, StreamingEngine), f"{engine.name} was chosen as one that streams"
         return engine.stream(request)

@@ -21,6 +21,7 @@ from nscma_torch.extras import require
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.in_process import InProcessEngine
+from nscma_torch.llm.engines.scoring import logprobs_of
 from nscma_torch.llm.engines.wire import LogProb, spelled
 from nscma_torch.text.model_folder import model_folder
 
@@ -107,9 +108,23 @@ class VllmEngine(InProcessEngine):
                 prompts[place] = self._template.fitting(request, self._context)
             except EngineError as error:
                 results[place] = error
-        with self._turn:
-            results |= self._write(requests, prompts)
+        sampling = {place: self._sampling(requests[place]) for place in prompts}
+        for place, output in self._run(prompts, sampling).items():
+            results[place] = output if isinstance(output, EngineError) else _result(requests[place], output)
         return [results[place] for place in range(len(requests))]
+
+    def tokenize(self, text: str) -> list[int]:
+        """Ids of a text, nothing added."""
+        ids: list[int] = self._llm.get_tokenizer().encode(text, add_special_tokens=False)
+        return ids
+
+    def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
+        """Log-probabilities of each prompt's ids but the first."""
+        parameters = require("vllm.sampling_params", extra="vllm", purpose=_PURPOSE)
+        settings = parameters.SamplingParams(max_tokens=1, temperature=0.0, prompt_logprobs=0, detokenize=False)
+        places = {place: list(prompt) for place, prompt in enumerate(prompts)}
+        outputs = self._run(places, dict.fromkeys(places, settings))
+        return [one if isinstance(one, EngineError) else _scored(one) for one in map(outputs.__getitem__, places)]
 
     def close(self) -> None:
         """Stop vLLM and free its memory; what is in flight ends with an error, and again is harmless."""
@@ -117,28 +132,32 @@ class VllmEngine(InProcessEngine):
             self._closed = True
             self._llm.llm_engine.engine_core.shutdown()
 
-    def _write(self, requests: Sequence[Request], prompts: dict[int, list[int]]) -> dict[int, Reply | EngineError]:
-        """Results by place. vLLM refuses a call as a whole: then each request goes alone, and says for itself why."""
-        if self._closed:
-            return dict.fromkeys(prompts, self._closed_error())
+    def _run(self, prompts: dict[int, list[int]], sampling: dict[int, Any]) -> dict[int, Any]:
+        """What vLLM put out, or an EngineError, by place.
+
+        It refuses a call as a whole: then each prompt goes alone, and says for itself why.
+        """
         errors = require("vllm.exceptions", extra="vllm", purpose=_PURPOSE)
         try:
-            outputs = self._llm.generate(
-                [{"prompt_token_ids": ids} for ids in prompts.values()],
-                [self._sampling(requests[place]) for place in prompts],
-                use_tqdm=False,
-                lora_request=self._adapter,
-            )
+            with self._turn:
+                if self._closed:
+                    return dict.fromkeys(prompts, self._closed_error())
+                written = self._llm.generate(
+                    [{"prompt_token_ids": ids} for ids in prompts.values()],
+                    [sampling[place] for place in prompts],
+                    use_tqdm=False,
+                    lora_request=self._adapter,
+                )
         except (ValueError, errors.VLLMClientError) as error:
             if len(prompts) == 1:
                 return dict.fromkeys(prompts, EngineRefusedError(f"{self._name} refused the request: {error}"))
-            results: dict[int, Reply | EngineError] = {}
+            outputs: dict[int, Any] = {}
             for place, prompt in prompts.items():
-                results |= self._write(requests, {place: prompt})
-            return results
+                outputs |= self._run({place: prompt}, sampling)
+            return outputs
         except errors.VLLMServerError as error:
             return dict.fromkeys(prompts, EngineUnavailableError(f"{self._name} stopped: {error}"))
-        return {place: _result(requests[place], output) for place, output in zip(prompts, outputs, strict=True)}
+        return dict(zip(prompts, written, strict=True))
 
     def _sampling(self, request: Request) -> Any:
         parameters = require("vllm.sampling_params", extra="vllm", purpose=_PURPOSE)
@@ -172,6 +191,17 @@ def _result(request: Request, output: Any) -> Reply | EngineError:
         finished=choice.finish_reason == "stop",
         tokens=tokens,
     )
+
+
+def _scored(output: Any) -> list[float] | EngineError:
+    places = [
+        None if place is None else {token: one.logprob for token, one in place.items()}
+        for place in output.prompt_logprobs
+    ]
+    try:
+        return logprobs_of(output.prompt_token_ids, places)
+    except ReplyError as error:
+        return error
 
 
 def _rank(adapter: Path) -> int:

@@ -53,16 +53,16 @@ class Counted(Shape):
     count: int = Field(ge=0)
 
 
+class Tokenized(Shape):
+    """`POST /tokenize` of llama.cpp, and of vLLM for a text."""
+
+    tokens: tuple[int, ...]
+
+
 class Filled(Shape):
     """`POST /apply-template` of llama.cpp."""
 
     prompt: str
-
-
-class Tokenized(Shape):
-    """`POST /tokenize` of llama.cpp."""
-
-    tokens: tuple[int, ...]
 
 
 class Message(Shape):
@@ -105,6 +105,24 @@ class Completion(Shape):
 
     choices: tuple[Choice, ...] = Field(min_length=1, max_length=1)
     usage: Tokens
+
+
+class PromptLogProb(Shape):
+    """The log-probability of one token at one place of a prompt."""
+
+    logprob: float
+
+
+class ScoredPrompt(Shape):
+    """A prompt's log-probabilities: per place those of its token by id, and perhaps of others; none for the first."""
+
+    prompt_logprobs: tuple[dict[int, PromptLogProb] | None, ...]
+
+
+class Scored(Shape):
+    """`POST /v1/completions` of vLLM with `prompt_logprobs`."""
+
+    choices: tuple[ScoredPrompt, ...] = Field(min_length=1, max_length=1)
 
 
 def shaped(body: bytes, shape: type[ShapeT]) -> ShapeT:

@@ -1,0 +1,37 @@
+"""The log-probabilities of a prompt's tokens as vLLM reports them, checked to the last value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from nscma_torch.errors import ReplyError
+
+_MINUS_INFINITY = -9999.0  # what the server sends in its place, because JSON has no word for it
+_ABOVE_ONE = 0.01  # nats that a probability of one may exceed it by in half precision
+
+
+def logprobs_of(prompt: Sequence[int], places: Sequence[Mapping[int, float] | None]) -> list[float]:
+    """Natural-log probability of each id of a prompt but the first.
+
+    Args:
+        places: per id of the prompt the log-probabilities reported there, by id; nothing for the first.
+
+    Raises:
+        ReplyError: there are more or fewer places, one lacks its own id, or what is there is no log-probability of
+            anything that can happen: NaN, minus infinity, above zero (logits are, with `--logprobs-mode raw_logits`).
+    """
+    if len(places) != len(prompt):
+        raise ReplyError(f"log-probabilities came for {len(places)} tokens of a prompt of {len(prompt)}")
+    found = []
+    for at, (token, place) in enumerate(zip(prompt[1:], places[1:], strict=True), 1):
+        logprob = None if place is None else place.get(token)
+        if logprob is None:
+            raise ReplyError(f"token {token} at place {at} of the prompt came without its log-probability")
+        here = f"token {token} at place {at} of the prompt has the log-probability {logprob}"
+        if math.isnan(logprob) or logprob <= _MINUS_INFINITY:
+            raise ReplyError(f"{here}: the model that is served is damaged, or has no such token")
+        if logprob > _ABOVE_ONE:
+            raise ReplyError(f"{here}, above that of certainty: start the server with --logprobs-mode raw_logprobs")
+        found.append(min(logprob, 0.0))
+    return found

@@ -1,0 +1,125 @@
+"""Streams as a causal language model reads them: which tokens a token sees, and the state between two calls.
+
+A stream is the concatenation of its messages' tokens, each message with its line feed tokenized by itself. What a token
+is conditioned on depends on its place in the stream alone. Let h be half the window, and b the block of h tokens that
+token n stands in (b = n // h): it sees the beginning-of-text token and every token of the stream from the start of
+block b-1 (or of the stream) on, at positions counted from there; that is h to 2h tokens. That start is its anchor.
+
+So what a stream has said counts by at most 2h token ids, and those ids are the state: a few KB, where keys and values
+are megabytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from nscma_torch.errors import StateMismatchError
+from nscma_torch.llm.message_tokens import MessageTokenizer
+
+_HEADER = struct.Struct("<16sQ")  # fingerprint, tokens of the stream so far
+
+
+@dataclass(frozen=True, slots=True)
+class CausalScore:
+    """Scores of consecutive messages of one stream."""
+
+    nll: list[Tensor]  # per message fp32 [tokens] on the CPU, nats
+    ends: list[Tensor]  # per message int64 [tokens]: bytes of the message and its line feed up to each token's end
+    state: bytes  # after the last message
+
+
+@dataclass(slots=True)
+class TokenStream:
+    """A stream while it is scored.
+
+    Attributes:
+        first: place in the stream of the first of `ids`.
+        new: place of the first token that has no nats yet.
+        ids: all that the tokens to be scored see, and they themselves.
+        ends: of each message to be scored, the bytes that each token ends at.
+        nll: nats of tokens that were to be scored, in order.
+    """
+
+    first: int
+    new: int
+    ids: list[int]
+    ends: list[list[int]] = field(default_factory=list)
+    nll: list[Tensor] = field(default_factory=list)
+
+    @property
+    def end(self) -> int:
+        """One past the last token."""
+        return self.first + len(self.ids)
+
+    def between(self, start: int, stop: int) -> list[int]:
+        """Ids of the tokens at these places of the stream."""
+        return self.ids[start - self.first : stop - self.first]
+
+
+class TokenStreams:
+    """Begins and ends the scoring of streams.
+
+    Args:
+        window: 2h, even.
+        fingerprint: of the proxy, 16 characters, which its states begin with.
+    """
+
+    def __init__(self, tokenizer: MessageTokenizer, *, window: int, fingerprint: str) -> None:
+        self._tokenizer = tokenizer
+        self._half = window // 2
+        self._fingerprint = fingerprint
+
+    def begin(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[TokenStream]:
+        """Each stream with its next messages behind its state, None for a fresh one; for errors see `Proxy.score`."""
+        tokenized = [[self._tokenizer.read(message) for message in messages] for messages in streams]
+        begun = [self._unpack(state) for state in states]
+        for stream, messages in zip(begun, tokenized, strict=True):
+            stream.ids += [token for ids, _ in messages for token in ids]
+            stream.ends = [ends for _, ends in messages]
+        return begun
+
+    def end(self, stream: TokenStream) -> CausalScore:
+        """The scores of a stream whose tokens all have their nats."""
+        values = torch.cat(stream.nll) if stream.nll else torch.empty(0)
+        sizes = [len(ends) for ends in stream.ends]
+        nll = list(torch.split_with_sizes(values, sizes)) if sizes else []
+        return CausalScore(nll, [torch.tensor(ends) for ends in stream.ends], self.state(stream))
+
+    def state(self, stream: TokenStream) -> bytes:
+        """What a stream goes on from: the ids that its next token sees."""
+        recent = stream.between(self.anchor(stream.end), stream.end)
+        return _HEADER.pack(self._fingerprint.encode(), stream.end) + struct.pack(f"<{len(recent)}I", *recent)
+
+    def anchor(self, n: int) -> int:
+        """First token of the stream that token n sees."""
+        return self._half * max(0, n // self._half - 1)
+
+    def spans(self, stream: TokenStream) -> Iterator[range]:
+        """The tokens without nats, cut where the anchor changes."""
+        start = stream.new
+        while start < stream.end:
+            stop = min(self.anchor(start) + 2 * self._half, stream.end)
+            yield range(start, stop)
+            start = stop
+
+    def _unpack(self, state: bytes | None) -> TokenStream:
+        if state is None:
+            return TokenStream(0, 0, [])
+        if state[:16] != self._fingerprint.encode():
+            raise StateMismatchError(
+                f"the stream's state is not of proxy {self._fingerprint}: load the proxy that wrote it, or pass None "
+                "to begin the stream anew"
+            )
+        count = (len(state) - _HEADER.size) // 4
+        end, ids = -1, []
+        if count >= 0 and len(state) == _HEADER.size + 4 * count:
+            end = _HEADER.unpack_from(state)[1]
+            ids = list(struct.unpack_from(f"<{count}I", state, _HEADER.size))
+        if end < 0 or end - self.anchor(end) != count or any(token >= self._tokenizer.vocabulary for token in ids):
+            raise StateMismatchError("the stream's state is damaged: pass None to begin the stream anew")
+        return TokenStream(end - count, end, ids)
