@@ -28,8 +28,8 @@ from nscma_torch.errors import JobError
 from nscma_torch.llm.asking import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import ReplyForm
-from nscma_torch.llm.prompts import answer_form
-from nscma_torch.llm.quoting import quoted
+from nscma_torch.llm.prompts.quoting import quoted
+from nscma_torch.llm.prompts.tasks import answer_form
 from nscma_torch.protocols import Embedder
 from nscma_torch.text.timestamps import format_day
 

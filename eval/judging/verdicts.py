@@ -21,7 +21,7 @@ from pydantic import Field
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill, schema_of
-from nscma_torch.llm.quoting import quoted
+from nscma_torch.llm.prompts.quoting import quoted
 
 Verdict = Literal["right", "wrong", "abstained_correctly"]
 _PROMPT = Path(__file__).parent / "prompt.txt"
