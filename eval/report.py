@@ -78,8 +78,7 @@ def write(results: Results, folder: Path) -> Path:
 
 
 def _head(run: Mapping[str, Any]) -> str:
-    command = run.get("command", f"eval.run, configuration with SHA-256 {run['sha256'][:12]}")
-    return f"`{command}` at commit {run['commit']}, {run['machine']}, {run['started'][:10]}"
+    return f"`{run['command']}` at commit {run['commit']}, {run['machine']}, {run['started'][:10]}"
 
 
 def _remarks(results: Results) -> list[str]:

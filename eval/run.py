@@ -20,6 +20,7 @@ on a file system that they share, and the same checkout and data. Memories are m
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,6 +64,15 @@ class Options:
     systems: Sequence[str] = ()
     retry_failed: bool = False
 
+    @property
+    def command(self) -> str:
+        """That runs the same again, with DATA and OUT for the folders."""
+        words = ["python", "-m", "eval.run", "--config", str(self.config), "--data", "DATA", "--out", "OUT"]
+        words += [] if self.limit is None else ["--limit", str(self.limit)]
+        for option, names in (("--tasks", self.tasks), ("--systems", self.systems)):
+            words += [option, *names] if names else []
+        return shlex.join(words)
+
 
 def run(options: Options, make_task: MakeTask, make_system: MakeSystem, console: Console) -> int:
     """This rank's share of a run; returns the exit status, on all ranks but the first 0.
@@ -103,7 +113,7 @@ def _led(
     console: Console,
 ) -> int:
     """The share of rank 0: it plans, works as the others do, waits for them and sums up."""
-    record = RunRecord(options.out, config, ranks.size)
+    record = RunRecord(options.out, config, options.command, ranks.size)
     if record.mixed:
         console.print("[yellow]part of these results was made at another commit; run.json says which[/]")
     cut_torn(options.out)

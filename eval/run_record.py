@@ -21,7 +21,7 @@ from nscma_torch.errors import ConfigError, StoreBusyError
 
 RECORD = "run.json"
 _PACKAGES = ("torch", "transformers", "nscma_torch")
-_ATTEMPT = ("commit", "versions", "machine", "started", "ended", "ranks")
+_ATTEMPT = ("command", "commit", "versions", "machine", "started", "ended", "ranks")
 
 
 class RunRecord:
@@ -32,11 +32,11 @@ class RunRecord:
     Raises ConfigError where the folder holds results of another configuration.
     """
 
-    def __init__(self, folder: Path, config: RunConfig, ranks: int) -> None:
+    def __init__(self, folder: Path, config: RunConfig, command: str, ranks: int) -> None:
         self._path = folder / RECORD
         before = check_config(folder, config)
         earlier = [] if before is None else [*before["earlier"], {key: before[key] for key in _ATTEMPT}]
-        self._record = {"config": config.given, "sha256": config.sha256, **_attempt(ranks), "earlier": earlier}
+        self._record = {"config": config.given, "sha256": config.sha256, **_attempt(command, ranks), "earlier": earlier}
         self._write()
 
     @property
@@ -90,8 +90,9 @@ def check_config(folder: Path, config: RunConfig) -> Mapping[str, Any] | None:
     return record
 
 
-def _attempt(ranks: int) -> dict[str, Any]:
+def _attempt(command: str, ranks: int) -> dict[str, Any]:
     return {
+        "command": command,
         "commit": _commit(),
         "versions": {name: version(name) for name in _PACKAGES},
         "machine": _machine(),

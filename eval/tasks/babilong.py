@@ -70,8 +70,10 @@ class Babilong:
         self._asked = cache(self._questions)
 
     def ids(self) -> Sequence[str]:
-        """Task by task; `qa1-17` is question 17 of qa1, from 0."""
-        return [f"{task}-{number}" for task in self._options.tasks for number in self._drawn(task)]
+        """Two of each task in turn, so that the first ones are of all; `qa1-17` is question 17 of qa1, from 0."""
+        drawn = {task: self._drawn(task) for task in self._options.tasks}
+        pairs = range(0, self._options.samples, 2)
+        return [f"{task}-{number}" for i in pairs for task, own in drawn.items() for number in own[i : i + 2]]
 
     def sample(self, id: str) -> Sample:
         """A question with its statements among the books."""

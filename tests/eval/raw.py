@@ -38,7 +38,13 @@ def failed(task: str, system: str, index: int, *metrics: str) -> dict[str, Any]:
 def run(folder: Path, lines: Sequence[Mapping[str, Any]], *, packed: bool = False, **config: Any) -> Path:
     """A finished run in that folder."""
     folder.mkdir(exist_ok=True)
-    told = {"config": {"seed": 1, **config}, "sha256": "0" * 64, "commit": "abc1234", "machine": "a machine"}
+    told = {
+        "config": {"seed": 1, **config},
+        "sha256": "0" * 64,
+        "command": "eval.run",
+        "commit": "abc1234",
+        "machine": "a machine",
+    }
     told |= {
         "command": "python -m eval.run --config x.toml",
         "started": "2026-11-20T10:00:00+00:00",
