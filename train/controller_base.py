@@ -29,7 +29,7 @@ _TEMPLATE = (
     "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
 )
 _SPECIAL = ["<|pad|>", "<|bos|>", "<|end|>", "<|turn|>"]
-# What stands around a key of JSON belongs to it. A capitalised word is split from its blank, for a name to have the same
+# What stands around a key of JSON belongs to it. A capitalised word is split from its blank, for names to have the same
 # tokens after a blank as after a quotation mark, and into its syllables: of those a new name is made up too.
 _CONSONANT = "b-df-hj-np-tv-z"
 _CODA = f"(?:[{_CONSONANT}]+(?![a-z]))?"

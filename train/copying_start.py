@@ -50,7 +50,7 @@ def start_copying(model: Any, layers: int = 2, heads: int = 2) -> None:
     slow = torch.arange(size // 4, size // 2)
     slow = torch.cat([slow, slow + size // 2])  # dimensions that compare alike over hundreds of tokens
     copied = 0
-    for layer in model.model.layers[-layers:]:
+    for layer in model.model.layers[1:][-layers:]:
         for head in range(heads):
             own = slice(head * size, (head + 1) * size)
             query, key = torch.zeros(size, config.hidden_size), torch.zeros(size, config.hidden_size)

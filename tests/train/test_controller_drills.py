@@ -43,6 +43,7 @@ def traces(count: int = 60) -> list[Trace]:
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
+    """One in which a syllable is a token."""
     torch.set_num_threads(1)
     return tokenizer_of(traces(), 900, 1024)
 
@@ -92,7 +93,9 @@ def test_drills_are_the_same_for_the_same_seed(tokenizer: Any) -> None:
     drills = Drills(tokenizer, WORDING, "train")
     ids, labels = drills.batch(2000, "a", 4)
     assert ids.shape == labels.shape and ids.shape[0] > 1
-    assert torch.equal(ids, drills.batch(2000, "a", 4)[0]) and not torch.equal(ids[:, :9], drills.batch(2000, "b", 4)[0][:, :9])
+    assert torch.equal(ids, drills.batch(2000, "a", 4)[0])
+    other = drills.batch(2000, "b", 4)[0]
+    assert other.shape != ids.shape or not torch.equal(other, ids)
 
 
 def test_fresh_weights_look_back_and_go_on_as_before(tokenizer: Any) -> None:
