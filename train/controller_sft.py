@@ -105,11 +105,12 @@ class Lessons:
         tokens, seed = self._options["batch_tokens"], f"{self._options['seed']} {step} {process}"
         if self._drills is not None:
             until, most = self._own["until"] * self._options["steps"], self._own["facts"]
-            if step < self._own["copies"] or (step < until and step % 4 == 0):
+            turn = step % 8
+            if step < self._own["copies"] or (step < until and turn == 0):
                 return self._drills.copies(tokens, seed, 3 + min(5, 8 * step // self._own["copies"]))
-            if step < until and step % 4 < 3:
+            if step < until and turn < 5:
                 return self._drills.batch(tokens, seed, 1 + min(most - 1, int(2 * most * step / until)))
-            if step >= until and step % 4 == 0:
+            if turn % 4 == 0:
                 return self._drills.batch(tokens, seed, most)
         return self._examples.batch(tokens, seed, reach(self._options, step))
 

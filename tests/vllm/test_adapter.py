@@ -13,13 +13,7 @@ from nscma_torch.llm.engines.vllm_engine import VllmEngine
 
 pytestmark = pytest.mark.vllm
 
-WORDS = ["tea", "rain", "harbour", "kitchen", "Lisbon", "March", "swim", "paint"]
-SCHEMA = {
-    "type": "object",
-    "properties": {"words": {"type": "array", "items": {"enum": WORDS}, "minItems": 4, "maxItems": 4}},
-    "required": ["words"],
-    "additionalProperties": False,
-}
+SCHEMA = {"type": "string", "pattern": "^[a-z]{12}$"}  # nothing in it that one engine spells with blanks
 
 
 def adapter_of(model: Path, folder: Path) -> Path:
@@ -37,10 +31,10 @@ def adapter_of(model: Path, folder: Path) -> Path:
 
 def replies(engine: LanguageEngine) -> list[str]:
     """What it writes, greedily, to eight prompts under one schema."""
-    requests = [Request((Turn("user", f"message {i}"),), schema=SCHEMA, max_tokens=120) for i in range(8)]
+    requests = [Request((Turn("user", f"message {i}"),), schema=SCHEMA, max_tokens=40) for i in range(8)]
     found = engine.generate(requests)
     assert all(isinstance(reply, Reply) and reply.finished for reply in found), found
-    return [reply.text.replace(" ", "") for reply in found if isinstance(reply, Reply)]
+    return [reply.text for reply in found if isinstance(reply, Reply)]
 
 
 def test_an_adapter_speaks_alike_in_vllm_and_transformers(model: Path, tmp_path: Path) -> None:
