@@ -25,7 +25,7 @@ def adapter_of(model: Path, folder: Path) -> Path:
     base = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
     lora = LoraConfig(r=4, lora_alpha=16, target_modules=targets, init_lora_weights=False, task_type="CAUSAL_LM")
-    get_peft_model(base, lora).save_pretrained(folder)
+    get_peft_model(base, lora).save_pretrained(str(folder))
     return folder
 
 
