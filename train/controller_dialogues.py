@@ -105,16 +105,16 @@ class Wording:
         """Read a file like configs/train/controller_dialogues.toml."""
         return cls(tomllib.loads(path.read_text(encoding="utf-8")), only_held_out=only_held_out)
 
-    def facts(self, rng: random.Random, split: Split) -> list[Fact]:
-        """Facts of five kinds about three people and the user, each of which can stand beside the others."""
+    def facts(self, rng: random.Random, split: Split, *, kinds: int = 5, people: int = 3) -> list[Fact]:
+        """Facts of so many kinds about so many people, or the user; each can stand beside the others."""
         words: list[str] = []
         while len(words) < 24:
             word = made_up(rng, split)
             if word not in words:
                 words.append(word)
-        people, values = words[:3], iter(words[3:])
-        kinds = rng.sample(self.kinds, 5)
-        slots = list(dict.fromkeys((kind, name if self._named(kind) else "") for kind in kinds for name in people))
+        names, values = words[:people], iter(words[people:])
+        drawn = rng.sample(self.kinds, kinds)
+        slots = list(dict.fromkeys((kind, name if self._named(kind) else "") for kind in drawn for name in names))
         rng.shuffle(slots)
         return [self._fact(rng, kind, name, next(values)) for kind, name in slots]
 

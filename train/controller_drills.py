@@ -50,7 +50,8 @@ def drill(rng: random.Random, wording: Wording, split: Split, facts: int) -> tup
 
     So are, now and then, facts that the prompt does not show. Half of the drills ask for drafts, half for actions.
     """
-    told = wording.facts(rng, split)
+    few = rng.random() < 0.5  # kinds: then names alone tell facts apart
+    told = wording.facts(rng, split, kinds=2, people=7) if few else wording.facts(rng, split)
     shown, hidden = told[:facts], told[facts : facts + 1 + facts // 3]
     day = _FIRST_DAY + timedelta(days=rng.randrange(_DAYS))
     items = tuple({"who": "user", "day": format_day(day), "text": fact.said} for fact in shown)

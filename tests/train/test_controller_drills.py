@@ -55,7 +55,7 @@ def test_replies_of_a_drill_are_what_its_prompt_shows() -> None:
         assert system.role == "system" and [turn.role for turn in turns] == ["user", "assistant"] * (len(turns) // 2)
         shown = json.loads(turns[0].content.split("\n")[1])
         texts = [item["text"] for item in shown.get("earlier_turns", shown.get("found"))]
-        assert len(texts) == 4 and len(turns) > 8
+        assert 2 <= len(texts) <= 4 and len(turns) >= 2 * len(texts)
         for asked, reply in zip(turns[::2], turns[1::2], strict=True):
             said = json.loads(asked.content.rpartition("says now: ")[2])
             if "found" not in shown:
