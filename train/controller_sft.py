@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import time
 import tomllib
 from pathlib import Path
@@ -78,11 +77,11 @@ def learner(config: dict[str, Any], traces: list[Trace], out: Path, device: torc
 
 
 def rate(options: dict[str, Any], step: int) -> float:
-    """Learning rate of a step: it rises over `warmup` steps, then falls as a cosine to a tenth."""
+    """Learning rate of a step: it rises over `warmup` steps, and over the last `falling` share falls to a tenth."""
     if step < options["warmup"]:
         return float(options["lr"] * (step + 1) / options["warmup"])
-    done = (step - options["warmup"]) / max(1, options["steps"] - options["warmup"])
-    return float(options["lr"] * (0.55 + 0.45 * math.cos(math.pi * done)))
+    left = (options["steps"] - step) / max(1.0, options["falling"] * options["steps"])
+    return float(options["lr"] * (0.1 + 0.9 * min(1.0, left)))
 
 
 def reach(options: dict[str, Any], step: int) -> float:
