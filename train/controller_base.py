@@ -18,6 +18,7 @@ from nscma_torch.extras import require
 from nscma_torch.llm.loading import load_causal_lm
 from train.controller_examples import spelled
 from train.controller_traces import Trace
+from train.copying_start import start_copying
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -28,8 +29,21 @@ _TEMPLATE = (
     "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
 )
 _SPECIAL = ["<|pad|>", "<|bos|>", "<|end|>", "<|turn|>"]
-# A capitalised word is split from its blank: a name has the same tokens after a blank as after a quotation mark.
-_WORDS = r" ?[a-z]+|[A-Z][a-z]*|[0-9]+|[^A-Za-z0-9\s]+(?: [^A-Za-z0-9\s]+)*|\s"
+# What stands around a key of JSON belongs to it. A capitalised word is split from its blank, for names to have the same
+# tokens after a blank as after a quotation mark, and into its syllables: of those a new name is made up too.
+_CONSONANT = "b-df-hj-np-tv-z"
+_CODA = f"(?:[{_CONSONANT}]+(?![a-z]))?"
+_WORDS = "|".join(
+    (
+        r'[^A-Za-z0-9\s]*(?:, ?)?[^A-Za-z0-9\s]*"[a-z_]+": ?\[?"?(?!")',
+        rf"(?<=[A-Za-z])[{_CONSONANT}]*[aeiou]{_CODA}",
+        rf"[A-Z][{_CONSONANT}]*(?:[aeiou]{_CODA})?",
+        r" ?[a-z]+",
+        r" ?[0-9]+",
+        r"[^A-Za-z0-9\s]+(?: [^A-Za-z0-9\s]+)*",
+        r"\s",
+    )
+)
 _COMMON = 0.02  # share of the traces in which a line of the instructions stands that becomes one token
 
 
@@ -62,7 +76,7 @@ def tokenizer_of(traces: Sequence[Trace], vocabulary: int, context: int) -> PreT
     transformers = require("transformers", extra="hf", purpose=_PURPOSE)
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-    lines = Counter(line for trace in traces for line in trace.turns[0].content.split("\n") if " " in line)
+    lines = Counter(trace.turns[0].content for trace in traces)
     lines.update(trace.turns[-1].content.split("\n")[0] for trace in traces)
     common = sorted(line for line, times in lines.items() if times >= _COMMON * len(traces))
     bpe = Tokenizer(models.BPE())
@@ -93,7 +107,7 @@ def tokenizer_of(traces: Sequence[Trace], vocabulary: int, context: int) -> PreT
 
 
 def tiny_llama(tokenizer: PreTrainedTokenizerFast, shape: Mapping[str, Any], context: int, seed: int) -> Any:
-    """A Llama with fresh weights; `shape` are keys of `LlamaConfig`."""
+    """A Llama with fresh weights, with which it copies; `shape` are keys of `LlamaConfig`."""
     transformers = require("transformers", extra="hf", purpose=_PURPOSE)
     torch.manual_seed(seed)
     config = transformers.LlamaConfig(
@@ -103,9 +117,12 @@ def tiny_llama(tokenizer: PreTrainedTokenizerFast, shape: Mapping[str, Any], con
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         tie_word_embeddings=True,
+        attention_bias=True,
         **shape,
     )
-    return transformers.LlamaForCausalLM(config)
+    model = transformers.LlamaForCausalLM(config)
+    start_copying(model)
+    return model
 
 
 def fresh(folder: Path, traces: Sequence[Trace], options: Mapping[str, Any], seed: int) -> None:

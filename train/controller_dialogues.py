@@ -105,18 +105,23 @@ class Wording:
         """Read a file like configs/train/controller_dialogues.toml."""
         return cls(tomllib.loads(path.read_text(encoding="utf-8")), only_held_out=only_held_out)
 
-    def dialogue(self, rng: random.Random, split: Split) -> Dialogue:
-        """One dialogue of 4 to 7 turns after 2 to 5 facts."""
+    def facts(self, rng: random.Random, split: Split, *, kinds: int = 5, people: int = 3) -> list[Fact]:
+        """Facts of so many kinds about so many people, or the user; each can stand beside the others."""
         words: list[str] = []
         while len(words) < 24:
             word = made_up(rng, split)
             if word not in words:
                 words.append(word)
-        people, values = words[:3], iter(words[3:])
-        kinds = rng.sample(self.kinds, 5)
-        slots = list(dict.fromkeys((kind, name if self._named(kind) else "") for kind in kinds for name in people))
+        names, values = words[:people], iter(words[people:])
+        drawn = rng.sample(self.kinds, kinds)
+        slots = list(dict.fromkeys((kind, name if self._named(kind) else "") for kind in drawn for name in names))
         rng.shuffle(slots)
-        facts = [self._fact(rng, kind, name, next(values)) for kind, name in slots]
+        return [self._fact(rng, kind, name, next(values)) for kind, name in slots]
+
+    def dialogue(self, rng: random.Random, split: Split) -> Dialogue:
+        """One dialogue of 4 to 7 turns after 2 to 5 facts."""
+        facts = self.facts(rng, split)
+        words = dict.fromkeys(word for fact in facts for word in (fact.name, fact.value) if word)
         earlier, rest = facts[: rng.randint(2, 5)], facts[5:]
         turns: list[Said] = []
         here: list[Fact] = []
@@ -141,13 +146,15 @@ class Wording:
             turns.append(self._turn(rng, situation, fact))
         return Dialogue(tuple(fact.said for fact in earlier), tuple(turns), tuple(words))
 
+    def remember(self, rng: random.Random, fact: Fact) -> str:
+        """The user's words that ask to keep a fact."""
+        return self._one(rng, self._templates["remember"]["say"]).replace("{fact}", fact.said)
+
     def _turn(self, rng: random.Random, situation: Situation, fact: Fact) -> Said:
         if situation == "told":
             return Said(fact.said, situation, self._templates["told"]["reply"], fact)
         if situation == "remember":
-            own = self._templates["remember"]
-            text = self._one(rng, own["say"]).replace("{fact}", fact.said)
-            return Said(text, situation, own["reply"], fact, keep=fact.said)
+            return Said(self.remember(rng, fact), situation, self._templates["remember"]["reply"], fact, keep=fact.said)
         return Said(fact.asked, situation, self.unknown if situation == "unknown" else fact.value, fact)
 
     def _talk(self, rng: random.Random) -> Said:

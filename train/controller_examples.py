@@ -71,11 +71,11 @@ class Examples:
         reply = [*reply, self._tokenizer.eos_token_id]
         return prompt + reply, [IGNORED] * len(prompt) + reply
 
-    def batch(self, tokens: int, seed: str, reach: float = 1.0, *, whole: bool = False) -> tuple[Tensor, Tensor]:
+    def batch(self, tokens: int, seed: str, reach: float = 1.0) -> tuple[Tensor, Tensor]:
         """Ids [B, T] and labels [B, T] of examples of like length; the same for the same seed.
 
         At most so many tokens with padding, but at least one example; `reach` is the share of the examples, shortest
-        first, that they are drawn from. With `whole` the prompts have labels too, for a model that cannot read yet.
+        first, that they are drawn from.
         """
         rng = random.Random(seed)
         traces = max(1, min(len(self._traces), round(reach * len(self._traces))))
@@ -85,8 +85,7 @@ class Examples:
         rows = []
         for i in rng.sample(near, most):
             trace = self._traces[i] if self._rename is None else self._traces[i].renamed(rng, self._rename)
-            own, labels = self.example(trace, compact=rng.random() < 0.5)
-            rows.append((own, own if whole else labels))
+            rows.append(self.example(trace, compact=rng.random() < 0.5))
         return collated(rows)
 
 

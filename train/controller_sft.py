@@ -3,8 +3,8 @@
     python -m train.controller_sft --config configs/train/controller_sft.toml --out DIR
     python -m train.controller_sft --config configs/train/controller_tiny.toml --out DIR --cpu
 
-The loss is on the assistant's replies alone, but for the first steps of a model from nothing, [train] `pretraining`,
-which learn to read and to copy on whole traces. With [lora] the base model stays as it is, in 4 bits where [model]
+The loss is on the assistant's replies alone. A model from nothing first learns to copy and to find, by [drills]: see
+`train/controller_drills.py`. With [lora] the base model stays as it is, in 4 bits where [model]
 quantization says so, and DIR/adapter is what the engines `transformers` and `vllm` load beside it; with [scratch] a
 tiny Llama is made from nothing in DIR/model and trained whole. DIR also gets `traces.jsonl`, `log.jsonl`,
 `checkpoint.pt` and `controller.toml`, the settings to serve with, also for `eval/controller.py`. A run that was stopped
@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from nscma_torch.config import Controller, load_config
 from nscma_torch.errors import ConfigError
@@ -29,6 +29,7 @@ from nscma_torch.extras import require
 from nscma_torch.llm.loading import load_causal_lm
 from train.controller_base import fresh, with_lora
 from train.controller_dialogues import Split, Wording
+from train.controller_drills import Drills
 from train.controller_examples import Examples
 from train.controller_traces import Trace, traces_of
 
@@ -63,8 +64,8 @@ def learner(config: dict[str, Any], traces: list[Trace], out: Path, device: torc
     if "lora" in config and "scratch" in config:
         raise ConfigError("the configuration has [lora] and [scratch]; leave one out")
     if "lora" in config:
-        if config["train"].get("pretraining"):
-            raise ConfigError("[train] pretraining is for [scratch]; a base model can read already")
+        if "drills" in config:
+            raise ConfigError("[drills] are for [scratch]; a base model can read already")
         torch.manual_seed(config["train"]["seed"])
         return with_lora(config["model"], config["lora"], device)
     own, folder = config["scratch"], out / "model"
@@ -76,11 +77,11 @@ def learner(config: dict[str, Any], traces: list[Trace], out: Path, device: torc
 
 
 def rate(options: dict[str, Any], step: int) -> float:
-    """Learning rate of a step: it rises over `warmup` steps, then falls as a cosine to a tenth."""
+    """Learning rate of a step: it rises over `warmup` steps, and over the last `falling` share falls to a tenth."""
     if step < options["warmup"]:
         return float(options["lr"] * (step + 1) / options["warmup"])
-    done = (step - options["warmup"]) / max(1, options["steps"] - options["warmup"])
-    return float(options["lr"] * (0.55 + 0.45 * math.cos(math.pi * done)))
+    left = (options["steps"] - step) / max(1.0, options["falling"] * options["steps"])
+    return float(options["lr"] * (0.1 + 0.9 * min(1.0, left)))
 
 
 def reach(options: dict[str, Any], step: int) -> float:
@@ -89,8 +90,32 @@ def reach(options: dict[str, Any], step: int) -> float:
     return 1.0 if step >= widening else 0.2 + 0.8 * step / widening
 
 
-def train(model: Any, examples: Examples, options: dict[str, Any], out: Path, accelerator: Any) -> None:
-    """Train what has gradients; the batch of a step depends on seed, step and process alone."""
+class Lessons:
+    """What a step learns from: traces, and with [drills] first repeated words, then drills too."""
+
+    def __init__(self, examples: Examples, drills: Drills | None, config: dict[str, Any]) -> None:
+        self._examples = examples
+        self._drills = drills
+        self._options = config["train"]
+        self._own = config.get("drills", {})
+
+    def batch(self, step: int, process: int) -> tuple[Tensor, Tensor]:
+        """Ids [B, T] and labels [B, T]; they depend on seed, step and process alone."""
+        tokens, seed = self._options["batch_tokens"], f"{self._options['seed']} {step} {process}"
+        if self._drills is not None:
+            until, most = self._own["until"] * self._options["steps"], self._own["facts"]
+            turn = step % 8
+            if step < self._own["copies"] or (step < until and turn == 0):
+                return self._drills.copies(tokens, seed, 3 + min(5, 8 * step // self._own["copies"]))
+            if step < until and turn < 5:
+                return self._drills.batch(tokens, seed, 1 + min(most - 1, int(2 * most * step / until)))
+            if turn % 4 == 0:
+                return self._drills.batch(tokens, seed, most)
+        return self._examples.batch(tokens, seed, reach(self._options, step))
+
+
+def train(model: Any, lessons: Lessons, options: dict[str, Any], out: Path, accelerator: Any) -> None:
+    """Train what has gradients."""
     learned = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
     optimizer = torch.optim.AdamW(
         learned.values(), options["lr"], betas=(0.9, 0.98), weight_decay=options["weight_decay"]
@@ -108,9 +133,7 @@ def train(model: Any, examples: Examples, options: dict[str, Any], out: Path, ac
     began, tokens = time.monotonic(), 0
     stop = min(options["steps"], options.get("stop", options["steps"]))
     for step in range(done, stop):
-        seed = f"{options['seed']} {step} {accelerator.process_index}"
-        whole = step < options.get("pretraining", 0.0) * options["steps"]
-        ids, labels = examples.batch(options["batch_tokens"], seed, reach(options, step), whole=whole)
+        ids, labels = lessons.batch(step, accelerator.process_index)
         torch.manual_seed(options["seed"] * 1_000_003 + step)  # of dropout
         for group in optimizer.param_groups:
             group["lr"] = rate(options, step)
@@ -173,7 +196,10 @@ def run(config: dict[str, Any], out: Path, *, cpu: bool) -> None:
     if accelerator.is_main_process:
         learned = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
         log(out, {"traces": len(traces), "longest": examples.longest, "context": context, "weights learned": learned})
-    train(model, examples, config["train"], out, accelerator)
+    drills = None
+    if "drills" in config:
+        drills = Drills(tokenizer, Wording.load(Path(config["dialogues"]["wording"])), split)
+    train(model, Lessons(examples, drills, config), config["train"], out, accelerator)
     accelerator.wait_for_everyone()
     if accelerator.is_main_process:
         save(model, config, out)

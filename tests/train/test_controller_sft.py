@@ -124,10 +124,6 @@ def test_batches_keep_their_budget_and_come_again(traces: list[Trace]) -> None:
     assert ids.shape == labels.shape and ids.shape[0] > 1 and ids.numel() < 3600
     assert all(torch.equal(one, other) for one, other in zip(examples.batch(3000, "a"), (ids, labels), strict=True))
     assert not torch.equal(examples.batch(3000, "b")[0], ids)
-    _, whole = examples.batch(3000, "a", whole=True)
-    assert (
-        torch.equal(whole.where(whole != IGNORED, 0), ids) and (labels != IGNORED).sum() < (whole != IGNORED).sum() / 4
-    )
     assert examples.batch(3000, "a", reach=0.1)[0].shape[1] < examples.longest // 2
 
 
@@ -143,6 +139,7 @@ def tiny(steps: int) -> dict[str, Any]:
     config = small("controller_tiny", steps)
     config["scratch"]["shape"] |= {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1}
     config["scratch"]["shape"] |= {"num_attention_heads": 2, "num_key_value_heads": 2}
+    config["drills"] |= {"copies": 1, "facts": 2}
     return config
 
 
@@ -205,7 +202,6 @@ def test_contradictory_configurations_are_refused(tmp_path: Path, traces: list[T
     (tmp_path / "traces.jsonl").write_text(traces[0].line() + "\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="leave one out"):
         run(config, tmp_path, cpu=True)
-    config = small("controller_sft", 2)
-    config["train"] |= {"pretraining": 0.5}
+    config = small("controller_sft", 2) | {"drills": {"copies": 1, "until": 0.5, "facts": 2}}
     with pytest.raises(ConfigError, match="can read already"):
         run(config, tmp_path, cpu=True)

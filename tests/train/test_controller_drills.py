@@ -1,0 +1,113 @@
+"""Drills: true replies over what a prompt shows, labels on them alone; and fresh weights with which a Llama copies."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from nscma_torch.llm.acting import Act, Draft
+from train.controller_base import tiny_llama, tokenizer_of
+from train.controller_dialogues import Wording, made_up
+from train.controller_drills import Drills, drill
+from train.controller_examples import IGNORED
+from train.controller_traces import Trace
+
+ROOT = Path(__file__).parents[2]
+WORDING = Wording.load(ROOT / "configs/train/controller_dialogues.toml")
+SHAPE = {
+    "hidden_size": 128,
+    "intermediate_size": 64,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "initializer_range": 0.05,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1e6},
+}
+
+
+def traces(count: int = 60) -> list[Trace]:
+    """Drills of one question, as traces."""
+    rng = random.Random(1)
+    made = []
+    for _ in range(count):
+        system, user, assistant = drill(rng, WORDING, "train", rng.randint(1, 8))[:3]
+        words = tuple({made_up(rng, "train") for _ in range(20)})
+        made.append(Trace("Draft", "in context", (system, user), json.loads(assistant.content), words))
+    return made
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    """One in which a syllable is a token."""
+    torch.set_num_threads(1)
+    return tokenizer_of(traces(), 900, 1024)
+
+
+def test_replies_of_a_drill_are_what_its_prompt_shows() -> None:
+    rng, known, actions = random.Random(0), set(), set()
+    for _ in range(60):
+        system, *turns = drill(rng, WORDING, "train", 4)
+        assert system.role == "system" and [turn.role for turn in turns] == ["user", "assistant"] * (len(turns) // 2)
+        shown = json.loads(turns[0].content.split("\n")[1])
+        texts = [item["text"] for item in shown.get("earlier_turns", shown.get("found"))]
+        assert 2 <= len(texts) <= 4 and len(turns) >= 2 * len(texts)
+        for asked, reply in zip(turns[::2], turns[1::2], strict=True):
+            said = json.loads(asked.content.rpartition("says now: ")[2])
+            if "found" not in shown:
+                draft = Draft.model_validate_json(reply.content)
+                known.add(draft.known)
+                assert any(f" {draft.text}" in text for text in texts) if draft.known else draft.text == WORDING.unknown
+                continue
+            act = Act.model_validate_json(reply.content).act
+            actions.add(act.action)
+            if act.action == "answer":
+                assert all(act.text in texts[number - 1] for number in act.evidence) and act.evidence
+            if act.action == "memorize":
+                assert act.content in said
+            if act.action == "retrieve_semantic":
+                assert act.entity in (*said.replace("'", " ").replace("?", " ").split(), "user")
+    assert known == {True, False}
+    assert actions == {"answer", "memorize", "retrieve_semantic", "retrieve_episodic"}
+
+
+def test_only_replies_and_repetitions_have_labels(tokenizer: Any) -> None:
+    drills = Drills(tokenizer, WORDING, "train")
+    turns = drill(random.Random(2), WORDING, "train", 3)
+    ids, labels = drills.conversation(turns)
+    assert len(ids) == len(labels)
+    learned = tokenizer.decode([label for label in labels if label != IGNORED])
+    assert learned == "".join(turn.content + "<|end|>" for turn in turns if turn.role == "assistant")
+    again, marked = drills.copies(400, "a", 5)
+    assert all(torch.equal(one, other) for one, other in zip((again, marked), drills.copies(400, "a", 5), strict=True))
+    for row, own in zip(again, marked, strict=True):
+        start = int((own != IGNORED).nonzero()[0])
+        assert set(own[own != IGNORED].tolist()) <= set(row[:start].tolist())
+
+
+def test_drills_are_the_same_for_the_same_seed(tokenizer: Any) -> None:
+    drills = Drills(tokenizer, WORDING, "train")
+    ids, labels = drills.batch(2000, "a", 4)
+    assert ids.shape == labels.shape and ids.shape[0] > 1
+    assert torch.equal(ids, drills.batch(2000, "a", 4)[0])
+    other = drills.batch(2000, "b", 4)[0]
+    assert other.shape != ids.shape or not torch.equal(other, ids)
+
+
+def test_fresh_weights_look_back_and_go_on_as_before(tokenizer: Any) -> None:
+    """Of the tokens said twice, fresh weights give the right next one far more often than chance, 1 of 900."""
+    model = tiny_llama(tokenizer, SHAPE, 1024, seed=0)
+    said = torch.randperm(len(tokenizer), generator=torch.Generator().manual_seed(0))[:20]
+    ids = torch.cat([said, said])[None]
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        out = model(input_ids=ids, output_attentions=True)
+    late = torch.arange(25, 40)
+    for head in range(4):
+        assert out.attentions[0][0, head, late, late - head - 1].min() > 0.9
+    assert out.attentions[2][0, 0, late, late - 19].mean() > 0.2
+    assert (out.logits[0, 20:-1].argmax(-1) == ids[0, 21:]).float().mean() > 0.05
