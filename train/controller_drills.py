@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from nscma_torch.llm.acting import (
+from nscma_torch.llm.engines.chat_template import ChatTemplate
+from nscma_torch.llm.engines.contract import Turn
+from nscma_torch.llm.engines.structured import ReplyForm
+from nscma_torch.llm.prompts.acting import (
     Act,
     Desk,
     Draft,
@@ -28,9 +31,6 @@ from nscma_torch.llm.acting import (
     act_turns,
     draft_turns,
 )
-from nscma_torch.llm.engines.chat_template import ChatTemplate
-from nscma_torch.llm.engines.contract import Turn
-from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.text.timestamps import WEEKDAYS, format_day
 from train.controller_dialogues import Fact, Split, Wording, made_up
 from train.controller_examples import IGNORED, collated

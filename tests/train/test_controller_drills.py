@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.llm.acting import Act, Draft
+from nscma_torch.llm.prompts.acting import Act, Draft
 from train.controller_base import tiny_llama, tokenizer_of
 from train.controller_dialogues import Wording, made_up
 from train.controller_drills import Drills, drill
