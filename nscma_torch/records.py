@@ -171,6 +171,9 @@ class Extraction:
     statements: tuple[Statement, ...] = ()
 
 
+SEQUENCE_STEP = 64  # of `Fact.sequence`, from a place of a message to the next: what one sentence says is within it
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """`(subject, relation, object)` with the time it holds in the world and the time it was believed: bitemporal.

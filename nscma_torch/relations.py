@@ -174,6 +174,15 @@ class Schema(BaseModel):
         return frozenset(name for name, relation in self.relations.items() if relation.locates)
 
 
+def family(name: str, schema: Schema) -> tuple[str, ...]:
+    """A relation with those that end where it begins. One that the schema does not know stands alone."""
+    if name not in schema or schema[name].cardinality == "one":
+        return (name,)
+    opposite = schema[name].opposite
+    others = {other.name for other in schema.relations.values() if other.opposite == name} | {opposite} - {""}
+    return tuple(sorted({name, *(other for other in others if schema[other].cardinality == "many")}))
+
+
 def load_relations(path: str | Path | None = None) -> Schema:
     """The schema in a TOML file, or the bundled one. Raises `ConfigError` for a file that is missing or wrong."""
     if path is None:

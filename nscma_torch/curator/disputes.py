@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from nscma_torch.curator.claims import Claim
-from nscma_torch.curator.grouping import family, object_of, single
+from nscma_torch.curator.grouping import object_of, single
 from nscma_torch.records import Episode, Scope, Unit
-from nscma_torch.relations import Schema
+from nscma_torch.relations import Schema, family
 from nscma_torch.storage import decisions, episodes, facts, lanes, statements
 from nscma_torch.storage.decisions import OVERRULED, UPHELD, DecisionRow, NewDecision
 from nscma_torch.storage.facts import FactRow

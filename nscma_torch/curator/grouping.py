@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from nscma_torch.curator.claims import Claim
 from nscma_torch.curator.spans import Span
-from nscma_torch.relations import Schema
+from nscma_torch.relations import Schema, family
 from nscma_torch.storage.facts import NewFact
 from nscma_torch.storage.groups import Key
 from nscma_torch.storage.statements import StatementRow
@@ -43,15 +43,6 @@ class Group:
 def closed(keys: Iterable[Key], schema: Schema) -> set[Key]:
     """These keys with those of opposite relations: what is resolved together."""
     return {Key(key.subject, relation, key.topic) for key in keys for relation in family(key.relation, schema)}
-
-
-def family(name: str, schema: Schema) -> tuple[str, ...]:
-    """A relation with those that end where it begins. One that the schema does not know stands alone."""
-    if name not in schema or schema[name].cardinality == "one":
-        return (name,)
-    opposite = schema[name].opposite
-    others = {other.name for other in schema.relations.values() if other.opposite == name} | {opposite} - {""}
-    return tuple(sorted({name, *(other for other in others if schema[other].cardinality == "many")}))
 
 
 def groups_of(

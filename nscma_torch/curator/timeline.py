@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from nscma_torch.curator.claims import Claim, Placed, Rules, prepare
 from nscma_torch.curator.spans import Effect, Outcome, Span, Timeline
-from nscma_torch.records import FactStatus
+from nscma_torch.records import SEQUENCE_STEP, FactStatus
 
 _ELSE = "another value took its place"
 _OVER = "it was said to hold no longer"
@@ -266,10 +266,14 @@ class _Fold:
         spans: list[Span] = []
         for run in runs:
             status, reason = self._status(run, latest)
-            sequence = 2 * run.place[1] + (not run.named)
+            sequence = SEQUENCE_STEP * run.place[1] + (not run.named)
             if spans and spans[-1].valid_from == run.start:
                 sequence = max(sequence, spans[-1].sequence + 1)
-            ended = None if run.end is None else max(sequence, 2 * max((by.order for by in run.ended_by), default=0))
+            ended = (
+                None
+                if run.end is None
+                else max(sequence, SEQUENCE_STEP * max((by.order for by in run.ended_by), default=0))
+            )
             supporters = {claim.seq for claim in run.claims}
             enders = {claim.seq for claim in (*run.ended_by, *run.against)} - supporters
             doubt = math.prod(1 - claim.confidence * claim.trust for claim in run.claims)

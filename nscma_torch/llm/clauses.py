@@ -1,12 +1,13 @@
 """Clauses of a message that assert something, ready for the forms: contractions written out, questions left out.
 
-What asks, supposes, wishes or doubts is no statement. Of what stands in quotation marks only whole sentences are read
-that speak of others by name: who "I" and "she" are there, the text around them would have to say.
+What asks, supposes, wishes or doubts is no statement, nor is what stands in quotation marks. Of the speech in a
+document sentences in its midst are read that tell of somebody by name, as a narrator would.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nscma_torch.llm.chinese import asserted
@@ -15,13 +16,10 @@ from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES, is_noun_phrase
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.terms import script
 
-# A straight mark opens after a blank and closes after a word: a text cut in mid-speech begins with one that closes.
-_QUOTED = re.compile(
-    r"(?<![^\s(\[—–-])\"(?=\S)[^\"“”]{2,}(?<=\S)\"|“[^“”]{3,}”|「[^」]*」|(?<=\s)'[^']{3,}'(?=[\s.,!]|$)"
-)
+_MARKS = re.compile(r"[\"“”]|「[^」]*」|(?<=\s)'[^'\"“”]{3,}'(?=[\s.,!]|$)")
 _SPEAKERS = re.compile(
     r"\b(?:I|me|my|mine|we|us|our|ours|you|your|yours|he|she|him|his|her|hers|they|them|their|it|this|that|these|those"
-    r"|here|now)\b|[我你您咱他她它这那]",
+    r"|here|now)\b",
     re.IGNORECASE,
 )
 _UNREAL = re.compile(  # the whole sentence states nothing
@@ -163,12 +161,15 @@ class Clause:
     listener: str = ""
 
 
-def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
+def clauses(text: str, verbs: frozenset[str], *, document: bool = False) -> list[Clause]:
     """The asserting clauses in order. A part that begins with a verb of `verbs` shares the subject of the last."""
     found: list[Clause] = []
-    masked = _QUOTED.sub(_masked, text)
+    speech = [span for span in _quotations(text) if _is_speech(text[span.start : span.end])]
+    masked = _masked(text, speech)
     corrects = False
-    spans = [(span, masked) for span in split_sentences(masked)] + [(span, text) for span in _reported(text)]
+    spans = [(span, masked) for span in split_sentences(masked)]
+    if document:
+        spans += [(span, text) for own in speech for span in _told_within(text, own, verbs)]
     for span, source in sorted(spans, key=lambda pair: pair[0].start):
         sentence = _HEDGE.sub("", source[span.start : span.end].replace("’", "'").strip())
         cjk = script(sentence) == "cjk"
@@ -183,33 +184,67 @@ def clauses(text: str, verbs: frozenset[str]) -> list[Clause]:
         found += [
             Clause(part, span.start, span.end, sentence, cjk, corrects, listener)
             for part in parts
-            if part and "\x00" not in part
+            if "\x00" not in part and any(map(str.isalnum, part))
         ]
     return found
 
 
-def _reported(text: str) -> list[Span]:
-    """Sentences within quotations that can be read alone."""
-    sentences = [
-        Span(quoted.start() + 1 + span.start, quoted.start() + 1 + span.end)
-        for quoted in _QUOTED.finditer(text)
-        if _is_speech(quoted[0])
-        for span in split_sentences(quoted[0][1:-1])
-    ]
-    alone = [span for span in sentences if not _SPEAKERS.search(text, span.start, span.end)]
-    return [span for span in alone if text[span.end - 1] in ".。!！"]
+def _quotations(text: str) -> list[Span]:
+    """What stands between quotation marks, with them.
+
+    A straight mark opens and closes in turn, but where only one can be: after a word and before a blank nothing opens
+    (a text that was cut in mid-speech, inches), after a blank and before a word nothing closes (a paragraph of speech
+    that the next one goes on with).
+    """
+    found: list[Span] = []
+    opened: int | None = None
+    for mark in _MARKS.finditer(text):
+        start, end = mark.span()
+        if end - start > 1:
+            if opened is None:
+                found.append(Span(start, end))
+            continue
+        after_word = start > 0 and not text[start - 1].isspace()
+        before_word = end < len(text) and not text[end].isspace()
+        opens = mark[0] == "“" or (mark[0] == '"' and before_word and not after_word)
+        closes = mark[0] == "”" or (mark[0] == '"' and after_word and not before_word)
+        if opened is not None and not opens:
+            found.append(Span(opened, end))
+            opened = None
+        elif not closes:
+            found += [] if opened is None else [Span(opened, start)]
+            opened = start
+    return found
 
 
-def _masked(match: re.Match[str]) -> str:
-    """Quoted speech as blanks up to the mark that ends its sentence; quoted words of a name as they are."""
-    if not _is_speech(match[0]):
-        return match[0]
-    end = match[0][-2:] if match[0][-2] in ".!?…。！？" else ""
-    return "\x00" * (len(match[0]) - len(end)) + end
+def _masked(text: str, speech: Sequence[Span]) -> str:
+    """The text with speech as blanks up to the mark that ends its sentence."""
+    parts, done = [], 0
+    for span in speech:
+        end = text[span.end - 2 : span.end] if text[span.end - 2] in ".!?…。！？" else ""
+        parts += [text[done : span.start], "\x00" * (span.end - span.start - len(end)), end]
+        done = span.end
+    return "".join([*parts, text[done:]])
 
 
 def _is_speech(quoted: str) -> bool:
-    return len(quoted.split()) > 3 or not quoted.isascii()
+    """Whether it is more than the quoted words of a name."""
+    return len(quoted) > 4 and (len(quoted.split()) > 3 or not quoted.isascii())
+
+
+def _told_within(text: str, speech: Span, verbs: frozenset[str]) -> list[Span]:
+    """Sentences between the first and the last of a speech that begin with a name and its verb, and name no speaker."""
+    inside = split_sentences(text[speech.start + 1 : speech.end - 1])[1:-1]
+    moved = [Span(speech.start + 1 + span.start, speech.start + 1 + span.end) for span in inside]
+    return [span for span in moved if _tells(text[span.start : span.end], verbs)]
+
+
+def _tells(sentence: str, verbs: frozenset[str]) -> bool:
+    name, _, rest = sentence.partition(" ")
+    verb = rest.partition(" ")[0].lower()
+    return (
+        sentence.endswith(".") and is_person(name) and (verb in verbs or verb in AUXILIARIES)
+    ) and not _SPEAKERS.search(sentence)
 
 
 _TAG = re.compile(

@@ -25,7 +25,7 @@ from nscma_torch.llm.slots import (
     topic_of,
 )
 from nscma_torch.records import Statement, Unit
-from nscma_torch.relations import Schema
+from nscma_torch.relations import Schema, family
 from nscma_torch.text.inflection import participle
 from nscma_torch.text.names import name_key
 
@@ -89,17 +89,19 @@ class StatementReader:
         mentions = Mentions(unit.name or unit.role, listener)
         found: list[Statement] = []
         sentence = -1
-        for clause in clauses(unit.text, self._verbs):
+        for clause in clauses(unit.text, self._verbs, document=unit.role == "document"):
             found += self._of_clause(clause, mentions, unit.occurred_at, first=clause.start != sentence, earlier=found)
             sentence = clause.start
-        last: dict[tuple[str, str, str, str], tuple[str, bool]] = {}
+        last: dict[tuple[str, tuple[str, ...], str, str], tuple[str, str, bool, bool]] = {}
         fresh = []
         for statement in found:
             value = name_key(statement.object)
             among = "" if self._schema[statement.relation].cardinality == "one" else value
-            group = (name_key(statement.subject), statement.relation, statement.topic, among)
-            if last.get(group) != (value, statement.negated):
-                last[group] = (value, statement.negated)
+            group = (name_key(statement.subject), family(statement.relation, self._schema), statement.topic, among)
+            said = (statement.relation, value, statement.negated, statement.past)
+            more = statement.replaces or statement.valid_from or statement.valid_to
+            if more or last.get(group) != said:
+                last[group] = said
                 fresh.append(statement)
         return tuple(fresh)
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from nscma_torch.records import Fact
+from nscma_torch.records import SEQUENCE_STEP, Fact
 from nscma_torch.relations import Shape
 from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.text.names import name_key
@@ -45,8 +45,8 @@ class Link:
 
 class _Event(NamedTuple):
     at: datetime
-    said: int  # place in the order of saying, among what happens at one time
-    phase: int  # of one statement: 0 left at once, 1 put down, 2 ends, 3 begins
+    said: int  # place of its sentence in the order of saying, among what happens at one time
+    phase: int  # within a sentence: 0 left at once, 1 put down, 2 ends, 3 begins
     key: str
     fact: Fact
 
@@ -105,11 +105,11 @@ class Whereabouts:
                     brief = fact.valid_from is not None and fact.valid_from == fact.valid_to
                     if until is not None and at > until:
                         continue
-                    yield _Event(at, fact.sequence // 2, 0 if brief else 3, name, fact)
+                    yield _Event(at, fact.sequence // SEQUENCE_STEP, 0 if brief else 3, name, fact)
                     if fact.valid_to is not None and (until is None or fact.valid_to <= until):
                         phase = 1 if self._roles[relation] == "holder" else 2
                         ended = fact.sequence if fact.ended is None else fact.ended
-                        yield _Event(fact.valid_to, ended // 2, phase, name, fact)
+                        yield _Event(fact.valid_to, ended // SEQUENCE_STEP, phase, name, fact)
                     target = name_key(fact.object)
                     if target not in seen:
                         seen.add(target)

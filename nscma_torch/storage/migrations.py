@@ -78,7 +78,7 @@ def _facts(connection: Connection) -> None:
 
 
 def _order_of_ends(connection: Connection) -> None:
-    """4 to 5: the order in which facts ended at one time. Of those of before it is not known until they change."""
+    """4 to 5: the order in which facts began and ended at one time. All groups wait to be resolved again for it."""
     kept = (
         "seq, id, lane, user_id, subject, relation, topic, object, object_key, valid_from, valid_to, status, "
         "archived_by, confidence, strength, sequence, reason, recorded_at, retired_at"
@@ -97,6 +97,21 @@ def _order_of_ends(connection: Connection) -> None:
     )
     for table in tables:
         connection.exec_driver_sql(f"DROP TABLE temp.{table.name}_4")
+    connection.exec_driver_sql(
+        "INSERT OR IGNORE INTO unresolved (lane, user_id, subject, relation, topic) "
+        "SELECT DISTINCT lane, user_id, subject, relation, topic FROM facts WHERE retired_at IS NULL"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO jobs (seq, user_id, kind, lane, episode_seq, state, attempts) "
+        "SELECT (SELECT coalesce(max(value), 1) FROM counters WHERE name = 'jobs') - 1 "
+        "+ row_number() OVER (ORDER BY lane), user_id, 'curate', lane, NULL, 'queued', 0 "
+        "FROM (SELECT DISTINCT lane, user_id FROM unresolved) "
+        "WHERE lane NOT IN (SELECT lane FROM jobs WHERE kind = 'curate')"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO counters (name, value) SELECT 'jobs', coalesce(max(seq), 0) + 1 FROM jobs WHERE true "
+        "ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"
+    )
 
 
 STEPS: dict[int, Callable[[Connection], None]] = {

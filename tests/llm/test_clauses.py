@@ -63,3 +63,36 @@ def test_head_noun_phrase() -> None:
     assert head_noun_phrase("My favourite colour is red", VERBS) == "My favourite colour"
     assert head_noun_phrase("Anna moved away", VERBS) == "Anna"
     assert head_noun_phrase("sold it", VERBS) == ""
+
+
+SPOKEN = '"Stay here. Ann moved to Rome. She said so. I live in Oslo."'
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "in_document"),
+    [
+        (f"{SPOKEN} Bob works at Bosch.", ["Bob works at Bosch"], ["Ann moved to Rome", "Bob works at Bosch"]),
+        ('He asked: "Where does she live now?" Ann moved to Rome.', ["Ann moved to Rome"], ["Ann moved to Rome"]),
+        ('and it rained." Ann moved to Rome. "Did she now?"', ["it rained", "Ann moved to Rome"], None),
+        (
+            'A 27" screen. Ann moved to Rome. Bob sold a 30" one.',
+            ['A 27" screen', "Ann moved to Rome", 'Bob sold a 30" one'],
+            None,
+        ),
+        ('It is not true that "Bob lives in Rome, too."', [], []),
+        ('My sister texted: "Allergic to nuts. Just moved to Oslo. Works at Bosch."', [], []),
+        ('He said:"I live in Rome. I work at Bosch."', [], None),
+        ('{"role":"user","text":"I live in Rome. I work at Bosch."}', [], []),
+        ('**"Hi. I live in Rome. I work at Bosch."** he said', [], None),
+        ('他说："我住在北京。我在华为工作。"', ["他说"], None),
+        ('He left. "Three, four, five. I live in Oslo.\n\n"I live in Rome," he said.', ["He left"], None),
+    ],
+)
+def test_speech_is_not_read_but_what_a_document_tells_amid_it(
+    text: str, read: list[str], in_document: list[str] | None
+) -> None:
+    def shown(document: bool) -> list[str]:
+        return [clause.text for clause in clauses(text, VERBS, document=document)]
+
+    assert shown(False) == read
+    assert in_document is None or shown(True) == in_document

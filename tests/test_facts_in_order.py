@@ -1,0 +1,83 @@
+"""What one message, or messages of one time, tell in a row happened in that row."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+
+Open = Callable[..., Memory]
+AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
+CONFIG = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
+STORY = [
+    "Ann went to the kitchen.",
+    "Ann picked up the milk.",
+    "Ann went to the garden.",
+    "Ann dropped the milk.",
+    "Ann went to the office.",
+]
+
+
+def where(memory: Memory, question: str = "Where is the milk?") -> str:
+    return memory.ask(question, user_id="u", now=AT).text
+
+
+@pytest.mark.parametrize("messages", [[" ".join(STORY)], STORY], ids=["one message", "messages of one time"])
+def test_a_thing_is_where_it_was_put_down(messages: list[str], open_memory: Open) -> None:
+    memory = open_memory(config=CONFIG)
+    memory.add([Message("document", text, AT, source="story") for text in messages], user_id="u", now=AT)
+    memory.flush()
+    assert where(memory) == "garden"
+    assert where(memory, "Where is Ann?") == "office"
+
+
+def test_clauses_of_one_sentence_end_before_they_begin(open_memory: Open) -> None:
+    memory = open_memory(config=CONFIG)
+    told = (
+        "Ann went to the kitchen, picked up the milk, went to the garden and dropped the milk. Ann went to the office."
+    )
+    memory.add([Message("document", told, AT, source="story")], user_id="u", now=AT)
+    memory.flush()
+    assert where(memory) == "garden"
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "answer"),
+    [
+        ("Ann went to the barn. Ann went to the shed. Ann went to the barn.", "Where is Ann?", "barn"),
+        ("I used to work at Bosch. I work at Bosch again.", "Where do I work?", "Bosch"),
+        ("I live in Oslo. I moved from Rome to Oslo.", "Where did I live before Oslo?", "Rome"),
+    ],
+)
+def test_what_is_said_again_is_left_out_only_if_it_says_nothing_else(
+    told: str, question: str, answer: str, open_memory: Open
+) -> None:
+    memory = open_memory(config=CONFIG)
+    memory.add(told, user_id="u", timestamp=AT, now=AT)
+    memory.flush()
+    assert where(memory, question) == answer
+
+
+def test_a_store_of_schema_4_is_resolved_again(open_memory: Open, tmp_path: Path) -> None:
+    for name in ("old.db", "new.db"):
+        memory = open_memory(name, config=CONFIG)
+        memory.add([Message("document", " ".join(STORY), AT, source="story")], user_id="u", now=AT)
+        memory.flush()
+        memory.close()
+    with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
+        connection.execute("ALTER TABLE facts DROP COLUMN ended")
+        connection.execute("UPDATE facts SET sequence = sequence / 32")
+        connection.execute("PRAGMA user_version=4")
+        connection.commit()
+    old, new = open_memory("old.db", config=CONFIG), open_memory("new.db", config=CONFIG)
+    assert old.flush() > 0
+    assert old.verify() == []
+    assert where(old) == where(new) == "garden"
+    assert old.digest() == new.digest()
