@@ -1,4 +1,4 @@
-"""Items of a benchmark's file that can be used, and the names of those that cannot."""
+"""Items of a benchmark's file: those that can be used, in what order, and the names of those that cannot."""
 
 from __future__ import annotations
 
@@ -17,3 +17,18 @@ def whole(items: Iterable[Any], keys: Sequence[str], where: str) -> tuple[list[d
         else:
             good.append(dict(item))
     return good, malformed
+
+
+def in_turn(numbered: Iterable[tuple[int, str]]) -> tuple[list[str], list[str]]:
+    """Ids of samples with their numbers in the benchmark: even and odd ones in turn, and what to say of the others.
+
+    A run takes the half of a sample from the parity of its place, which so is that of its number, whatever else there
+    is. There is at most one more of even number than of odd; what is left over of either is left out.
+    """
+    halves: tuple[list[str], list[str]] = ([], [])
+    for number, id in numbered:
+        halves[number % 2].append(id)
+    even, odd = halves
+    count = min(len(even), len(odd))
+    taken = [id for pair in zip(even, odd, strict=False) for id in pair] + even[count : count + 1]
+    return taken, [f"{id}: no other half's sample to stand beside it" for id in (*even[count + 1 :], *odd[count:])]
