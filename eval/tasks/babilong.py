@@ -109,7 +109,7 @@ class Babilong:
             raise ConfigError(f"{error}; put the test file of {task} into {self._data / 'babi'}") from error
         return [story for story in stories if story.questions]
 
-    def _drawn(self, task: str) -> list[str]:
+    def _drawn(self, task: str) -> Sequence[str]:
         """Ids of samples, of even and odd stories in turn."""
         count, samples = len(self._stories(task)), self._options.samples
         if samples > count - count % 2:

@@ -19,7 +19,7 @@ def whole(items: Iterable[Any], keys: Sequence[str], where: str) -> tuple[list[d
     return good, malformed
 
 
-def in_turn(numbered: Iterable[tuple[int, str]]) -> tuple[list[str], list[str]]:
+def in_turn(numbered: Iterable[tuple[int, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Ids of samples with their numbers in the benchmark: even and odd ones in turn, and what to say of the others.
 
     A run takes the half of a sample from the parity of its place, which so is that of its number, whatever else there
@@ -30,5 +30,7 @@ def in_turn(numbered: Iterable[tuple[int, str]]) -> tuple[list[str], list[str]]:
         halves[number % 2].append(id)
     even, odd = halves
     count = min(len(even), len(odd))
-    taken = [id for pair in zip(even, odd, strict=False) for id in pair] + even[count : count + 1]
-    return taken, [f"{id}: no other half's sample to stand beside it" for id in (*even[count + 1 :], *odd[count:])]
+    pairs = (id for pair in zip(even, odd, strict=False) for id in pair)
+    left_over = (*even[count + 1 :], *odd[count:])
+    told = tuple(f"{id}: left over, its half has more samples than the other" for id in left_over)
+    return (*pairs, *even[count : count + 1]), told

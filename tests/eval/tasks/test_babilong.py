@@ -134,7 +134,7 @@ def test_bad_options_are_one_clear_error(data: Path, section: dict[str, Any], pr
 def test_missing_files_and_questions_are_named(data: Path) -> None:
     with pytest.raises(ConfigError, match="qa3"):
         make_task({"kind": "babilong", "tasks": ["qa3"]}, data).ids()
-    with pytest.raises(ConfigError, match="qa1 has 7 stories, .* samples = 100; ask for at most 6"):
+    with pytest.raises(ConfigError, match=r"qa1 has 7 stories, .* samples = 100; ask for at most 6"):
         make_task({"kind": "babilong", "tasks": ["qa1"]}, data).ids()
     (data / "novels" / "book0.txt").write_text("Too short. " * 30, encoding="utf-8")
     for name in ("book1", "book2"):
