@@ -1,6 +1,6 @@
 """Measures of an answer against the right ones, and of the evidence that it rests on.
 
-Each names the file whose rules it follows. All are in [0, 1]; an empty reply scores 0.
+Each names the file whose rules it follows. All are in [0, 1], but for a count of words; an empty reply scores 0.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -67,14 +67,19 @@ def exact_match(reply: str, answers: Sequence[str]) -> float:
 def token_f1(reply: str, answers: Sequence[str], *, closed: bool = False) -> float:
     """F1 of words over the best answer, words counted as often as they occur.
 
-    Source: StonyBrookNLP/musique, metrics/answer.py @ 8b8d8ce1. `closed`, as hotpotqa/hotpot, hotpot_evaluate_v1.py
-    @ 4c0fa5ea has it: where either side is yes, no or noanswer, 0 unless they are equal.
+    Source: StonyBrookNLP/musique, metrics/answer.py @ 8b8d8ce1, where 1 is for a reply and an answer of which nothing
+    is left when they are `normalized`, as of "The" and "A". `closed`: by hotpotqa/hotpot, hotpot_evaluate_v1.py @
+    4c0fa5ea, where those have 0, and so has what is yes, no or noanswer on either side unless they are equal.
     """
+    if not reply:
+        return 0.0
     return max((_token_f1(normalized(reply), normalized(answer), closed) for answer in answers), default=0.0)
 
 
 def _token_f1(said: str, right: str, closed: bool) -> float:
-    if closed and said != right and {said, right} & {"yes", "no", "noanswer"}:
+    if said == right:
+        return float(bool(said) or not closed)
+    if closed and {said, right} & {"yes", "no", "noanswer"}:
         return 0.0
     return f1_of(said.split(), right.split())
 
@@ -126,6 +131,11 @@ def word_recall(text: str, part: str) -> float:
     return len(wanted & set(stems(text))) / len(wanted) if wanted else 0.0
 
 
+def word_count(reply: str) -> float:
+    """Words between white space: neither good nor bad, but what stands beside a measure that long replies win by."""
+    return float(len(reply.split()))
+
+
 def chosen_option(reply: str, options: Sequence[str]) -> int | None:
     """Which option a reply to a multiple choice chooses, None for none or several.
 
@@ -156,21 +166,25 @@ def retrieval_scores(evidence: Sequence[int], found: Sequence[int], at: Sequence
     """
     scores: dict[str, float] = {}
     for k in at if evidence else ():
-        hits = [place in evidence for place in found[:k]]
-        scores[f"recall_any@{k}"] = float(any(hits))
+        scores[f"recall_any@{k}"] = float(not set(evidence).isdisjoint(found[:k]))
         scores[f"recall_all@{k}"] = float(set(evidence) <= set(found[:k]))
-        scores[f"ndcg_any@{k}"] = _dcg(hits) / _dcg([True] * min(k, len(evidence)))
+        scores[f"ndcg_any@{k}"] = ndcg(evidence, found, k, discount=lambda rank: math.log2(max(rank, 2)))
     return scores
 
 
-def _dcg(hits: Sequence[bool]) -> float:
-    return sum(1 / math.log2(max(rank, 2)) for rank, hit in enumerate(hits, 1) if hit)
+def ndcg(
+    evidence: Sequence[int],
+    found: Sequence[int],
+    k: int,
+    *,
+    discount: Callable[[int], float] = lambda rank: math.log2(rank + 1),
+) -> float:
+    """nDCG at k: each hit counts 1 / discount of its rank, from 1, relative to the best ranking; 0 without evidence.
 
-
-def ndcg(evidence: Sequence[int], found: Sequence[int], k: int) -> float:
-    """nDCG at k with gain 1 / log2(rank + 1), Jarvelin and Kekalainen as trec_eval has it (`ndcg_cut`); 0 of none."""
-    ideal = sum(1 / math.log2(i + 2) for i in range(min(k, len(evidence))))
-    own = sum(1 / math.log2(i + 2) for i, place in enumerate(found[:k]) if place in evidence)
+    The discount is that of trec_eval (`ndcg_cut`) unless another one is given.
+    """
+    ideal = sum(1 / discount(rank) for rank in range(1, min(k, len(evidence)) + 1))
+    own = sum(1 / discount(rank) for rank, place in enumerate(found[:k], 1) if place in evidence)
     return own / ideal if ideal else 0.0
 
 

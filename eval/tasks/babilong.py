@@ -6,8 +6,9 @@ Source of the construction: booydar/babilong, babilong/babilong_utils.py @ 34f84
 random one of the places before, between and after them, in their order, and several may share a place. At length 0
 there are the statements alone. The source drops stories with more statements than an eighth of `length`; here none is
 dropped and none is cut, so that the questions are the same at all lengths. All is joined by spaces, where the source
-joins tokens. Questions are drawn as many of even as of odd index, so that the halves of the samples are those of bAbI's
-questions, and fewer `samples` are the first of more. A sample depends on the seed, the task and its number alone.
+joins tokens. The questions of a story are about the same statements, so at most one of each story is asked. Stories
+are drawn, of even and of odd index in turn, so that the halves of the samples are of different stories, and fewer
+`samples` are the first of more. A sample depends on the seed, the task and its story's number alone.
 
 Score: babilong/metrics.py, see `eval/scoring.py`. "official" is its rule to the letter, which takes every "none" of qa7
 as wrong since it holds "one"; "accuracy" looks for whole words there, and is the same in all other tasks.
@@ -29,6 +30,7 @@ from eval.contract import Question, Reply, Sample
 from eval.scoring import babilong_correct, evidence_recall
 from eval.tasks import babi
 from eval.tasks.background import Background
+from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
@@ -43,8 +45,10 @@ class BabilongOptions(TaskOptions):
 
     tasks: tuple[_Name, ...] = Field(("qa1", "qa2", "qa3"), min_length=1, description="Of bAbI.")
     length: int = Field(0, ge=0, le=10_000_000, description="Tokens of a sample; 0 for the statements alone.")
-    samples: int = Field(100, gt=0, multiple_of=2, description="Of each task.")
-    seed: int = Field(1, description="Of which questions, and of the places in books and of statements.")
+    samples: int = Field(
+        100, gt=0, multiple_of=2, description="Of each task, each of another story; bAbI's test files have 200 or more."
+    )
+    seed: int = Field(1, description="Of which stories and questions, and of the places in books and of statements.")
     form: Literal["document", "sentences"] = Field(
         "document", description="A sample is one document, or each sentence is a message of its own."
     )
@@ -67,20 +71,20 @@ class Babilong:
             if options.length
             else None
         )
-        self._asked = cache(self._questions)
+        self._stories = cache(self._read)
 
     def ids(self) -> Sequence[str]:
-        """Two of each task in turn, so that the first ones are of all; `qa1-17` is question 17 of qa1, from 0."""
-        drawn = {task: self._drawn(task) for task in self._options.tasks}
-        pairs = range(0, self._options.samples, 2)
-        return [f"{task}-{number}" for i in pairs for task, own in drawn.items() for number in own[i : i + 2]]
+        """Two of each task in turn, so that the first ones are of all; `qa1-17` is of story 17 of qa1, from 0."""
+        drawn = [self._drawn(task) for task in self._options.tasks]
+        return [id for i in range(0, self._options.samples, 2) for own in drawn for id in own[i : i + 2]]
 
     def sample(self, id: str) -> Sample:
-        """A question with its statements among the books."""
+        """A question of a story with the statements before it among the books."""
         task, number = id.split("-")
-        story, asked = self._asked(task)[int(number)]
-        statements = [message.content for message in story.messages[: asked.heard]]
+        story = self._stories(task)[int(number)]
         generator = random.Random(f"{self._options.seed} {task} {number}")
+        asked = generator.choice(story.questions)
+        statements = [message.content for message in story.messages[: asked.heard]]
         strewn = list(self._strewn(statements, generator))
         support = tuple(i for i, (_, own) in enumerate(strewn) if own in asked.support)
         texts = [text for text, _ in strewn]
@@ -98,21 +102,24 @@ class Babilong:
         }
         return {**right, **evidence_recall(question.evidence, reply.evidence)}
 
-    def _questions(self, task: str) -> list[tuple[babi.Story, babi.Question]]:
+    def _read(self, task: str) -> list[babi.Story]:
         try:
             stories = babi.load(self._data, int(task.removeprefix("qa")))
         except OSError as error:
             raise ConfigError(f"{error}; put the test file of {task} into {self._data / 'babi'}") from error
-        return [(story, question) for story in stories for question in story.questions]
+        return [story for story in stories if story.questions]
 
-    def _drawn(self, task: str) -> list[int]:
-        """Numbers of questions, even and odd ones in turn."""
-        count, each = len(self._asked(task)), self._options.samples // 2
-        if count // 2 < each:
-            raise ConfigError(f"{task} has {count} questions, and samples = {2 * each} are asked for; ask for fewer")
+    def _drawn(self, task: str) -> Sequence[str]:
+        """Ids of samples, of even and odd stories in turn."""
+        count, samples = len(self._stories(task)), self._options.samples
+        if samples > count - count % 2:
+            raise ConfigError(
+                f"{task} has {count} stories, each is asked one question, and samples = {samples}; "
+                f"ask for at most {count - count % 2}"
+            )
         generator = random.Random(f"{self._options.seed} {task}")
-        halves = [generator.sample(range(half, count, 2), len(range(half, count, 2))) for half in (0, 1)]
-        return [number for pair in zip(*halves, strict=False) for number in pair][: 2 * each]
+        drawn, _ = in_turn((number, f"{task}-{number}") for number in generator.sample(range(count), count))
+        return drawn[:samples]
 
     def _strewn(self, statements: list[str], generator: random.Random) -> Iterator[tuple[str, int | None]]:
         """All texts in order, statements with their number."""

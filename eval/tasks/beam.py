@@ -8,8 +8,8 @@ evidence in a list; those that name none (all of `abstention`) are not in `quest
 The benchmark's score is a language model's, item by item of the question's rubric (mohammadtavakoli78/BEAM,
 evaluation.py @ 5a64c992, `evaluate_*`). Without a judge two measures of words stand in for it, and they are not it:
 "nuggets" is the mean over the rubric's items of the share of their words that the reply has, "F1" that of the reply's
-words with a reference answer's. Abstention is exact: right is to abstain. Rubric and reference go with each question's
-`facts` for a judge.
+words with a reference answer's. Long replies have more of them: "words" says how long they are. Abstention is exact:
+right is to abstain. Rubric and reference go with each question's `facts` for a judge.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pydantic import Field
 
 from eval import contract
 from eval.metrics import mean
-from eval.scoring import evidence_recall, token_f1, word_recall
+from eval.scoring import evidence_recall, token_f1, word_count, word_recall
 from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.errors import ConfigError
@@ -174,7 +174,7 @@ class BeamOptions(TaskOptions):
 class Beam:
     """BEAM's questions, a chat a sample."""
 
-    metrics: tuple[str, ...] = ("nuggets", "F1", "recall@5", "recall@10")
+    metrics: tuple[str, ...] = ("nuggets", "words", "F1", "recall@5", "recall@10")
 
     def __init__(self, section: Mapping[str, Any], data: Path) -> None:
         options = read_options(BeamOptions(), section)
@@ -217,8 +217,9 @@ class Beam:
 
     def score(self, question: contract.Question, reply: contract.Reply) -> Mapping[str, float]:
         """Words of rubric and reference in the reply; of abstention, whether it abstained; recall of the evidence."""
+        words = {"words": word_count(reply.text)}
         if question.category == _UNANSWERABLE:
-            return {"nuggets": float(reply.abstained)}
+            return {"nuggets": float(reply.abstained), **words}
         nuggets = mean([word_recall(reply.text, item) for item in question.facts["rubric"]])
         f1 = {"F1": token_f1(reply.text, question.answers)} if question.category not in _COMPLIANCE else {}
-        return {"nuggets": nuggets, **f1, **evidence_recall(question.evidence, reply.evidence)}
+        return {"nuggets": nuggets, **words, **f1, **evidence_recall(question.evidence, reply.evidence)}

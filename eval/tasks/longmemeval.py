@@ -1,14 +1,16 @@
 """LongMemEval (Wu et al. 2024, arXiv:2410.10813): a question on a history of many dated chat sessions.
 
 Format: xiaowu0162/LongMemEval, README.md @ 01055c05 (`longmemeval_s.json`, `_m.json`, `_oracle.json`). Each instance is
-a sample: its sessions in the order of their dates, and one question. Ids that end in `_abs` are of category
-"abstention", all others of their `question_type`, so that tables can set knowledge-update apart.
+a sample: its sessions in the order of their dates, and one question. Its half is that of its number in the file,
+whichever `types` are asked and whatever cannot be used; where these leave more of one half than of the other, the last
+ones are left out and named. Ids that end in `_abs` are of category "abstention", all others of their `question_type`,
+so that tables can set knowledge-update apart.
 
 The benchmark's score is a language model's yes or no (src/evaluation/evaluate_qa.py @ b11ff723). Without a judge two
 measures of words stand in for it, and they are not it: "contains" is that the answer's words stand in the reply one
-after another, "F1" that of words. Abstention is exact. Retrieval is the benchmark's own (src/retrieval/eval_utils.py
-@ 6a92d1ab) over sessions, each in the place of its best message; as there, not for abstention. `Question.evidence` are
-the turns with `has_answer`.
+after another, "F1" that of words. A long reply is more likely to contain an answer: "words" says how long they are.
+Abstention is exact. Retrieval is the benchmark's own (src/retrieval/eval_utils.py @ 6a92d1ab) over sessions, each in
+the place of its best message; as there, not for abstention. `Question.evidence` are the turns with `has_answer`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from typing import Any
 from pydantic import Field
 
 from eval.contract import Question, Reply, Sample
-from eval.scoring import holds, retrieval_scores, token_f1
+from eval.scoring import holds, retrieval_scores, token_f1, word_count
+from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
@@ -44,7 +47,7 @@ class LongMemEval:
     """LongMemEval's instances, a sample each."""
 
     metrics: tuple[str, ...] = (
-        *("contains", "F1", "recall_any@5", "recall_all@5", "ndcg_any@5"),
+        *("contains", "words", "F1", "recall_any@5", "recall_all@5", "ndcg_any@5"),
         *("recall_any@10", "recall_all@10", "ndcg_any@10"),
     )
 
@@ -55,16 +58,18 @@ class LongMemEval:
         if not isinstance(rows, list):
             raise ConfigError(f"{data / options.file} is not a list of instances; give a file as published")
         problems = {i: problem for i, row in enumerate(rows) if (problem := _problem(row))}
-        self.malformed = tuple(f"instance {i}: {problem}" for i, problem in problems.items())
-        self._rows = {
-            row["question_id"]: row
+        wanted = {
+            row["question_id"]: i
             for i, row in enumerate(rows)
             if i not in problems and (not options.types or _category(row) in options.types)
         }
+        self._rows = {id: rows[i] for id, i in wanted.items()}
+        self._ids, left_over = in_turn((i, id) for id, i in wanted.items())
+        self.malformed = (*(f"instance {i}: {problem}" for i, problem in problems.items()), *left_over)
 
     def ids(self) -> Sequence[str]:
-        """Ids of the questions, in file order."""
-        return list(self._rows)
+        """Ids of the questions, those of even and of odd number in the file in turn."""
+        return self._ids
 
     def sample(self, id: str) -> Sample:
         """The sessions of one instance by their dates, and its question."""
@@ -88,12 +93,13 @@ class LongMemEval:
     def score(self, question: Question, reply: Reply) -> Mapping[str, float]:
         """Words of the answer, or whether it abstained; retrieval of the sessions."""
         if question.category == _ABSTENTION:
-            return {"contains": float(reply.abstained)}
+            return {"contains": float(reply.abstained), "words": word_count(reply.text)}
         sessions = question.facts["sessions"]
         wanted = [sessions.index(own) for own in question.facts["answer_sessions"] if own in sessions]
         found = list(dict.fromkeys(sessions.index(sessions[place]) for place in reply.evidence))
         return {
             "contains": float(holds(reply.text, question.answers[0])),
+            "words": word_count(reply.text),
             "F1": token_f1(reply.text, question.answers),
             **retrieval_scores(wanted, found),
         }

@@ -25,7 +25,7 @@ from pydantic import Field
 from eval import contract
 from eval.scoring import evidence_recall, exact_match, ndcg, token_f1
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
-from eval.tasks.items import whole
+from eval.tasks.items import in_turn, whole
 from eval.tasks.options import TaskOptions, read_options
 
 
@@ -135,14 +135,16 @@ class Multihop:
         self._closed = options.set != "musique"
         asked = _asked(data, file)
         self._union = _corpus(name, asked)
-        self._own = (
-            {own.id: own for own in asked if own.supporting and own.answers} if options.corpus == "question" else None
-        )
+        supported = {own.id: own for own in asked if own.supporting}
+        self._own = supported if options.corpus == "question" else None
+        self._ids, left_over = in_turn((i, own.id) for i, own in enumerate(supported.values()) if own.answers)
         self.malformed = (*self._union.malformed, *without_answers(self._union.questions))
+        if self._own is not None:
+            self.malformed += left_over
 
     def ids(self) -> Sequence[str]:
-        """The halves of the questions, or each question's id."""
-        return HALVES if self._own is None else list(self._own)
+        """The halves of the questions, or each question's id, of both halves in turn."""
+        return HALVES if self._own is None else self._ids
 
     def sample(self, id: str) -> contract.Sample:
         """All paragraphs with the questions of a half, or one question with its own."""

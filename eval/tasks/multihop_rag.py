@@ -4,9 +4,10 @@ Format: yixuantt/MultiHop-RAG, util.py @ 7b337281 and simple_retrieval.py @ 652c
 source, published_at, body) and `dataset/MultiHopRAG.json` (query, answer, question_type, evidence_list). Evidence names
 articles by url, where both have it, or by title. All articles are one memory, dated as they were published.
 
-Scores: "accuracy" by qa_evaluate.py @ 33d3ad09, where one word in common is enough, "EM" and "F1" beside it since it is
-lenient; a question of type `null_query` is right where the system abstains. Hits@4, Hits@10, MAP@10 and MRR@10 by
-retrieval_evaluate.py @ 33d3ad09, but of articles: the source looks for the words of the evidence in retrieved chunks.
+Scores: "accuracy" by qa_evaluate.py @ 33d3ad09, where one word in common is enough, "EM", "F1" and how many words a
+reply has beside it since it is lenient; a question of type `null_query` is right where the system abstains. Hits@4,
+Hits@10, MAP@10 and MRR@10 by retrieval_evaluate.py @ 33d3ad09, but of articles: the source looks for the words of the
+evidence in retrieved chunks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from pydantic import Field
 
 from eval.contract import Question, Reply, Sample
-from eval.scoring import exact_match, token_f1
+from eval.scoring import exact_match, token_f1, word_count
 from eval.tasks.corpus import HALVES
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.errors import ConfigError
@@ -39,7 +40,7 @@ class MultihopRagOptions(TaskOptions):
 class MultihopRag:
     """MultiHop-RAG's questions over all articles."""
 
-    metrics: tuple[str, ...] = ("accuracy", "F1", "EM", "Hits@4", "Hits@10", "MAP@10", "MRR@10")
+    metrics: tuple[str, ...] = ("accuracy", "words", "F1", "EM", "Hits@4", "Hits@10", "MAP@10", "MRR@10")
 
     def __init__(self, section: Mapping[str, Any], data: Path) -> None:
         options = read_options(MultihopRagOptions(), section)
@@ -79,10 +80,12 @@ class MultihopRag:
     def score(self, question: Question, reply: Reply) -> Mapping[str, float]:
         """The answer, or that it abstained; the ranks of the articles of its evidence."""
         if not question.answers:
-            return {"accuracy": float(reply.abstained or _INSUFFICIENT in reply.text.lower())}
+            right = reply.abstained or _INSUFFICIENT in reply.text.lower()
+            return {"accuracy": float(right), "words": word_count(reply.text)}
         (answer,) = question.answers
         return {
             "accuracy": float(not set(reply.text.lower().split()).isdisjoint(answer.lower().split())),
+            "words": word_count(reply.text),
             "F1": token_f1(reply.text, question.answers),
             "EM": exact_match(reply.text, question.answers),
             **ranks(question.evidence, reply.evidence),

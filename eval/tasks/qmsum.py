@@ -3,14 +3,17 @@
 All meetings of a split are one corpus. Questions about a whole meeting have no such turns and are left out; a span
 that lies outside its meeting is reported and dropped.
 
-As a task each meeting is a sample, as in the paper, its turns are messages, and the questions about the whole meeting
-are asked too ("meeting"); or the split is one memory of documents, and finding the meeting is part of it ("corpus").
-Scores: ROUGE (`eval/rouge.py`), and recall of the turns or meetings.
+As a task each meeting is a memory, as in the paper, its turns are messages, and the questions about the whole meeting
+are asked too ("meeting"). It is two samples, "even" and "odd": halves are of questions, which count on from meeting to
+meeting, those about parts as in the corpus, those about the whole among themselves. Or the split is one memory of
+documents, and finding the meeting is part of it ("corpus"). Scores: ROUGE (`eval/rouge.py`), and recall of the turns or
+meetings.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -97,38 +100,51 @@ class Qmsum:
         self.name = options.name or f"QMSum {options.split}"
         self._corpus = load(data, options.split)
         self._form = options.form
-        folder = data / "qmsum" / "ALL" / options.split
-        self._meetings = {document.name: folder / f"{document.name}.json" for document in self._corpus.documents}
+        self._folder = data / "qmsum" / "ALL" / options.split
+        self._asked: dict[str, list[contract.Question]] = {}
+        count: Counter[tuple[str, bool]] = Counter()
+        for document in self._corpus.documents:
+            self._asked |= {f"{document.name}-{half}": [] for half in HALVES}
+            for question in _asked(self._meeting(document.name)):
+                number = count[question.category, bool(question.evidence)]
+                count[question.category, bool(question.evidence)] += 1
+                if question.text and question.answers:
+                    self._asked[f"{document.name}-{HALVES[number % 2]}"].append(question)
         self.malformed = (*self._corpus.malformed, *without_answers(self._corpus.questions))
 
     def ids(self) -> Sequence[str]:
-        """Names of the meetings, or the halves of the queries."""
-        return HALVES if self._form == "corpus" else list(self._meetings)
+        """Names of the meetings, each with the halves of its queries, or the halves of all queries."""
+        return HALVES if self._form == "corpus" else list(self._asked)
 
     def sample(self, id: str) -> contract.Sample:
-        """The turns of a meeting with its queries, or all meetings with the queries of a half."""
+        """The turns of a meeting, or all meetings, with the queries of a half."""
         if self._form == "corpus":
             return corpus_sample(id, self._corpus)
-        meeting = json.loads(self._meetings[id].read_text(encoding="utf-8"))
-        turns = meeting["meeting_transcripts"]
+        name, _, _ = id.rpartition("-")
         messages = [
-            Message("user", turn["content"], WRITTEN + timedelta(seconds=i), turn["speaker"], session=id)
-            for i, turn in enumerate(turns)
+            Message("user", turn["content"], WRITTEN + timedelta(seconds=i), turn["speaker"], session=name)
+            for i, turn in enumerate(self._meeting(name)["meeting_transcripts"])
         ]
-        return contract.Sample(id, messages, list(_asked(meeting, len(turns))), ASKED)
+        return contract.Sample(id, messages, self._asked[id], ASKED)
 
     def score(self, question: contract.Question, reply: contract.Reply) -> Mapping[str, float]:
         """ROUGE against the answer; recall of the evidence, where the query is about some part."""
         return {**rouge(reply.text, question.answers), **evidence_recall(question.evidence, reply.evidence)}
 
+    def _meeting(self, name: str) -> Mapping[str, Any]:
+        meeting: Mapping[str, Any] = json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8"))
+        return meeting
 
-def _asked(meeting: Mapping[str, Any], turns: int) -> Iterator[contract.Question]:
-    """Queries on the whole meeting, then those on parts of it with their turns."""
+
+def _asked(meeting: Mapping[str, Any]) -> Iterator[contract.Question]:
+    """Queries on the whole meeting, then those on parts of it with their turns; without an answer, too."""
+    turns = len(meeting["meeting_transcripts"])
     for kind in ("general", "specific"):
-        for i, item in enumerate(meeting[f"{kind}_query_list"]):
-            if not item.get("answer") or not item.get("query"):
+        for i, item in enumerate(meeting.get(f"{kind}_query_list", ())):
+            if "query" not in item:
                 continue
             spans = [(int(pair[0]), int(pair[-1])) for pair in item.get("relevant_text_span", ())]
             places = {place for first, last in spans if 0 <= first <= last < turns for place in range(first, last + 1)}
             evidence = tuple(sorted(places))
-            yield contract.Question(f"{kind}-{i}", item["query"], (item["answer"],), kind, evidence)
+            answers = (item["answer"],) if item.get("answer") else ()
+            yield contract.Question(f"{kind}-{i}", item["query"], answers, kind, evidence)

@@ -4,14 +4,18 @@ Two sources. "beam": the questions of BEAM (`eval/tasks/beam.py`) on a statement
 the rubric looks for, the old one what its makers say may be taken for it (`potential_confusion`); where the new value
 names quantities (nearly always), those of it that the first statement does not name are looked for in the reply, and a
 reply is outdated that holds all quantities of the old one. "chains": statements on a value that changes, generated
-(`eval/tasks/update_chains.py`: plain sentences, on which this project's own reading of statements was developed, which
-favours it) and strewn in their order into a conversation of LoCoMo, which has no questions of this
+(`eval/tasks/update_chains.py`) and strewn in their order into a conversation of LoCoMo, which has no questions of this
 kind; each chain is of another relation and other names. Statements that arrive late stand at the end, with their own
 date. LoCoMo's conversations of even index get the sentences' names for development, odd ones those for tests.
 
+What "chains" shows of this project's own reading of statements is less than it seems: its rules were developed on the
+very sentences that the chains are made of, and the odd half has other names and values alone, not other sentences.
+"beam" is the measure of it.
+
 This scoring is ours: BEAM's own is a language model's, by its rubric. "correct": the new value and not the old one;
 "first": of the first ten places of evidence one is the update, and none before it the original. With contradictions,
-"both" is that each side is among the first ten, and what the reply says of it is left to a judge.
+"both" is that each side is among the first ten, and what the reply says of it is left to a judge. A long reply is more
+likely to hold a value, new or old: "words" says how long they are.
 """
 
 from __future__ import annotations
@@ -27,8 +31,9 @@ from pydantic import Field
 
 from eval.contract import Question, Reply, Sample
 from eval.quantities import quantities
-from eval.scoring import evidence_recall, holds, word_recall
+from eval.scoring import evidence_recall, holds, word_count, word_recall
 from eval.tasks import beam, locomo
+from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options
 from eval.tasks.plain import load_plain
 from eval.tasks.update_chains import Chain, World, generate
@@ -37,6 +42,7 @@ from nscma_torch.relations import load_relations
 
 K = 10
 _UPDATE, _CONTRADICTION = "knowledge_update", "contradiction_resolution"
+_NAMES = {"beam": "Knowledge update, BEAM 100K", "chains": "generated updates in LoCoMo's conversations"}
 _SCENARIOS = 6  # chains that are generated of each relation, one of them is taken
 
 
@@ -55,25 +61,32 @@ class UpdatesOptions(TaskOptions):
 class Updates:
     """Knowledge update, a chat or conversation a sample."""
 
-    metrics: tuple[str, ...] = ("correct", "updated", "outdated", "first", "both", "recall@5", "recall@10")
+    metrics: tuple[str, ...] = (
+        *("correct", "updated", "outdated", "first", "both"),
+        *("words", "recall@5", "recall@10"),
+    )
 
     def __init__(self, section: Mapping[str, Any], data: Path) -> None:
         options = read_options(UpdatesOptions(), section)
         self._options = options
-        self.name = options.name or f"Knowledge update ({options.source})"
+        self.name = options.name or _NAMES[options.source]
         self.malformed: tuple[str, ...] = ()
         if options.source == "beam":
             self._chats = {chat.name: chat for chat in beam.load(data, options.beam)}
+            self._ids = tuple(self._chats)
             self.malformed = tuple(f"chat {item}" for chat in self._chats.values() for item in chat.malformed)
         else:
             self._talks = locomo.load(data, options.locomo)
             self._relations, self._plain = load_relations(), load_plain()
+            self._ids, self.malformed = in_turn(
+                (index, f"{number}.{talk.name}")
+                for number in range(options.rounds)
+                for index, talk in enumerate(self._talks)
+            )
 
     def ids(self) -> Sequence[str]:
-        """Numbers of the chats; or of round and conversation, as in `0.conv-26`."""
-        if self._options.source == "beam":
-            return list(self._chats)
-        return [f"{number}.{talk.name}" for number in range(self._options.rounds) for talk in self._talks]
+        """Numbers of the chats; or of round and conversation, as in `0.conv-26`, even and odd ones in turn."""
+        return self._ids
 
     def sample(self, id: str) -> Sample:
         """One chat with its questions, or one conversation with chains strewn into it."""
@@ -98,10 +111,12 @@ class Updates:
         first, second = facts["original"], question.evidence
         if question.category == _CONTRADICTION:
             sides = [not set(side).isdisjoint(top) for side in (first, facts["second"])]
-            return {"both": float(all(sides)), **evidence_recall(second, reply.evidence)}
+            found = evidence_recall(second, reply.evidence)
+            return {"both": float(all(sides)), "words": word_count(reply.text), **found}
         updated = _held(facts["current"], reply.text, facts["kind"])
         outdated = any(_held(value, reply.text, facts["kind"]) for value in facts["outdated"])
         scores = {"correct": float(updated and not outdated), "updated": float(updated)}
+        scores["words"] = word_count(reply.text)
         if facts["outdated"]:
             scores["outdated"] = float(outdated)
         if first and not set(first) & set(second):

@@ -18,6 +18,7 @@ from eval.scoring import (
     normalized,
     retrieval_scores,
     token_f1,
+    word_count,
     word_recall,
 )
 
@@ -66,6 +67,8 @@ def test_f1_counts_words_and_takes_the_best_answer() -> None:
     # said: big red dog; right: red dog dog: two in common, precision 2/3, recall 2/3
     assert token_f1("the big red dog", ["red dog dog", "cat"]) == pytest.approx(2 / 3)
     assert token_f1("cat", ["dog"]) == 0.0 and token_f1("", ["dog"]) == 0.0
+    assert token_f1("The", ["A"]) == 1.0 and token_f1("The", ["A"], closed=True) == 0.0, "nothing is left of either"
+    assert token_f1("", ["A"]) == 0.0 == token_f1("The", ["dog"])
     assert token_f1("yes it is", ["yes"]) == pytest.approx(0.5)
     assert token_f1("yes it is", ["yes"], closed=True) == 0.0 and token_f1("Yes.", ["yes"], closed=True) == 1.0
 
@@ -101,6 +104,10 @@ def test_parts_are_found_by_their_stems() -> None:
     assert holds("She keeps beehives in Rome.", "a beehive") and not holds("Rome, New York", "York New")
     assert not holds("Romeo", "Rome") and not holds("anything", "the")
     assert word_recall("two blue doors", "the door is blue") == pytest.approx(2 / 3)
+
+
+def test_words_stand_between_white_space() -> None:
+    assert word_count("One, two\n and  three-four.") == 4.0 and word_count("") == 0.0
 
 
 def test_quantities_have_one_spelling() -> None:

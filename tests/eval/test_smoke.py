@@ -28,7 +28,7 @@ SENTENCES = (
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A story of qa1 with two questions, and a book."""
+    """Two stories of qa1 with two questions each, and a book."""
     lines = []
     for number, place in ((1, "garden"), (4, "kitchen")):
         lines += [f"{number} Mary went to the {place}.", f"{number + 1} John picked up the milk."]
@@ -36,7 +36,7 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     for name in ("babi", "novels"):
         (folder / name).mkdir(parents=True)
-    (folder / "babi" / "qa1_single-supporting-fact_test.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "babi" / "qa1_single-supporting-fact_test.txt").write_text("\n".join(lines * 2) + "\n", encoding="utf-8")
     book = "\n\n".join(f"Chapter {chapter}. {' '.join(SENTENCES)}" for chapter in range(1, 40))
     (folder / "novels" / "harbour.txt").write_text(book, encoding="utf-8")
     return folder

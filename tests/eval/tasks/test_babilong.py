@@ -16,6 +16,7 @@ STORY = (
     "1 Ada went to the cellar.\n2 Ben took the lamp.\n3 Where is Ada? \tcellar\t1\n"
     "4 Ben went to the attic.\n5 Where is the lamp? \tattic\t2 4\n"
 )
+STORIES = 7
 LINE = "The carriage number {i} rolled slowly on through the grey and silent streets of the old town."
 
 
@@ -24,7 +25,7 @@ def data(tmp_path: Path) -> Path:
     (tmp_path / "babi").mkdir()
     (tmp_path / "novels").mkdir()
     for task in (1, 2):
-        (tmp_path / "babi" / f"qa{task}_x_test.txt").write_text(STORY * 3, encoding="utf-8")
+        (tmp_path / "babi" / f"qa{task}_x_test.txt").write_text(STORY * STORIES, encoding="utf-8")
     for book in range(3):
         text = "\n\n".join(f"Short {i}. {LINE.format(i=100 * book + i)}" for i in range(40))
         (tmp_path / "novels" / f"book{book}.txt").write_text(text, encoding="utf-8")
@@ -37,14 +38,24 @@ def drawn(data: Path, **section: Any) -> list[Sample]:
 
 
 def test_at_length_0_there_are_the_statements_before_the_question_alone(data: Path) -> None:
-    samples = {sample.id: sample for sample in drawn(data)}
-    assert sorted(samples) == [f"qa1-{i}" for i in range(6)]
-    assert [message.content for message in samples["qa1-2"].messages] == ["Ada went to the cellar. Ben took the lamp."]
-    assert samples["qa1-3"].messages[0].content.endswith("Ben went to the attic.")
-    assert (samples["qa1-3"].questions[0].text, samples["qa1-3"].questions[0].answers) == (
-        "Where is the lamp?",
-        ("attic",),
-    )
+    told = "Ada went to the cellar. Ben took the lamp."
+    asked = {"Where is Ada?": ("cellar", told), "Where is the lamp?": ("attic", f"{told} Ben went to the attic.")}
+    seen = set()
+    for sample in drawn(data):
+        (message,), (question,) = sample.messages, sample.questions
+        seen.add(question.text)
+        assert (*question.answers, message.content) == asked[question.text]
+    assert seen == set(asked), "questions of a story are drawn"
+
+
+def test_a_story_is_asked_once_and_halves_are_of_different_stories(data: Path) -> None:
+    task = make_task({"kind": "babilong", "tasks": ["qa2", "qa1"], "samples": 6}, data)
+    ids = [id.split("-") for id in task.ids()]
+    assert [name for name, _ in ids] == ["qa2", "qa2", "qa1", "qa1"] * 3, "the first ones are of all tasks"
+    assert [int(number) % 2 for _, number in ids] == [0, 1] * 6, "a place has the parity of its story"
+    for name in ("qa1", "qa2"):
+        stories = {int(number) for own, number in ids if own == name}
+        assert len(stories) == 6 and stories <= set(range(STORIES))
 
 
 def test_statements_keep_their_order_among_sentences_and_are_the_evidence(data: Path) -> None:
@@ -53,7 +64,7 @@ def test_statements_keep_their_order_among_sentences_and_are_the_evidence(data: 
     places = []
     for sample in samples:
         texts = [message.content for message in sample.messages]
-        heard = told[: 2 + int(sample.id[-1]) % 2]
+        heard = told[: 2 if sample.questions[0].text == "Where is Ada?" else 3]
         assert [text for text in texts if text in told] == heard
         assert not any(text.startswith("Short") for text in texts), f"sentences under {LEAST} tokens are left out"
         expected = ["Ben took the lamp.", "Ben went to the attic."] if len(heard) == 3 else ["Ada went to the cellar."]
@@ -88,13 +99,12 @@ def test_samples_depend_on_seed_task_and_number_alone(data: Path) -> None:
     other = make_task({"kind": "babilong", "tasks": ["qa1"], "samples": 6, "length": 200, "seed": 2}, data)
     shared = alone.ids()[1]
     assert both.ids()[2:4] == alone.ids(), "fewer samples are the first of more"
-    assert [int(id.split("-")[1]) % 2 for id in both.ids()] == [0, 1] * 4
     assert both.sample(shared) == alone.sample(shared) != other.sample(shared)
 
 
 def test_scores_need_the_answer_alone(data: Path) -> None:
     task = make_task({"kind": "babilong", "tasks": ["qa1"], "samples": 2, "form": "sentences"}, data)
-    (question,) = task.sample("qa1-1").questions
+    (question,) = task.sample(task.ids()[1]).questions
     question = type(question)("q0", "Where is Ada?", ("kitchen",), "qa1", evidence=(1, 2))
     assert task.score(question, Reply("In the kitchen.", evidence=(2, 0, 3))) == {
         **{"accuracy": 1.0, "official": 1.0},
@@ -124,7 +134,7 @@ def test_bad_options_are_one_clear_error(data: Path, section: dict[str, Any], pr
 def test_missing_files_and_questions_are_named(data: Path) -> None:
     with pytest.raises(ConfigError, match="qa3"):
         make_task({"kind": "babilong", "tasks": ["qa3"]}, data).ids()
-    with pytest.raises(ConfigError, match="qa1 has 6 questions"):
+    with pytest.raises(ConfigError, match=r"qa1 has 7 stories, .* samples = 100; ask for at most 6"):
         make_task({"kind": "babilong", "tasks": ["qa1"]}, data).ids()
     (data / "novels" / "book0.txt").write_text("Too short. " * 30, encoding="utf-8")
     for name in ("book1", "book2"):

@@ -80,20 +80,20 @@ def test_nuggets_are_the_words_of_the_rubric_that_a_reply_has(data: Path) -> Non
     kiln = asked["To how many degrees is the kiln set?"]
     assert (kiln.answers, kiln.evidence) == (("1,100 degrees",), (0, 3))
     assert task.score(kiln, Reply("1,100 of them", evidence=(1, 3))) == {
-        "nuggets": 0.5,
+        **{"nuggets": 0.5, "words": 3.0},
         "F1": pytest.approx(2 / 5),  # one word in common of 3 and 2
         **{"recall@5": 0.5, "recall@10": 0.5},
     }
     glaze = asked["A glaze?"]
-    assert task.score(glaze, Reply("I suggest a celadon")) == {"nuggets": pytest.approx(2 / 3)}
+    assert task.score(glaze, Reply("I suggest a celadon")) == {"nuggets": pytest.approx(2 / 3), "words": 4.0}
 
 
 def test_who_cannot_know_is_right_to_abstain(data: Path) -> None:
     task, asked = questions(data, kind="beam", categories=["abstention"])
     (question,) = asked.values()
     assert question.answers == ()
-    assert task.score(question, Reply("", abstained=True)) == {"nuggets": 1.0}
-    assert task.score(question, Reply("Nothing")) == {"nuggets": 0.0}
+    assert task.score(question, Reply("", abstained=True)) == {"nuggets": 1.0, "words": 0.0}
+    assert task.score(question, Reply("Nothing")) == {"nuggets": 0.0, "words": 1.0}
     with pytest.raises(ConfigError, match="no category"):
         make_task({"kind": "beam", "categories": ["abstinence"]}, data)
 
@@ -126,7 +126,7 @@ def test_values_without_quantities_are_looked_for_word_by_word(data: Path) -> No
     task, asked = questions(data, kind="updates")
     glaze = asked["Which glaze do I use?"]
     assert task.score(glaze, Reply("Celadon, the pale one", evidence=(3, 0))) == {
-        **{"correct": 1.0, "updated": 1.0, "first": 1.0},
+        **{"correct": 1.0, "updated": 1.0, "first": 1.0, "words": 4.0},
         **{"recall@5": 1.0, "recall@10": 1.0},
     }
     assert task.score(glaze, Reply("Celadon"))["correct"] == 0.0
@@ -137,7 +137,10 @@ def test_both_sides_of_a_contradiction_are_wanted(data: Path) -> None:
     task, asked = questions(data, kind="updates", contradictions=True)
     porcelain = asked["Have I fired porcelain?"]
     assert task.score(porcelain, Reply("?", evidence=(4, 2)))["both"] == 1.0
-    assert task.score(porcelain, Reply("?", evidence=(4,))) == {"both": 0.0, "recall@5": 0.5, "recall@10": 0.5}
+    assert task.score(porcelain, Reply("?", evidence=(4,))) == {
+        **{"both": 0.0, "words": 1.0},
+        **{"recall@5": 0.5, "recall@10": 0.5},
+    }
 
 
 def test_missing_data_are_one_error_that_names_them(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def test_a_corpus_is_asked_by_halves(multihop: Path) -> None:
 
 
 def test_a_question_can_have_its_paragraphs_alone(multihop: Path) -> None:
-    task = make_task({"kind": "multihop", "set": "hotpot", "corpus": "question"}, multihop)
-    assert task.ids() == ["h0", "h1", "h3"]
+    task: Any = make_task({"kind": "multihop", "set": "hotpot", "corpus": "question"}, multihop)
+    assert task.ids() == ("h0", "h1") and task.malformed[-1].startswith("h3: "), "h3 is odd, as it is in the union"
     sample = task.sample("h3")
     assert (sample.id, len(sample.messages), sample.questions[0].evidence) == ("h3", 2, (0, 1))
     assert sample.messages[1].content == "Lake 3\nA lake. It is deep."
@@ -85,12 +85,16 @@ def test_qmsum_meetings_are_turns_or_documents(tmp_path: Path) -> None:
             {"answer": "No query."},
         ],
     }
-    for name in ("m1", "m2"):
-        write(tmp_path / "qmsum" / "ALL" / "test" / f"{name}.json", meeting)
+    third = {"query": "Who?", "answer": "B", "relevant_text_span": [["1", "1"]]}
+    asked = [*meeting["specific_query_list"], third]
+    for name, own in (("m1", {**meeting, "specific_query_list": asked}), ("m2", meeting)):
+        write(tmp_path / "qmsum" / "ALL" / "test" / f"{name}.json", own)
     task: Any = make_task({"kind": "qmsum"}, tmp_path)
-    assert task.ids() == ["m1", "m2"] and len(task.malformed) == 8, "a span, a query and two answers of each"
-    sample = task.sample("m2")
-    whole, part = sample.questions
+    assert task.ids() == ["m1-even", "m1-odd", "m2-even", "m2-odd"]
+    assert len(task.malformed) == 8, "a span, a query and two answers of each"
+    sample = task.sample("m2-odd")
+    (part,), (whole,) = sample.questions, task.sample("m2-even").questions
+    assert sample.messages == task.sample("m2-even").messages
     assert [message.name for message in sample.messages] == ["Grad A", "PhD B", "Grad A"]
     assert (whole.evidence, part.evidence) == ((), (1, 2))
     assert task.score(part, Reply("three layers", evidence=(0, 1))) == {
@@ -98,10 +102,17 @@ def test_qmsum_meetings_are_turns_or_documents(tmp_path: Path) -> None:
         **{"recall@5": 0.5, "recall@10": 0.5},
     }
     assert set(task.score(whole, Reply(""))) == {"ROUGE-1", "ROUGE-2", "ROUGE-L"}
-    corpus = make_task({"kind": "qmsum", "form": "corpus"}, tmp_path)
-    even = corpus.sample("even")
-    assert [message.source for message in even.messages] == ["m1", "m2"]
-    assert [question.evidence for question in even.questions] == [(0,), (1,)]
+    corpus: Any = make_task({"kind": "qmsum", "form": "corpus"}, tmp_path)
+    assert [message.source for message in corpus.sample("even").messages] == ["m1", "m2"]
+    for half, expected in (("even", [("How many?", (0,)), ("Who?", (0,))]), ("odd", [("How many?", (1,))])):
+        assert [(question.text, question.evidence) for question in corpus.sample(half).questions] == expected
+        parts = [
+            (question.text, (i,))
+            for i, name in enumerate(("m1", "m2"))
+            for question in task.sample(f"{name}-{half}").questions
+            if question.category == "specific"
+        ]
+        assert parts == expected, "a question is of the same half in both forms"
 
 
 def test_odsum_takes_the_best_of_its_references(tmp_path: Path) -> None:

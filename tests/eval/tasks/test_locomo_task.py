@@ -10,6 +10,7 @@ import pytest
 
 from eval.contract import Reply
 from eval.tasks.catalogue import make_task
+from eval.tasks.plain import load_plain
 
 QA: list[dict[str, Any]] = [
     {"question": "What do the two keep?", "answer": "bees, a donkey", "category": 1, "evidence": ["D1:1", "D2:1"]},
@@ -34,7 +35,7 @@ def data(tmp_path: Path) -> Path:
 
     (tmp_path / "locomo").mkdir()
     file = tmp_path / "locomo" / "locomo_first5.json"
-    file.write_text(json.dumps([conversation("conv-1"), conversation("conv-2")]), encoding="utf-8")
+    file.write_text(json.dumps([conversation(f"conv-{i}") for i in (1, 2, 3)]), encoding="utf-8")
     return tmp_path
 
 
@@ -64,7 +65,6 @@ def test_what_cannot_be_used_is_named_and_categories_are_chosen(data: Path) -> N
 
 def test_chains_are_strewn_in_their_order_and_only_what_holds_now_is_correct(data: Path) -> None:
     task = make_task({"kind": "updates", "source": "chains", "chains": 8, "rounds": 2}, data)
-    assert task.ids() == ["0.conv-1", "0.conv-2", "1.conv-1", "1.conv-2"]
     samples = [task.sample(id) for id in ("0.conv-1", "1.conv-2")]
     assert samples[0] == task.sample("0.conv-1") and samples[0].questions != samples[1].questions
     for sample in samples:
@@ -82,3 +82,16 @@ def test_chains_are_strewn_in_their_order_and_only_what_holds_now_is_correct(dat
     texts = [message.content for message in samples[0].messages]
     talk = [text for text in texts if "bucket" in text]
     assert talk == [f"The donkey ate bucket {i}." for i in range(1, 31)], "the conversation itself is as it was"
+
+
+def test_halves_are_of_conversations_in_every_round_and_names_of_the_odd_pools_in_odd_samples_alone(data: Path) -> None:
+    task: Any = make_task({"kind": "updates", "source": "chains", "chains": 4, "rounds": 2}, data)
+    assert task.name == "generated updates in LoCoMo's conversations"
+    assert task.ids() == ("0.conv-1", "0.conv-2", "0.conv-3", "1.conv-2", "1.conv-1")
+    assert task.malformed == ("1.conv-3: left over, its half has more samples than the other",)
+    plain = load_plain()
+    pools = [{name for pool in plain.pools for name in plain.entries(pool, half)} for half in ("dev", "test")]
+    for place, id in enumerate(task.ids()):
+        own, others = pools[place % 2], pools[1 - place % 2]
+        values = {value for question in task.sample(id).questions for value in question.facts["current"]}
+        assert values <= own and not values & (others - own)

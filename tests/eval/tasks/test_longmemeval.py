@@ -50,7 +50,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_sessions_are_read_by_their_dates(data: Path) -> None:
     task: Any = make_task({"kind": "longmemeval"}, data)
-    assert task.ids() == ["q1", "q2_abs", "q6"]
+    assert task.ids() == ("q1", "q2_abs"), "q6 has an odd number, and no even one is left to stand before it"
     sample = task.sample("q1")
     assert [message.session for message in sample.messages] == ["filler_9"] * 2 + ["answer_1"] * 2 + ["answer_2"]
     assert [message.role for message in sample.messages][:2] == ["user", "assistant"]
@@ -64,6 +64,7 @@ def test_what_cannot_be_used_is_named(data: Path) -> None:
     task: Any = make_task({"kind": "longmemeval"}, data)
     assert task.malformed[:2] == ("instance 2: haystack lists of different lengths", "instance 3: not a date: tomorrow")
     assert task.malformed[2].startswith("instance 4: no question_type, ")
+    assert task.malformed[3:] == ("q6: left over, its half has more samples than the other",)
     (data / "longmemeval" / "longmemeval_s.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigError, match="not a list of instances"):
         make_task({"kind": "longmemeval"}, data)
@@ -78,9 +79,20 @@ def test_retrieval_is_of_sessions_and_abstention_is_its_own_category(data: Path)
     assert scores["ndcg_any@5"] == pytest.approx(1 / 2), "session at rank 2 of two that are wanted: 1 of 1 + 1"
     (unknown,) = task.sample("q2_abs").questions
     assert (unknown.category, unknown.answers) == ("abstention", ())
-    assert task.score(unknown, Reply("", abstained=True)) == {"contains": 1.0}
-    assert task.score(unknown, Reply("a kayak")) == {"contains": 0.0}
-    only: Any = make_task({"kind": "longmemeval", "types": ["knowledge-update"]}, data)
-    assert only.ids() == ["q6"]
+    assert task.score(unknown, Reply("", abstained=True)) == {"contains": 1.0, "words": 0.0}
+    assert task.score(unknown, Reply("a kayak")) == {"contains": 0.0, "words": 2.0}
+    assert scores["words"] == 5.0
     with pytest.raises(ConfigError, match=r"no sample in .* \(3 malformed; instance 2: haystack"):
         make_task({"kind": "longmemeval", "types": ["knowledge"]}, data)
+
+
+def test_an_instance_is_of_the_same_half_whichever_types_are_asked(data: Path) -> None:
+    kinds = ["multi-session", "knowledge-update", "knowledge-update", "multi-session", "knowledge-update"]
+    rows = [instance(f"q{i}", kind) for i, kind in enumerate([*kinds, "knowledge-update", "knowledge-update"])]
+    (data / "longmemeval" / "longmemeval_s.json").write_text(json.dumps(rows), encoding="utf-8")
+    everything: Any = make_task({"kind": "longmemeval"}, data)
+    assert everything.ids() == tuple(f"q{i}" for i in range(7)) and not everything.malformed
+    updates: Any = make_task({"kind": "longmemeval", "types": ["knowledge-update"]}, data)
+    assert updates.ids() == ("q2", "q1", "q4", "q5", "q6")
+    both: Any = make_task({"kind": "longmemeval", "types": ["multi-session"]}, data)
+    assert both.ids() == ("q0", "q3")

@@ -108,8 +108,9 @@ def test_multihop_rag_joins_evidence_by_url_or_title(tmp_path: Path) -> None:
     assert (who.evidence, unknown.answers) == ((2, 0), ())
     scores = task.score(who, Reply("It was Sam", evidence=(1, 0, 2)))
     assert (scores["accuracy"], scores["EM"], scores["F1"]) == (1.0, 0.0, pytest.approx(2 / 5))
-    assert task.score(unknown, Reply("", abstained=True)) == {"accuracy": 1.0}
-    assert task.score(unknown, Reply("Sam")) == {"accuracy": 0.0}
+    assert scores["words"] == 3.0
+    assert task.score(unknown, Reply("", abstained=True)) == {"accuracy": 1.0, "words": 0.0}
+    assert task.score(unknown, Reply("Sam")) == {"accuracy": 0.0, "words": 1.0}
 
 
 def test_ranks_by_hand() -> None:
