@@ -168,7 +168,7 @@ def test_a_run_goes_on_with_more_samples_and_leaves_failures_until_they_are_aske
     assert len(raw_lines(out)) == 6
     assert tiny_run.started(given, str(out), tasks=["kitchen"], limit=3, retry_failed=True) == 1
     assert len(raw_lines(out)) == 7
-    lines = {(line["system"], line["sample"]): line for line in results(out)}
+    lines = {(line["system"], line["sample"]): line for line in results(out, timed=True)}
     assert len(lines) == 6
     failures = [key for key, line in lines.items() if line["error"] is not None]
     assert failures == [("plain", "s1")]
