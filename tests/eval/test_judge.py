@@ -76,7 +76,12 @@ def test_the_judge_sees_the_rubric_where_there_is_one(tmp_path: Path) -> None:
     ruled = {**question(accuracy=0.0), "facts": {"rubric": ["names tea", "names no coffee"], "reference": "tea"}}
     folder = run(tmp_path / "run", [line("Talks", "full", 0, [ruled]), line("Talks", "full", 1, [question(f1=0.0)])])
     seen: list[dict[str, Any]] = []
-    judge_run(folder, ScriptedEngine(lambda data: seen.append(data) or verdict_of(data)), (), console())
+
+    def noted(data: dict[str, Any]) -> dict[str, str]:
+        seen.append(data)
+        return verdict_of(data)
+
+    judge_run(folder, ScriptedEngine(noted), (), console())
     assert [data.get("rubric") for data in seen] == [["names tea", "names no coffee"], None]
 
 
