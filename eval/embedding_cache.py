@@ -86,12 +86,15 @@ class CachedEmbedder:
         return self._vectors("query", [text], lambda texts: self._embedder.embed_query(texts[0])[None])[0]
 
     def save(self) -> None:
-        """Write what is new to the folder, if there is one, and see what other processes saved."""
+        """Write what is new to the folder, if there is one, and see what other processes saved.
+
+        Raises OSError where it cannot be written; it is not tried again.
+        """
         if self._log is None:
             return
-        self._log.append([(key, vector.numpy(), seconds) for key, (vector, seconds) in self._unsaved.items()])
+        new, self._unsaved = self._unsaved, {}
+        self._log.append([(key, vector.numpy(), seconds) for key, (vector, seconds) in new.items()])
         self._log.refresh()
-        self._unsaved.clear()
 
     def _vectors(self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], torch.Tensor]) -> torch.Tensor:
         with self._time.timed() as timed:

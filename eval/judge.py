@@ -97,7 +97,7 @@ def _left(lines: Sequence[Line], judged: set[Key]) -> Iterator[Left]:
             key = (line.task, line.system, line.sample, asked.id)
             if key not in judged:
                 reply = "" if asked.abstained else asked.reply
-                yield Left(key, Case(asked.question, tuple(asked.answers), reply))
+                yield Left(key, Case(asked.question, tuple(asked.answers), reply, tuple(asked.facts.get("rubric", ()))))
 
 
 def _line(one: Left, judgement: Judgement, judge_: tuple[str, str]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from eval.kept_time import KeptTime
+from eval.machine import unfinished
 from nscma_torch.protocols import Proxy, StreamScore
 
 _MEMORY = 512 << 20  # bytes
@@ -118,9 +118,9 @@ class CachedProxy:
         self._disk_room -= len(packed)
         file = self._file(key)
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_name(f"{key}.{os.getpid()}.part")
-        unfinished.write_bytes(packed)
-        unfinished.replace(file)
+        part = unfinished(file)
+        part.write_bytes(packed)
+        part.replace(file)
 
     def _remember(self, key: str, packed: bytes) -> None:
         self._memory_room += len(self._scores.pop(key, b"")) - len(packed)

@@ -1,11 +1,13 @@
 """The raw results of a run: JSON lines in `raw-<rank>.jsonl`, one for each (task, system, sample).
 
 A line is the atom of work: it is there whole or not at all. What a kill left of a line is cut off before the next run
-goes on, and its unit is done again. Of a unit that failed and was tried again the later line counts.
+goes on, and its unit is done again. Of a unit that failed and was tried again the later attempt counts. A process
+holds the lock of its file for as long as it may write: one that outlived its run keeps the next from beginning.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from nscma_torch.errors import MalformedInputError, StoreError
+from eval.machine import unfinished
+from nscma_torch.errors import MalformedInputError, StoreBusyError, StoreFullError
 
 RESULTS = "results.jsonl"
 _RAW = "raw-*.jsonl"
@@ -24,18 +27,27 @@ Key = tuple[str, str, str]  # task, system, sample
 
 
 class RawLines:
-    """The file of one rank, to append to."""
+    """The file of one rank, to append to. StoreBusyError where another process does."""
 
     def __init__(self, folder: Path, rank: int) -> None:
         self._path = folder / f"raw-{rank}.jsonl"
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            _lock(self._file, self._path)
+        except StoreBusyError:
+            os.close(self._file)
+            raise
 
     def append(self, line: Line) -> None:
-        """Write a line at once, on disk when this returns; StoreError where there is no room for all of it."""
+        """Write a line at once, on disk when this returns; StoreFullError where it cannot be written whole."""
         data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode(errors="backslashreplace") + b"\n"
-        if os.write(self._file, data) != len(data):
-            raise StoreError(f"{self._path} took a part of a line alone: make room on its disk, and run again")
-        os.fsync(self._file)
+        try:
+            whole = os.write(self._file, data) == len(data)
+            os.fsync(self._file)
+        except OSError as error:
+            raise StoreFullError(f"{self._path} cannot be written: {error.strerror}") from error
+        if not whole:
+            raise StoreFullError(f"{self._path} took a part of a line alone: make room on its disk, and run again")
 
     def close(self) -> None:
         """Close the file."""
@@ -56,9 +68,10 @@ def key_of(line: Line) -> Key:
 
 
 def cut_torn(folder: Path) -> None:
-    """Cut off what follows the last whole line of each file; nobody else may be writing."""
+    """Cut off what follows the last whole line of each file; StoreBusyError where somebody writes in one."""
     for path in sorted(folder.glob(_RAW)):
         with path.open("r+b") as file:
+            _lock(file.fileno(), path)
             end = file.seek(0, os.SEEK_END)
             while end:
                 start = max(0, end - _BLOCK)
@@ -71,7 +84,7 @@ def cut_torn(folder: Path) -> None:
 
 
 def read_all(folder: Path) -> dict[Key, Line]:
-    """The line of each unit: the one without an error, else the last.
+    """The line of each unit: the one without an error, else that of the last attempt.
 
     Raises MalformedInputError for a line that is no JSON, or where a unit succeeded twice.
     """
@@ -83,19 +96,36 @@ def read_all(folder: Path) -> dict[Key, Line]:
                 if line["error"] is None:
                     raise MalformedInputError(f"{' / '.join(key_of(line))} was done twice; the second is in {path}")
                 continue
-            lines[key_of(line)] = line
+            if earlier is None or line["error"] is None or _attempt(line) >= _attempt(earlier):
+                lines[key_of(line)] = line
     return lines
 
 
 def write_results(folder: Path, lines: Sequence[Line]) -> None:
     """`results.jsonl`: all lines by task, system and sample; a kill leaves the old file or the new one."""
-    unfinished = folder / f"{RESULTS}.part"
-    with unfinished.open("w", encoding="utf-8", errors="backslashreplace") as file:
+    part = unfinished(folder / RESULTS)
+    with part.open("w", encoding="utf-8", errors="backslashreplace") as file:
         for line in sorted(lines, key=key_of):
             file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
         file.flush()
         os.fsync(file.fileno())
-    unfinished.replace(folder / RESULTS)
+    part.replace(folder / RESULTS)
+
+
+def _attempt(line: Line) -> int:
+    """Which attempt of the run wrote it, from 1; 0 where it does not say."""
+    attempt: int = line.get("attempt", 0)
+    return attempt
+
+
+def _lock(file: int, path: Path) -> None:
+    """Until the file is closed, or the process ends."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise StoreBusyError(
+            f"a process of an earlier run still writes {path}: wait until it is through, or end it, and run again"
+        ) from error
 
 
 def _lines(path: Path) -> Iterator[Line]:

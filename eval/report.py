@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.reporting import babilong, bootstrap, differences, grid, overview, sweeps, updates
+from eval.reporting import babilong, bootstrap, classes, differences, grid, overview, sweeps, updates
 from eval.reporting.part import Options, Part, read
 from eval.reporting.results import Results, load
 from eval.run_config import read_config
@@ -55,8 +55,8 @@ def report(results: Results) -> list[Part]:
     if unknown:
         raise ConfigError(f"[report] knows {', '.join(OPTIONS)}, and not {', '.join(sorted(unknown))}")
     named = [_part(name, results, wanted[name]) for name in OPTIONS if name in wanted]
-    failed = overview.failures(results)
-    return [*named, overview.part(results), *([failed] if failed else [])]
+    others = (classes.part(results), overview.failures(results))
+    return [*named, overview.part(results), *(part for part in others if part is not None)]
 
 
 def write(results: Results, folder: Path) -> Path:
@@ -78,7 +78,8 @@ def write(results: Results, folder: Path) -> Path:
 
 
 def _head(run: Mapping[str, Any]) -> str:
-    return f"`{run['command']}` at commit {run['commit']}, {run['machine']}, {run['started'][:10]}"
+    command = run.get("command") or "command not recorded"
+    return f"`{command}` at commit {run['commit']}, {run['machine']}, {run['started'][:10]}"
 
 
 def _remarks(results: Results) -> list[str]:
@@ -88,11 +89,14 @@ def _remarks(results: Results) -> list[str]:
     if others:
         remarks += [f"**Of several commits.** A part of the run was made at {', '.join(sorted(others))}.", ""]
     if results.missing:
-        lacking = ", ".join(f"{task}: {system} lacks {count} samples" for task, system, count in results.missing)
-        remarks += [f"**Incomplete.** {lacking}. Their scores are over the samples that they have.", ""]
+        remarks += ["**Incomplete.** Of what the configuration plans, this is not run to the end; scores are over the "]
+        remarks[-1] += "samples that there are:"
+        remarks += ["", *(f"- {lacking}" for lacking in _lacking(results)), ""]
     remarks += [
         f"Mean [{bootstrap.LEVEL:.0%} interval of {bootstrap.DRAWS:,} bootstrap draws over samples, seed {results.seed}"
         "]. Settings were open to tuning on samples of even index; claims quote the odd ones. "
+        f"A share of fewer than {bootstrap.FEW} samples or questions, each 0 or 1, has Wilson's interval instead, and "
+        "a mean of such shares the one that theirs make together (Zou and Donner); differences are always drawn. "
         f"† Fewer than {bootstrap.FEWEST} samples: questions were drawn, and the interval holds for these samples "
         "alone. An interval without width says that all n scored the same: the chance of another outcome is then below "
         "3/n, not 0.",
@@ -105,6 +109,17 @@ def _remarks(results: Results) -> list[str]:
     for judge, prompt in results.judges:
         remarks += ["", f"Judge: {judge}, prompt SHA-256 {prompt}."]
     return remarks
+
+
+def _lacking(results: Results) -> list[str]:
+    """A line for each task; systems that have equally many samples are named together."""
+    by_task: dict[str, dict[str, list[str]]] = {}
+    for lack in results.missing:
+        by_task.setdefault(lack.task, {}).setdefault(str(lack), []).append(lack.system)
+    told = {
+        task: [f"{count} ({', '.join(systems)})" for count, systems in own.items()] for task, own in by_task.items()
+    }
+    return [f"{task}: {'; '.join(own)}" for task, own in told.items()]
 
 
 def _told_by(results: Results, path: Path) -> Results:

@@ -10,7 +10,8 @@ and asks its questions. What came of it is one JSON line in OUT/raw-<rank>.jsonl
 ranks are through, rank 0 writes OUT/results.jsonl, sorted, and OUT/run.json.
 
 A sample that fails is a line with its error, listed at the end, and the exit status is 1; --retry-failed does those
-again. An engine that is down, or a full disk, stops the run with exit status 2 and leaves no line.
+again. An engine that is down, a fault of the configuration, a package that is missing or a full disk would fail every
+sample: it stops the run with exit status 2 and leaves no line.
 
 No result depends on which rank did it: what is drawn is seeded by (seed, task, sample). Seconds are wall-clock; what
 a cache spared is added under "cached", so that their sum is that of a run without one. Several nodes need one OUT,
@@ -38,8 +39,8 @@ from eval.raw_lines import Key, Line, RawLines, cut_torn, read_all, write_result
 from eval.run_config import RunConfig, check_names, read_config
 from eval.run_record import RunRecord, alone, check_config
 from eval.shared import Equipment, equipped
-from eval.units import Group, Stopped, failed, head, left, measured, seed_all
-from nscma_torch.errors import ConfigError, NscmaError
+from eval.units import Group, Stopped, failed, head, left, measured, seed_all, unasked
+from nscma_torch.errors import ConfigError, NscmaError, StoreFullError
 
 MakeTask = Callable[[Mapping[str, Any], Path], Task]
 MakeSystem = Callable[[Mapping[str, Any], Shared], System]
@@ -94,10 +95,10 @@ def run(options: Options, make_task: MakeTask, make_system: MakeSystem, console:
         if ranks.rank == 0:
             with alone(options.out):
                 return _led(options, config, ranks, tasks, make_system, console)
-        groups, commit = ranks.agreed(None)
+        groups, stamp = ranks.agreed(None)
         if check_config(options.out, config) is None:
             raise ConfigError(f"rank {ranks.rank} finds no run in {options.out}: all nodes must share that folder")
-        _work(options, config, ranks, groups, commit, tasks, make_system)
+        _work(options, config, ranks, groups, stamp, tasks, make_system)
         ranks.add("finished")
         return 0
     finally:
@@ -113,18 +114,20 @@ def _led(
     console: Console,
 ) -> int:
     """The share of rank 0: it plans, works as the others do, waits for them and sums up."""
-    record = RunRecord(options.out, config, options.command, ranks.size)
+    samples = {name: len(task.ids()) for name, task in tasks.items()}
+    cut_torn(options.out)
+    record = RunRecord(options.out, config, options.command, ranks.size, samples)
     if record.mixed:
         console.print("[yellow]part of these results was made at another commit; run.json says which[/]")
-    cut_torn(options.out)
     before = read_all(options.out)
     planned = list(_groups(options, config, tasks))
     done = {key for key, line in before.items() if line["error"] is None or not options.retry_failed}
-    groups, commit = ranks.agreed((left(planned, done), record.commit))
+    stamp = {"config": config.sha256, "commit": record.commit, "attempt": record.attempt}
+    groups, stamp = ranks.agreed((left(planned, done), stamp))
     total = sum(len(group.systems) for group in groups)
     console.print(f"{total} units to do, {sum(len(g.systems) for g in planned) - total} done, {ranks.size} ranks")
     with shown(console, total, lambda: (ranks.add("done", 0), ranks.add("failed", 0))):
-        _work(options, config, ranks, groups, commit, tasks, make_system)
+        _work(options, config, ranks, groups, stamp, tasks, make_system)
         ranks.add("finished")
         while ranks.add("finished", 0) < ranks.size:
             sleep(0.1)
@@ -163,11 +166,15 @@ def _work(
     config: RunConfig,
     ranks: Ranks,
     groups: Sequence[Group],
-    commit: str,
+    stamp: Mapping[str, Any],
     tasks: Mapping[str, Task],
     make_system: MakeSystem,
 ) -> None:
-    """Do groups that no other rank has taken, until there are none or the run is stopped."""
+    """Do groups that no other rank has taken, until there are none or the run is stopped.
+
+    Args:
+        stamp: what every line says of the run.
+    """
     wanted = {system for group in groups for system in group.systems}
     if not wanted:
         return
@@ -183,12 +190,14 @@ def _work(
         while ranks.stopped is None and (place := ranks.add("taken") - 1) < len(groups):
             try:
                 for line in _lines(groups[place], tasks, systems, config.seed, equipment):
-                    raw.append({**line, "config": config.sha256, "commit": commit})
+                    raw.append({**line, **stamp})
                     ranks.add("failed", int(line["error"] is not None))
                     ranks.add("done")
+                equipment.keep()
             except Stopped as stopped:
                 ranks.stop(str(stopped))
-            equipment.keep()
+            except (OSError, StoreFullError) as error:
+                ranks.stop(f"{type(error).__name__}: {error}")
 
 
 def _lines(
@@ -196,13 +205,16 @@ def _lines(
 ) -> Iterator[dict[str, Any]]:
     """A line for each unit of a group."""
     task, sample = tasks[group.task], None
+    unanswered: list[dict[str, Any]] = []
     for name in group.systems:
         seed_all(seed, group.task, group.sample)
         try:
-            sample = sample or task.sample(group.sample)
+            if sample is None:
+                sample = task.sample(group.sample)
+                unanswered = unasked(task, sample)
             rest = measured(sample, task, systems[name], equipment.time)
         except Exception as error:  # noqa: BLE001 - whatever a sample does to a system becomes its line
-            rest = failed(error)
+            rest = failed(error, unanswered)
         yield {**head(group, task, name, seed=seed), **rest}
 
 
@@ -225,7 +237,7 @@ def main() -> None:
 
     try:
         status = run(Options(**arguments), make_task, make_system, Console())
-    except NscmaError as error:
+    except (NscmaError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         status = 2
     sys.exit(status)

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from eval.machine import cpu_name, unfinished
 from eval.run_config import RunConfig
 from nscma_torch.errors import ConfigError, StoreBusyError
 
@@ -27,16 +28,31 @@ _ATTEMPT = ("command", "commit", "versions", "machine", "started", "ended", "ran
 class RunRecord:
     """The record of a folder, kept by rank 0.
 
-    Started again, the last attempt is in the record's main keys and those before it are under `earlier`.
+    Started again, the last attempt is in the record's main keys and those before it are under `earlier`. Under
+    `planned` stand the systems of each task, and how many samples it has, whatever part of them was asked for.
+
+    Args:
+        samples: of each task that was made; the others keep the number of an earlier attempt, if one knew it.
 
     Raises ConfigError where the folder holds results of another configuration.
     """
 
-    def __init__(self, folder: Path, config: RunConfig, command: str, ranks: int) -> None:
+    def __init__(self, folder: Path, config: RunConfig, command: str, ranks: int, samples: Mapping[str, int]) -> None:
         self._path = folder / RECORD
         before = check_config(folder, config)
-        earlier = [] if before is None else [*before["earlier"], {key: before[key] for key in _ATTEMPT}]
-        self._record = {"config": config.given, "sha256": config.sha256, **_attempt(command, ranks), "earlier": earlier}
+        earlier = [] if before is None else [*before["earlier"], {key: before.get(key) for key in _ATTEMPT}]
+        known = {name: task["samples"] for name, task in (before or {}).get("planned", {}).items()}
+        planned = {
+            name: {"samples": samples.get(name, known.get(name)), "systems": config.systems_of(name)}
+            for name in config.tasks
+        }
+        self._record = {
+            "config": config.given,
+            "sha256": config.sha256,
+            **_attempt(command, ranks),
+            "planned": planned,
+            "earlier": earlier,
+        }
         self._write()
 
     @property
@@ -46,19 +62,24 @@ class RunRecord:
         return commit
 
     @property
+    def attempt(self) -> int:
+        """Which one this is, from 1."""
+        return len(self._record["earlier"]) + 1
+
+    @property
     def mixed(self) -> bool:
         """Whether an attempt before was at another commit."""
         return any(attempt["commit"] != self.commit for attempt in self._record["earlier"])
 
     def end(self) -> None:
-        """Note that everything was done."""
+        """Note that everything was done that was asked for."""
         self._record["ended"] = _now()
         self._write()
 
     def _write(self) -> None:
-        unfinished = self._path.with_suffix(".part")
-        unfinished.write_text(json.dumps(self._record, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
-        unfinished.replace(self._path)
+        part = unfinished(self._path)
+        part.write_text(json.dumps(self._record, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
+        part.replace(self._path)
 
 
 @contextmanager
@@ -115,8 +136,9 @@ def _commit() -> str:
 
 def _machine() -> str:
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    chip = platform.processor() or platform.machine()
-    return f"{platform.system()} {chip}, {os.cpu_count()} CPUs, {', '.join(gpus) or 'no GPU'}"
+    return (
+        f"{platform.system()} {platform.machine()}, {cpu_name()}, {os.cpu_count()} CPUs, {', '.join(gpus) or 'no GPU'}"
+    )
 
 
 def _now() -> str:

@@ -14,6 +14,7 @@ import torch
 from eval.contract import Passage, Reader, Shared
 from eval.embedding_cache import CachedEmbedder
 from eval.kept_time import KeptTime
+from eval.machine import chip_name
 from eval.metered_engine import MeteredEngine
 from eval.proxy_cache import CachedProxy
 from eval.reading import EmbeddedReader, PromptedReader
@@ -100,7 +101,9 @@ def _sections(memory: Mapping[str, Any], device: torch.device) -> Mapping[str, A
 
 
 def _numerics(config: Config, device: torch.device) -> str:
-    """Folder of what rounds alike: fingerprints do not tell devices and precisions apart."""
+    """Folder of what rounds alike and takes as long: fingerprints do not tell devices, precisions and batches apart."""
     auto = str(native_dtype(device)).removeprefix("torch.")
     dtypes = [auto if dtype == "auto" else dtype for dtype in (config.embedder.dtype, config.proxy.dtype)]
-    return "-".join([device.type, *dtypes])
+    chip = "".join(c if c.isalnum() else "_" for c in chip_name(device))
+    how = [f"torch{torch.__version__}", f"threads{torch.get_num_threads()}", f"batch{config.embedder.batch_size}"]
+    return "-".join([device.type, chip, *dtypes, *how])

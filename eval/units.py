@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import random
 import re
 import tempfile
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,19 @@ import torch
 from eval.contract import Cost, Question, Reply, Sample, Session, System, Task
 from eval.kept_time import KeptTime
 from eval.raw_lines import Key
-from nscma_torch.errors import EngineUnavailableError, JobError, StoreFullError
+from nscma_torch.errors import (
+    ConfigError,
+    EngineUnavailableError,
+    JobError,
+    MissingDependencyError,
+    StoreError,
+    StoreFullError,
+)
 
 CACHED = "cached"  # the stage of seconds that kept work took when it was done; below 0, what keeping it took
-_FATAL = (EngineUnavailableError, StoreFullError)  # no other sample would fare better
+_FATAL = (ConfigError, EngineUnavailableError, MissingDependencyError, StoreFullError)  # no sample would fare better
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FOR_A_JUDGE = ("rubric", "reference")  # facts of a question that say what a right reply is
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,9 @@ class Group:
         return [(self.task, system, self.sample) for system in self.systems]
 
 
-_FATAL_JOB = re.compile("|".join(rf"\b{kind.__name__}: " for kind in _FATAL))  # as a worker notes a job's failure
+_FATAL_JOB = re.compile(  # as a worker notes a job's failure
+    "|".join([*(rf"\b{kind.__name__}: " for kind in _FATAL), *(rf"\[Errno {number}\]" for number in _FULL)])
+)
 
 
 class Stopped(Exception):  # noqa: N818 - it says what the run does
@@ -76,11 +88,15 @@ def head(group: Group, task: Task, system: str, *, seed: int) -> dict[str, Any]:
     }
 
 
-def failed(error: Exception) -> dict[str, Any]:
-    """The end of the line of a unit that failed; raises Stopped for an error that no other unit would survive."""
+def failed(error: Exception, unanswered: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The end of the line of a unit that failed; raises Stopped for an error that no other unit would survive.
+
+    Args:
+        unanswered: what would have been asked.
+    """
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, _FATAL) or (isinstance(cause, JobError) and _FATAL_JOB.search(str(cause))):
+        if _is_fatal(cause):
             raise Stopped(f"{type(cause).__name__}: {cause}") from error
         cause = cause.__cause__ or cause.__context__
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -89,7 +105,20 @@ def failed(error: Exception) -> dict[str, Any]:
         "message": str(error).encode(errors="backslashreplace").decode(),
         "at": f"{Path(frame.filename).name}:{frame.lineno} {frame.name}",
     }
-    return {"questions": [], "error": told}
+    return {"questions": [], "unanswered": list(unanswered), "error": told}
+
+
+def _is_fatal(error: BaseException) -> bool:
+    """A plain StoreError is not of a sample's store, but of a helper process that is away."""
+    if isinstance(error, JobError):
+        return _FATAL_JOB.search(str(error)) is not None
+    full = isinstance(error, OSError) and error.errno in _FULL
+    return full or isinstance(error, _FATAL) or type(error) is StoreError
+
+
+def unasked(task: Task, sample: Sample) -> list[dict[str, Any]]:
+    """The questions of a sample without replies, with the scores of an empty one: which metrics apply to each."""
+    return [{**_asked(question), "scores": _scores(task, question, Reply(""))} for question in sample.questions]
 
 
 def measured(sample: Sample, task: Task, system: System, time: KeptTime) -> dict[str, Any]:
@@ -115,15 +144,27 @@ def _answered(sample: Sample, question: Question, task: Task, session: Session, 
     now = question.asked_at or sample.asked_at
     reply = session.ask(question.text, options=question.options, now=now)
     spared = time.spared - before
+    facts = {key: question.facts[key] for key in _FOR_A_JUDGE if key in question.facts}
+    return {
+        **_asked(question),
+        **({"facts": facts} if facts else {}),
+        **_told(reply),
+        "scores": _scores(task, question, reply),
+        "cost": _cost(reply.cost, spared),
+    }
+
+
+def _asked(question: Question) -> dict[str, Any]:
     return {
         "id": question.id,
         "category": question.category,
         "question": question.text,
         "answers": list(question.answers),
-        **_told(reply),
-        "scores": {metric: float(score) for metric, score in task.score(question, reply).items()},
-        "cost": _cost(reply.cost, spared),
     }
+
+
+def _scores(task: Task, question: Question, reply: Reply) -> dict[str, float]:
+    return {metric: float(score) for metric, score in task.score(question, reply).items()}
 
 
 def _told(reply: Reply) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Vectors on disk by key, for any number of processes: each writes a file of its own and reads all of them.
 
 A file is a row of records of one size: key, seconds, checksum, vector. It is only ever appended to, by the process that
-made it; what a kill left half written is at its end, and no record.
+made it; what a kill left half written is at its end, and no record. Of a key that stands there several times the
+newest record counts that is not damaged.
 """
 
 from __future__ import annotations
@@ -58,10 +59,29 @@ class VectorLog:
         place = self._places.get(key)
         if place is None:
             return None
+        if not self._good(*place):
+            place = self._newest(key)
+            if place is None:
+                del self._places[key]  # for the record that takes its place
+                return None
+            self._places[key] = place
         record = self._files[place[0]][place[1]]
-        if record["check"] != _check(record["key"].tobytes(), record["seconds"], record["vector"]):
-            return None
         return np.array(record["vector"]), float(record["seconds"])
+
+    def _good(self, path: Path, row: int) -> bool:
+        record = self._files[path][row]
+        return bool(record["check"] == _check(record["key"].tobytes(), record["seconds"], record["vector"]))
+
+    def _newest(self, key: bytes) -> tuple[Path, int] | None:
+        """Where the newest good record of a key is, by a look at all of them."""
+        for path in sorted(self._files, key=lambda path: path.stat().st_mtime_ns, reverse=True):
+            keys = self._files[path]["key"].tobytes()
+            at = keys.rfind(key)
+            while at >= 0:
+                if at % KEY_BYTES == 0 and self._good(path, at // KEY_BYTES):
+                    return path, at // KEY_BYTES
+                at = keys.rfind(key, 0, at + KEY_BYTES - 1)
+        return None
 
     def append(self, records: Sequence[tuple[bytes, npt.NDArray[np.float32], float]]) -> None:
         """Write keys of 32 bytes with their vectors [d] and seconds, as many as there is room for."""

@@ -37,11 +37,12 @@ class VerdictForm(ReplyForm):
 
 @dataclass(frozen=True)
 class Case:
-    """What is judged. `expected` is empty where the answer cannot be known."""
+    """What is judged. `expected` is empty where the answer cannot be known, `rubric` where the task has none."""
 
     question: str
     expected: tuple[str, ...]
     reply: str
+    rubric: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ def judge(engine: LanguageEngine, cases: Sequence[Case]) -> list[Judgement | Eng
 
 
 def _request(case: Case) -> Request:
-    data = {"question": case.question, "expected": list(case.expected), "reply": case.reply}
+    rubric = {"rubric": list(case.rubric)} if case.rubric else {}
+    data = {"question": case.question, "expected": list(case.expected), **rubric, "reply": case.reply}
     return Request((Turn("system", prompt()), Turn("user", quoted(data))), max_tokens=_MAX_TOKENS)
 
 

@@ -5,12 +5,18 @@ samples (conversations, or one corpus for all questions) the questions are drawn
 for these samples and says nothing of others, and a dagger marks it. Percentile intervals of 10,000 draws (Efron and
 Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13); the draws depend on the seed and the number of what is
 drawn alone, so the same is drawn for both systems of a difference.
+
+Of few 0/1 scores such intervals are too short: at n = 5 they hold a share of .9 in 40 % of all cases. A share of fewer
+than 30 has Wilson's score interval instead (Wilson 1927), and a mean of shares the one that their intervals make
+together (Zou and Donner 2008, doi:10.1002/sim.3095).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +24,7 @@ from numpy.typing import NDArray
 DRAWS = 10_000
 LEVEL = 0.95
 FEWEST = 10  # samples that are drawn; of fewer the questions are
+FEW = 30  # 0/1 scores below which a share has Wilson's interval
 _BLOCK = 4_000_000  # numbers drawn at once
 
 Floats = NDArray[np.float64]
@@ -46,6 +53,10 @@ class Interval:
     """A mean, its bounds, how many samples and questions it is over, and how many of them were drawn among each other.
 
     The bounds are NaN where fewer than two were.
+
+    Attributes:
+        p: of a difference, that it is none: twice the smaller share of draws on either side of 0; else NaN.
+        failed: all samples did.
     """
 
     value: float
@@ -54,22 +65,41 @@ class Interval:
     samples: int
     questions: int
     drawn: int
+    p: float = math.nan
+    failed: bool = False
+
+    @property
+    def of_questions(self) -> bool:
+        """Whether questions were drawn in the place of samples."""
+        return self.drawn > self.samples
 
     def __str__(self) -> str:
         if not self.drawn:
-            return "–"
+            return "failed" if self.failed else "–"
         bounds = "one question" if self.drawn == 1 else f"{self.low:.3f}, {self.high:.3f}"
-        return f"{self.value:.3f} [{bounds}]{'†' if self.drawn > self.samples else ''}"
+        return f"{self.value:.3f} [{bounds}]{'†' if self.of_questions else ''}"
 
 
-NOTHING = Interval(float("nan"), float("nan"), float("nan"), 0, 0, 0)
+NOTHING = Interval(math.nan, math.nan, math.nan, 0, 0, 0)
+FAILED = Interval(math.nan, math.nan, math.nan, 0, 0, 0, failed=True)
 
 
 def mean(strata: Sequence[Stratum], seed: int) -> Interval:
     """The mean over questions, of several strata the mean of their means; NOTHING where a stratum is empty."""
     if not strata or any(not len(stratum.totals) for stratum in strata):
         return NOTHING
-    return _interval(_estimate(strata), _draws(strata, seed), strata)
+    value = _estimate(strata)
+    if min(len(stratum.totals) for stratum in strata) < FEW and all(map(_is_share, strata)):
+        return _interval(value, _wilson(strata, value), strata)
+    return _interval(value, _percentiles(_draws(strata, seed)), strata)
+
+
+def of_means(parts: Sequence[Stratum], function: Callable[..., float], seed: int) -> Interval:
+    """A function of the means of several scores of the same questions, which are drawn together."""
+    if not len(parts[0].totals):
+        return NOTHING
+    draws = np.array([function(*row) for row in zip(*(_draws([one], seed) for one in parts), strict=True)])
+    return _interval(function(*(_estimate([one]) for one in parts)), _percentiles(draws), parts[:1])
 
 
 def difference(first: Sequence[Stratum], second: Sequence[Stratum], seed: int) -> Interval:
@@ -79,7 +109,20 @@ def difference(first: Sequence[Stratum], second: Sequence[Stratum], seed: int) -
         raise ValueError(f"a paired difference needs the same samples on both sides, not {sizes[0]} and {sizes[1]}")
     if not sizes[0] or 0 in sizes[0]:
         return NOTHING
-    return _interval(_estimate(first) - _estimate(second), _draws(first, seed) - _draws(second, seed), first)
+    draws = _draws(first, seed) - _draws(second, seed)
+    beyond = min(int((draws <= 0).sum()), int((draws >= 0).sum()))
+    p = min(1.0, 2 * (beyond + 1) / (len(draws) + 1))
+    return replace(_interval(_estimate(first) - _estimate(second), _percentiles(draws), first), p=p)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """p of each of several tests such that together they err as seldom as one (Holm 1979); NaN is no test."""
+    order = sorted((i for i, p in enumerate(ps) if not math.isnan(p)), key=lambda i: ps[i])
+    adjusted, most = list(ps), 0.0
+    for rank, i in enumerate(order):
+        most = max(most, min(1.0, (len(order) - rank) * ps[i]))
+        adjusted[i] = most
+    return adjusted
 
 
 def _estimate(strata: Sequence[Stratum]) -> float:
@@ -103,9 +146,31 @@ def _resampled(stratum: Stratum, seed: Sequence[int]) -> Floats:
     return np.concatenate(means)
 
 
-def _interval(value: float, draws: Floats, strata: Sequence[Stratum]) -> Interval:
+def _percentiles(draws: Floats) -> tuple[float, float]:
+    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _is_share(stratum: Stratum) -> bool:
+    return bool((stratum.counts == 1).all() and np.isin(stratum.totals, (0.0, 1.0)).all())
+
+
+def _wilson(strata: Sequence[Stratum], value: float) -> tuple[float, float]:
+    """Wilson's bounds of one share; of the mean of several, each bound's distances put together as variances are."""
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    below, above = 0.0, 0.0
+    for stratum in strata:
+        n, share = len(stratum.totals), float(stratum.totals.mean())
+        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+        half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+        below += (share - max(0.0, middle - half)) ** 2
+        above += (min(1.0, middle + half) - share) ** 2
+    return value - math.sqrt(below) / len(strata), value + math.sqrt(above) / len(strata)
+
+
+def _interval(value: float, bounds: tuple[float, float], strata: Sequence[Stratum]) -> Interval:
     samples = sum(stratum.samples for stratum in strata)
     questions = int(sum(stratum.counts.sum() for stratum in strata))
     drawn = sum(len(stratum.totals) for stratum in strata)
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if drawn > 1 else (np.nan, np.nan)
-    return Interval(value, float(low), float(high), samples, questions, drawn)
+    low, high = bounds if drawn > 1 else (math.nan, math.nan)
+    return Interval(value, low, high, samples, questions, drawn)

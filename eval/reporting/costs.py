@@ -71,7 +71,8 @@ def columns(lines: Sequence[Line]) -> dict[str, Cell]:
 NOTE = (
     "LLM calls, tokens, and seconds to read are means of a sample (its questions' calls and tokens included), seconds "
     "to ask of a question, the store's size of a sample; samples that failed are not in them. Seconds are wall-clock; "
-    "the stage “cached” is work that was kept from before, at what it took then."
+    "the stage “cached” is work that was kept from before, at what it took then, less what finding and keeping it "
+    "took: below 0 where that was more."
 )
 
 

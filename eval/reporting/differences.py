@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 from pydantic import Field
 
 from eval.reporting import costs
-from eval.reporting.bootstrap import Interval
+from eval.reporting.bootstrap import LEVEL, Interval, holm
+from eval.reporting.directions import better
 from eval.reporting.figures import bars
 from eval.reporting.part import Figure, Options, Part, known
 from eval.reporting.results import HALVES, Line, Results, halved
@@ -41,12 +43,15 @@ def part(results: Results, options: Differences) -> Part:
 
 _NOTE = (
     "Differences are paired: the same samples for both. “Worse” and “better” say that the interval of the odd half, "
-    f"which nothing was tuned on, leaves out 0; else no difference is shown. {costs.NOTE}"
+    "which nothing was tuned on, leaves out 0, and still does by Holm's correction over all differences of this table "
+    f"(bootstrap p below {1 - LEVEL:.2f}); “not shown” is no proof that there is no difference. Where questions were "
+    f"drawn in the place of samples (†), nothing is said of other samples. {costs.NOTE}"
 )
 
 
 def _rows(results: Results, task: str, metric: str, reference: str) -> list[dict[str, Cell]]:
-    rows = []
+    rows: list[dict[str, Cell]] = []
+    odd: list[Interval | None] = []
     base = results.lines[task, reference]
     for system in sorted(results.systems[task], key=lambda name: name != reference):
         lines = results.lines[task, system]
@@ -57,18 +62,24 @@ def _rows(results: Results, task: str, metric: str, reference: str) -> list[dict
             for half in HALVES:
                 apart[half] = difference(halved(lines, half), halved(base, half), metric, results.seed)
         row |= {f"difference, {half}": apart.get(half) for half in HALVES}
-        row |= {"shown": verdict(apart["odd"], reference) if apart else None}
+        row |= {"shown": None}
+        odd.append(apart.get("odd"))
         rows.append(row | {"times the latency": _latency(lines, base)} | costs.columns(lines))
+    tested = [math.nan if one is None or one.of_questions else one.p for one in odd]
+    for row, one, p in zip(rows, odd, holm(tested), strict=True):
+        row["shown"] = None if one is None else verdict(one, p, metric, reference)
     return rows
 
 
-def verdict(apart: Interval, reference: str) -> str:
-    """What the interval of a difference to the reference shows."""
-    if apart.drawn < 2:
-        return "too few questions"
-    if apart.high < 0:
-        return f"worse than {reference}"
-    return f"better than {reference}" if apart.low > 0 else "no difference"
+def verdict(apart: Interval, p: float, metric: str, reference: str) -> str:
+    """What a difference to the reference shows, with its p after correction."""
+    if apart.failed:
+        return "failed"
+    if apart.drawn < 2 or apart.of_questions:
+        return "too few samples"
+    if apart.low <= 0 <= apart.high or p >= 1 - LEVEL:
+        return "not shown"
+    return f"{'better' if better(metric, apart.value) else 'worse'} than {reference}"
 
 
 def _latency(lines: Sequence[Line], base: Sequence[Line]) -> Cell:

@@ -31,7 +31,7 @@ def _task(results: Results, task: str) -> Table:
         for metric in others:
             row |= {f"{metric}, {half}": score(halved(lines, half), metric, results.seed) for half in ("odd", "all")}
         questions = [asked for line in lines for asked in line.questions]
-        row |= {"samples": len(lines), "questions": len(questions)}
+        row |= {"samples": results.samples(task, system), "questions": len(questions)}
         row |= {"abstained": sum(asked.abstained for asked in questions)}
         row |= {"notes": sum(bool(asked.note) for asked in questions)}
         row |= {"failed": sum(line.error is not None for line in lines)}
@@ -64,8 +64,8 @@ def failures(results: Results) -> Part | None:
         if line.error is not None
     ]
     rows += [
-        {"task": task, "system": system, "sample": f"{count} samples", "error": "not run"}
-        for task, system, count in results.missing
+        {"task": lack.task, "system": lack.system, "sample": str(lack), "error": "not run to the end"}
+        for lack in results.missing
     ]
     if not rows:
         return None

@@ -1,7 +1,8 @@
 """A finished run as the report sees it: `run.json` and the raw lines, checked, and what failed made to count.
 
-A sample that failed for a system is wrong there: it gets the questions that another system was asked on it, each with
-0 in every metric that any system has of it. One that failed for all systems counts as one question of no category.
+A sample that failed for a system is wrong there: it gets the questions that another system was asked on it, or those
+that its own line names, each with the worst in every metric that applies to it (`directions`). One that could not even
+be read counts as one question of no category.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from eval.reporting.directions import failed, worst
 from nscma_torch.errors import InvalidInputError, MalformedInputError
 
 HALVES = ("even", "odd", "all")
@@ -49,6 +51,17 @@ class Asked(_Shape):
     scores: Mapping[str, float]
     cost: Spent = Spent()
     note: str = ""
+    facts: Mapping[str, Any] = Field(default_factory=dict)
+
+
+class Unanswered(_Shape):
+    """A question that failed with its sample, with the scores of an empty reply."""
+
+    id: str
+    category: str = ""
+    question: str
+    answers: Sequence[str]
+    scores: Mapping[str, float]
 
 
 class Failure(_Shape):
@@ -70,6 +83,7 @@ class Line(_Shape):
     read: Spent = Spent()
     store_bytes: int = 0
     questions: Sequence[Asked] = ()
+    unanswered: Sequence[Unanswered] = ()
     error: Failure | None = None
 
 
@@ -86,6 +100,19 @@ class Judged(_Shape):
 
 
 @dataclass(frozen=True)
+class Lack:
+    """That a system has not done all samples of a task: how many it has, and of how many, None where nobody knows."""
+
+    task: str
+    system: str
+    have: int
+    planned: int | None
+
+    def __str__(self) -> str:
+        return "no samples" if self.planned is None else f"{self.have} of {self.planned} samples"
+
+
+@dataclass(frozen=True)
 class Results:
     """All of a run.
 
@@ -95,7 +122,8 @@ class Results:
         systems: of each task, in the order of the configuration.
         metrics: of each task, the main one first.
         lines: by (task, system), in one order for all systems of a task.
-        missing: (task, system, number of samples) that another system of the task has and this one has not.
+        missing: what of the configuration was not run, by `run.json`; where that does not say what is planned, by the
+            samples that other systems of the task have.
         judges: engine and prompt of the judged lines.
     """
 
@@ -104,7 +132,7 @@ class Results:
     systems: Mapping[str, Sequence[str]]
     metrics: Mapping[str, Sequence[str]]
     lines: Mapping[tuple[str, str], Sequence[Line]]
-    missing: Sequence[tuple[str, str, int]]
+    missing: Sequence[Lack]
     judges: Sequence[tuple[str, str]]
 
     @property
@@ -125,6 +153,11 @@ class Results:
                 found: Mapping[str, Any] = section
                 return found
         raise InvalidInputError(f"run.json has no section of [[{kind}]] with the name {name!r}")
+
+    def samples(self, task: str, system: str) -> int | str:
+        """How many there are, and of how many where some were not run."""
+        lacks = [lack for lack in self.missing if (lack.task, lack.system) == (task, system)]
+        return str(lacks[0]).removesuffix(" samples") if lacks else len(self.lines[task, system])
 
     @property
     def failures(self) -> list[Line]:
@@ -148,7 +181,6 @@ def load(folder: Path) -> Results:
     systems = {task: _ordered(run, "systems", {s for t, s in lines if t == task}) for task in tasks}
     found: dict[tuple[str, str], Sequence[Line]] = {}
     metrics: dict[str, Sequence[str]] = {}
-    missing = []
     for task in tasks:
         samples = sorted({sample for (t, _), own in lines.items() if t == task for sample in own})
         of_sample = {
@@ -158,10 +190,22 @@ def load(folder: Path) -> Results:
         main = [metric for metric in metrics[task] if metric in (metrics[task][0], JUDGED)]
         for system in systems[task]:
             own = lines[task, system]
-            if len(own) < len(samples):
-                missing.append((task, system, len(samples) - len(own)))
             found[task, system] = [_filled(own[s], of_sample[s], main) for s in samples if s in own]
-    return Results(run, tasks, systems, metrics, found, missing, judges)
+    return Results(run, tasks, systems, metrics, found, _missing(run, lines), judges)
+
+
+def _missing(run: Mapping[str, Any], lines: Mapping[tuple[str, str], Mapping[str, Line]]) -> Sequence[Lack]:
+    """Over what is planned, in the order of the configuration, and over all else that has lines."""
+    planned: Mapping[str, Any] = run.get("planned", {})
+    pairs = [(task, system) for task, own in planned.items() for system in own["systems"]]
+    lacks = []
+    for task, system in dict.fromkeys([*pairs, *lines]):
+        done = {sample for (own, _), found in lines.items() if own == task for sample in found}
+        count: int | None = planned.get(task, {}).get("samples") or len(done) or None
+        have = len(lines.get((task, system), {}))
+        if count is None or have < count:
+            lacks.append(Lack(task, system, have, count))
+    return lacks
 
 
 def _run(folder: Path) -> Mapping[str, Any]:
@@ -221,17 +265,28 @@ def _filled(line: Line, of_sample: Sequence[Line], main: Sequence[str]) -> Line:
     if line.error is None:
         return line
     whole = [other for other in of_sample if other.error is None]
-    if not whole:
-        wrong = dict.fromkeys(main, 0.0)
-        asked = Asked(id="?", question="", answers=(), reply="", abstained=False, scores=wrong)
+    of_question: Sequence[Asked | Unanswered] = whole[0].questions if whole else line.unanswered
+    if not of_question:
+        asked = Asked(id="?", question="", answers=(), reply="", abstained=False, scores=worst(main))
         return line.model_copy(update={"questions": (asked,)})
-    scores: dict[str, dict[str, float]] = {}
+    scores: dict[str, dict[str, float]] = {own.id: dict(own.scores) for own in line.unanswered}
     for other in whole:
         for question in other.questions:
-            scores.setdefault(question.id, {}).update(dict.fromkeys(question.scores, 0.0))
-    nothing = {"reply": "", "abstained": False, "cost": Spent()}
-    questions = [q.model_copy(update={**nothing, "scores": scores[q.id]}) for q in whole[0].questions]
-    return line.model_copy(update={"questions": tuple(questions)})
+            scores.setdefault(question.id, {}).update(question.scores)
+    also = {JUDGED: 0.0} if JUDGED in main else {}
+    lost = [
+        Asked(
+            id=own.id,
+            category=own.category,
+            question=own.question,
+            answers=own.answers,
+            reply="",
+            abstained=False,
+            scores={**failed(scores[own.id]), **also},
+        )
+        for own in of_question
+    ]
+    return line.model_copy(update={"questions": tuple(lost)})
 
 
 def _judge(folder: Path, lines: dict[tuple[str, str], dict[str, Line]]) -> Sequence[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from eval.reporting import bootstrap
 from eval.reporting.bootstrap import Interval, Stratum
@@ -12,7 +12,12 @@ _Scores = Mapping[tuple[str, str], float]  # by sample and question
 
 
 def score(lines: Sequence[Line], metric: str, seed: int, categories: Sequence[str] = ()) -> Interval:
-    """The mean of a metric over questions; of `categories`, where there are any, the mean of their means."""
+    """The mean of a metric over questions; of `categories`, where there are any, the mean of their means.
+
+    FAILED where all samples did: a system that never ran has no score.
+    """
+    if _failed(lines):
+        return bootstrap.FAILED
     strata = [_stratum(scores, scores.keys()) for scores in _strata(lines, metric, categories)]
     return bootstrap.mean(strata, seed)
 
@@ -21,12 +26,27 @@ def difference(
     first: Sequence[Line], second: Sequence[Line], metric: str, seed: int, categories: Sequence[str] = ()
 ) -> Interval:
     """The first's mean less the second's, on the questions that both have and that the metric applies to in both."""
+    if _failed(first) or _failed(second):
+        return bootstrap.FAILED
     firsts, seconds = [], []
     for one, other in zip(_strata(first, metric, categories), _strata(second, metric, categories), strict=True):
         shared = one.keys() & other.keys()
         firsts.append(_stratum(one, shared))
         seconds.append(_stratum(other, shared))
     return bootstrap.difference(firsts, seconds, seed)
+
+
+def of_means(lines: Sequence[Line], metrics: Sequence[str], function: Callable[..., float], seed: int) -> Interval:
+    """A function of the means of several metrics, over the questions that all of them apply to."""
+    if _failed(lines):
+        return bootstrap.FAILED
+    scores = [_strata(lines, metric, ())[0] for metric in metrics]
+    shared = set.intersection(*(set(own) for own in scores))
+    return bootstrap.of_means([_stratum(own, shared) for own in scores], function, seed)
+
+
+def _failed(lines: Sequence[Line]) -> bool:
+    return bool(lines) and all(line.error is not None for line in lines)
 
 
 def categories_of(lines: Sequence[Line]) -> list[str]:

@@ -35,8 +35,15 @@ def failed(task: str, system: str, index: int, *metrics: str) -> dict[str, Any]:
     return line(task, system, index, [], error=error, metrics=list(metrics))
 
 
-def run(folder: Path, lines: Sequence[Mapping[str, Any]], *, packed: bool = False, **config: Any) -> Path:
-    """A finished run in that folder."""
+def run(
+    folder: Path,
+    lines: Sequence[Mapping[str, Any]],
+    *,
+    packed: bool = False,
+    planned: Mapping[str, Any] | None = None,
+    **config: Any,
+) -> Path:
+    """A finished run in that folder, where there are none an old one that does not say what was planned."""
     folder.mkdir(exist_ok=True)
     told = {
         "config": {"seed": 1, **config},
@@ -50,6 +57,7 @@ def run(folder: Path, lines: Sequence[Mapping[str, Any]], *, packed: bool = Fals
         "started": "2026-11-20T10:00:00+00:00",
         "ended": "2026-11-20T11:00:00+00:00",
     }
+    told |= {} if planned is None else {"planned": planned}
     (folder / "run.json").write_text(json.dumps(told), encoding="utf-8")
     text = "".join(json.dumps(one) + "\n" for one in lines)
     if packed:

@@ -22,7 +22,7 @@ from nscma_torch.llm.engines.contract import Turn
 from tests.eval.raw import failed, line, question, run
 from tests.llm.scripted import ScriptedEngine
 
-FROZEN = "0a66658c308a67132dff32a76b76e915ffd291e4287c342432a65faeba4798f1"
+FROZEN = "79d8641c929b1db684d14377593d68b887c0ff38be8ec36000517d127192b625"
 
 
 def verdict_of(data: dict[str, Any]) -> dict[str, str]:
@@ -70,6 +70,19 @@ def test_what_is_judged_is_quoted_as_data() -> None:
         "wrong",
         "abstained_correctly",
     ]
+
+
+def test_the_judge_sees_the_rubric_where_there_is_one(tmp_path: Path) -> None:
+    ruled = {**question(accuracy=0.0), "facts": {"rubric": ["names tea", "names no coffee"], "reference": "tea"}}
+    folder = run(tmp_path / "run", [line("Talks", "full", 0, [ruled]), line("Talks", "full", 1, [question(f1=0.0)])])
+    seen: list[dict[str, Any]] = []
+
+    def noted(data: dict[str, Any]) -> dict[str, str]:
+        seen.append(data)
+        return verdict_of(data)
+
+    judge_run(folder, ScriptedEngine(noted), (), console())
+    assert [data.get("rubric") for data in seen] == [["names tea", "names no coffee"], None]
 
 
 def test_an_empty_reply_is_judged_by_rule() -> None:

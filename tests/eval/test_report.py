@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,79 @@ def test_a_system_that_lacks_samples_is_marked(tmp_path: Path) -> None:
     lines = [one for one in talks({"full": always, "plain": always}) if one["index"] < 12 or one["system"] == "full"]
     path = write(load(run(tmp_path / "run", lines, tasks=TASKS, systems=SYSTEMS)), tmp_path / "to")
     text = path.read_text(encoding="utf-8")
-    assert "**Incomplete.** Talks: plain lacks 8 samples" in text
-    assert "| Talks | plain | 8 samples | not run |" in text
+    assert "**Incomplete.**" in text and "- Talks: 12 of 20 samples (plain)" in text
+    assert "| Talks | plain | 12 of 20 samples | not run to the end |" in text
+
+
+def test_a_run_of_a_part_is_marked_as_what_it_is(tmp_path: Path) -> None:
+    """Limited to 20 samples of 300, one of three systems and one of two tasks, as an older record has it."""
+    planned = {
+        "Talks": {"samples": 300, "systems": ["full", "plain", "other"]},
+        "Books": {"samples": None, "systems": ["full"]},
+    }
+    folder = run(tmp_path / "run", talks({"full": always, "plain": always}), planned=planned)
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    del record["command"]
+    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    text = write(load(folder), tmp_path / "to").read_text(encoding="utf-8")
+    assert "- Talks: 20 of 300 samples (full, plain); 0 of 300 samples (other)\n- Books: no samples (full)" in text
+    assert {row["samples"] for row in read_csv(tmp_path / "to" / "task-talks.csv")} == {"20 of 300"}
+    assert text.startswith("`command not recorded` at commit abc1234")
+
+
+def test_a_system_that_failed_on_everything_has_no_score(tmp_path: Path) -> None:
+    lines = [line("Talks", "full", i, [question(accuracy=1.0)]) for i in range(4)]
+    lines += [failed("Talks", "plain", i, "accuracy") for i in range(4)]
+    config = {"tasks": TASKS, "systems": SYSTEMS, "report": {"differences": {}}}
+    text = write(load(run(tmp_path / "run", lines, **config)), tmp_path / "to").read_text(encoding="utf-8")
+    assert "| plain | failed | failed | failed | 4 | 4 | 0 | 0 | 4 |" in text
+    full, plain = read_csv(tmp_path / "to" / "differences-talks-accuracy.csv")
+    assert (float(full["accuracy, odd"]), plain["accuracy, odd"], plain["shown"]) == (1.0, "nan", "failed")
+
+
+def test_a_failure_is_the_worst_that_there_is(tmp_path: Path) -> None:
+    """By what another system was asked, or by its own line where all failed; it stays in its category."""
+    metrics = ("updated", "outdated", "recall")
+    own = [question("q0", "a", updated=1.0, outdated=0.0), question("q1", "b", updated=1.0)]
+    lost = failed("Talks", "full", 3, *metrics)
+    keys = ("id", "category", "question", "answers")
+    asked = [{**{key: one[key] for key in keys}, "scores": dict.fromkeys(one["scores"], 0.0)} for one in own]
+    lines = [line("Talks", "plain", 1, own), {**failed("Talks", "full", 1, *metrics), "unanswered": asked}]
+    lines += [{**lost, "unanswered": asked}, {**lost, "system": "plain", "unanswered": asked}]
+    lines += [line("Talks", "full", 0, own), line("Talks", "plain", 0, own)]
+    lines = [{**one, "metrics": list(metrics)} for one in lines]
+    write(load(run(tmp_path / "run", lines, tasks=TASKS, systems=SYSTEMS)), tmp_path / "to")
+    full, plain = read_csv(tmp_path / "to" / "task-talks.csv")
+    assert float(full["updated, all"]) == pytest.approx(1 / 3) and float(full["outdated, all"]) == pytest.approx(2 / 3)
+    assert float(plain["updated, all"]) == pytest.approx(2 / 3) and float(plain["outdated, all"]) == pytest.approx(
+        1 / 3
+    )
+    rows = read_csv(tmp_path / "to" / "categories-talks.csv")
+    assert {row["category"] for row in rows} == {"a", "b"}
+    assert [float(row["full"]) for row in rows if row["half"] == "all"] == pytest.approx([1 / 3] * 2)
+
+
+def outcome(number: int, name: str) -> dict[str, Any]:
+    scores = {key: float(key == name) for key in ("tp", "fp", "fn", "tn")}
+    return question(f"q{number}", accuracy=scores["tp"] + scores["tn"], **scores)
+
+
+def test_f1_of_classes(tmp_path: Path) -> None:
+    """3 tp, 1 fp, 2 fn, 4 tn; a claim of a book that failed is missed if it is true, and else believed."""
+    names = ["tp"] * 3 + ["fp"] + ["fn"] * 2 + ["tn"] * 4
+    whole = line("Books", "full", 0, [outcome(i, name) for i, name in enumerate(names)])
+    right = line("Books", "full", 1, [outcome(0, "tp"), outcome(1, "tn")])
+    metrics = ("accuracy", "tp", "fp", "fn", "tn")
+    lines = [whole, right, {**whole, "system": "plain"}, failed("Books", "plain", 1, *metrics)]
+    path = write(load(run(tmp_path / "run", lines, systems=SYSTEMS)), tmp_path / "to")
+    full, plain = read_csv(tmp_path / "to" / "classes-books.csv")
+    assert float(full["F1_P, even"]) == pytest.approx(2 * 3 / (2 * 3 + 3))
+    assert float(full["F1_N, even"]) == pytest.approx(2 * 4 / (2 * 4 + 3))
+    assert float(full["F1_P, even low"]) < 2 / 3 < float(full["F1_P, even high"])
+    assert float(plain["F1_P, all"]) == pytest.approx(2 * 3 / (2 * 3 + 5))
+    assert float(plain["F1_N, all"]) == pytest.approx(2 * 4 / (2 * 4 + 5))
+    assert plain["F1_P, odd"] == "nan", "all of the half failed"
+    assert "F1 of classes" in path.read_text(encoding="utf-8")
 
 
 def test_differences_are_paired_and_say_what_they_show(tmp_path: Path) -> None:
@@ -111,9 +183,13 @@ def test_differences_are_paired_and_say_what_they_show(tmp_path: Path) -> None:
 
 
 def test_verdicts_of_differences() -> None:
-    assert verdict(Interval(-0.1, -0.2, 0.0, 9, 9, 9), "full") == "no difference"
-    assert verdict(Interval(0.1, 0.05, 0.2, 9, 9, 9), "full") == "better than full"
-    assert verdict(Interval(0.1, 0.1, 0.1, 1, 1, 1), "full") == "too few questions"
+    assert verdict(Interval(-0.1, -0.2, 0.0, 20, 20, 20), 0.06, "F1", "full") == "not shown"
+    higher = Interval(0.1, 0.05, 0.2, 20, 20, 20)
+    assert verdict(higher, 0.01, "F1", "full") == "better than full"
+    assert verdict(higher, 0.01, "outdated", "full") == "worse than full"
+    assert verdict(higher, 0.06, "F1", "full") == "not shown", "by the correction"
+    assert verdict(Interval(0.1, 0.1, 0.1, 1, 1, 1), 1.0, "F1", "full") == "too few samples"
+    assert verdict(Interval(0.1, 0.05, 0.2, 9, 90, 90), 0.01, "F1", "full") == "too few samples", "questions were drawn"
 
 
 def babilong(tmp_path: Path) -> Path:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +19,17 @@ import pytest
 from eval.raw_lines import RawLines, cut_torn, read_all
 from eval.run import main
 from eval.run_config import read_config
-from nscma_torch.errors import ConfigError, MalformedInputError, StoreBusyError
+from eval.units import Stopped, failed
+from nscma_torch.errors import (
+    ConfigError,
+    JobError,
+    MalformedInputError,
+    MissingDependencyError,
+    StoreBusyError,
+    StoreError,
+    StoreFormatError,
+    StoreFullError,
+)
 from tests.eval import tiny_run
 
 CONFIG = """
@@ -58,10 +70,11 @@ def config(tmp_path: Path) -> Callable[..., str]:
 
 
 def results(out: Path, *, timed: bool = False) -> list[dict[str, Any]]:
-    """The merged lines; without seconds, and without what names the configuration's text."""
+    """The merged lines; without seconds, and without what names the configuration's text and the attempt."""
     lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     for line in lines if not timed else ():
         line.pop("config")
+        line.pop("attempt")
         for cost in (line.get("read"), *(question["cost"] for question in line["questions"])):
             if cost is not None:
                 del cost["seconds"]
@@ -135,6 +148,11 @@ def test_a_line_tells_everything(config: Callable[..., str], tmp_path: Path) -> 
     assert record["ranks"] == 1
     assert record["ended"] is not None
     assert record["commit"] == line["commit"]
+    assert line["attempt"] == 1
+    assert record["planned"] == {
+        "kitchen": {"samples": 5, "systems": ["plain", "kitchen alone"]},
+        "garden": {"samples": None, "systems": ["plain"]},  # not made, for nobody asked for it
+    }
 
 
 def test_a_run_goes_on_with_more_samples_and_leaves_failures_until_they_are_asked_for(
@@ -150,13 +168,18 @@ def test_a_run_goes_on_with_more_samples_and_leaves_failures_until_they_are_aske
     assert len(raw_lines(out)) == 6
     assert tiny_run.started(given, str(out), tasks=["kitchen"], limit=3, retry_failed=True) == 1
     assert len(raw_lines(out)) == 7
-    lines = {(line["system"], line["sample"]): line for line in results(out)}
+    lines = {(line["system"], line["sample"]): line for line in results(out, timed=True)}
     assert len(lines) == 6
-    failed = [key for key, line in lines.items() if line["error"] is not None]
-    assert failed == [("plain", "s1")]
+    failures = [key for key, line in lines.items() if line["error"] is not None]
+    assert failures == [("plain", "s1")]
     error = lines["plain", "s1"]["error"]
     assert (error["type"], error["message"][:17]) == ("ValueError", "a poisoned sample")
     assert lines["plain", "s1"]["questions"] == []
+    unanswered = lines["plain", "s1"]["unanswered"]
+    assert [(one["id"], one["category"], one["scores"]) for one in unanswered] == [
+        (id_, "", {"accuracy": 0.0, "draw": 0.0}) for id_ in ("q0", "q1")
+    ]
+    assert lines["plain", "s1"]["attempt"] == 4
     assert len(json.loads((out / "run.json").read_text())["earlier"]) == 3
     assert not gate.exists()
 
@@ -172,6 +195,58 @@ def test_a_retry_that_succeeds_replaces_the_failure(tmp_path: Path) -> None:
         raw.append({**line, "error": None})
     with pytest.raises(MalformedInputError, match="done twice"):
         read_all(tmp_path)
+
+
+def test_of_two_failures_the_last_attempt_counts(tmp_path: Path) -> None:
+    line = {"task": "t", "system": "s", "sample": "1"}
+    for rank, attempt in ((0, 3), (1, 2), (2, 1)):
+        with RawLines(tmp_path, rank) as raw:
+            raw.append({**line, "attempt": attempt, "error": {"type": f"of attempt {attempt}"}})
+    assert [found["error"]["type"] for found in read_all(tmp_path).values()] == ["of attempt 3"]
+
+
+def test_a_worker_that_outlived_its_run_keeps_the_next_from_beginning(tmp_path: Path) -> None:
+    with RawLines(tmp_path, 1) as raw:
+        raw.append({"n": 1})
+        with pytest.raises(StoreBusyError, match="earlier run still writes"):
+            cut_torn(tmp_path)
+        with pytest.raises(StoreBusyError, match="earlier run still writes"):
+            RawLines(tmp_path, 1)
+    cut_torn(tmp_path)
+
+
+def test_a_disk_that_takes_no_line_is_full(tmp_path: Path) -> None:
+    Path(tmp_path, "raw-0.jsonl").symlink_to("/dev/full")
+    with RawLines(tmp_path, 0) as raw, pytest.raises(StoreFullError, match="cannot be written"):
+        raw.append({"n": 1})
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigError("no such key"),
+        MissingDependencyError("install the extra"),
+        StoreFullError("no room"),
+        StoreError("the helper process ended"),
+        OSError(errno.ENOSPC, "No space left on device"),
+        JobError("background work failed: OSError: [Errno 28] No space left on device"),
+        JobError("background work failed: ConfigError: no such key"),
+    ],
+)
+def test_what_would_fail_every_sample_stops_the_run(error: Exception) -> None:
+    with pytest.raises(Stopped, match=re.escape(str(error))):
+        failed(error, [])
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), FileNotFoundError(errno.ENOENT, "gone"), StoreFormatError("corrupt"), JobError("odd")]
+)
+def test_what_is_a_samples_own_fault_is_its_line(error: Exception) -> None:
+    try:
+        raise error
+    except type(error) as caught:
+        line = failed(caught, [{"id": "q0"}])
+    assert (line["error"]["type"], line["unanswered"]) == (type(error).__name__, [{"id": "q0"}])
 
 
 @pytest.mark.parametrize("torn", [b"", b"{", b'{"a": 1}', b"x" * 200_000])
