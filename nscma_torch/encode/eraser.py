@@ -75,7 +75,7 @@ class Eraser:
             if user_id not in statistics.users_of(connection):
                 raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was erased")
             rows = erase.delete_user(connection, user_id)
-        return self._receipt(user_id, None, rows, (), texts)
+        return self._receipt(user_id, None, rows, (), texts, ())
 
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
         """Erase one episode with all that came of it, and recompute the state of its stream without it.
@@ -103,7 +103,8 @@ class Eraser:
             [*(one.stream.id for one in remaining), *(key for each in erased for key in each.rebuilt)]
         )
         texts = [text for each in erased for text in each.texts]
-        return self._receipt(user_id, episode_id, dict(rows), tuple(rebuilt), texts)
+        ids = [one for each in erased for one in each.ids]
+        return self._receipt(user_id, episode_id, dict(rows), tuple(rebuilt), texts, ids)
 
     def _going(self, connection: Connection, user_id: str, episode_id: str) -> list[tuple[int, Episode]]:
         """Row number and record of the replies that go, and of the episode."""
@@ -172,11 +173,17 @@ class Eraser:
         return erased
 
     def _receipt(
-        self, user_id: str, item_id: str | None, rows: dict[str, int], rebuilt: tuple[str, ...], texts: list[str]
+        self,
+        user_id: str,
+        item_id: str | None,
+        rows: dict[str, int],
+        rebuilt: tuple[str, ...],
+        texts: Sequence[str],
+        ids: Sequence[str],
     ) -> EraseReceipt:
         forget()
         erase.rewrite(self._database)
-        files, found = erase.remaining(self._database, texts)
+        files, found = erase.remaining(self._database, texts, ids)
         return EraseReceipt(user_id, item_id, rows, rebuilt, tuple(str(path) for path in files), found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -151,6 +151,19 @@ def overrulings(connection: Connection, lane: str, keys: Collection[Key]) -> lis
         query = query.where(_D.before.contains(f'"{OVERRULED}"', autoescape=True))
         found += [_from_row(row) for row in connection.execute(query).mappings()]
     return sorted(found, key=lambda decision: decision.seq)
+
+
+def citing(connection: Connection, lane: str, statement_ids: Iterable[str]) -> list[DecisionRow]:
+    """Decisions on disputes, undone ones too, whose sides name one of these statements."""
+    wanted = set(statement_ids)
+    query = select(decisions).where(_D.lane == lane, _D.statement_seq.is_(None)).order_by(_D.seq)
+    rows = map(_from_row, connection.execute(query).mappings()) if wanted else ()
+    return [row for row in rows if not wanted.isdisjoint(cited(row.before))]
+
+
+def cited(before: Mapping[str, Any]) -> set[str]:
+    """Ids of the statements that a decision's `before` names."""
+    return {one for name in (OVERRULED, UPHELD) for one in before.get(name, ())}
 
 
 def mark_undone(connection: Connection, seq: int) -> None:
