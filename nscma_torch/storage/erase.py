@@ -153,7 +153,7 @@ def search(data: bytes, wanted: set[bytes]) -> set[bytes]:
 
 
 def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> tuple[tuple[Path, ...], int]:
-    """Search the store's files for the erased texts and ids; returns the files and how many fragments still stand there.
+    """Search the store's files for erased texts and ids; returns the files and how many fragments still stand in them.
 
     Fragments that a remaining text shares ("I went to the …") prove nothing and are left out; nothing shares an id.
     """

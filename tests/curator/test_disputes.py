@@ -120,9 +120,37 @@ def test_a_denial_is_a_side(told: Told) -> None:
 
 
 def test_who_cannot_tell_leaves_it(torn: Told) -> None:
-    report = sleeper(torn, Judge("nobody said this")).sleep("ada", now=day(20))
+    judge = Judge("nobody said this")
+    report = sleeper(torn, judge).sleep("ada", now=day(20))
     assert (report.settled, report.disputed, report.failures) == (0, 1, ())
-    assert set(statuses(torn).values()) == {"disputed"}
+    assert set(statuses(torn).values()) == {"disputed"} and len(judge.asked) == 1
+    digest, log = torn.memory.digest(), torn.log()
+    assert [one.action for one in log if "left open: Judy" in one.reason] == ["NOOP"]
+    assert sleeper(torn, judge).sleep("ada", now=day(20)) == report
+    assert len(judge.asked) == 1, "the same is not asked again"
+    assert (torn.memory.digest(), torn.log()) == (digest, log)
+
+
+def test_what_was_left_open_is_asked_again_once_it_changed(torn: Told) -> None:
+    judge = Judge("message 3")
+    sleeper(torn, judge).sleep("ada", now=day(20))
+    other = Judge("message 3")
+    parts = torn.memory.parts
+    somebody = Sleeper(
+        parts.database, torn.curator, parts.relations, SETTINGS, str, tasks=other, judge=lambda: "somebody else"
+    )
+    somebody.sleep("ada", now=day(20))
+    assert len(judge.asked) == len(other.asked) == 1, "another judge may tell"
+    assert len(ids_in_verdicts(torn)) == 2 and torn.memory.verify() == []
+    again = torn.tell(lives("Kyoto"), at=9, name="Carl")
+    assert sleeper(torn, judge).sleep("ada", now=day(20)).settled == 1 and len(judge.asked) == 2
+    torn.memory.erase(user_id="ada", memory_id=again)
+    torn.curate()
+    assert set(statuses(torn).values()) == {"disputed"} and torn.memory.verify() == []
+    (left,) = [one for one in torn.log() if "left open: Judy" in one.reason]
+    torn.undo(left)
+    sleeper(torn, judge).sleep("ada", now=day(20))
+    assert len(judge.asked) == 3, "undoing it puts it to the judge again"
 
 
 def test_rules_leave_disputes(torn: Told) -> None:
