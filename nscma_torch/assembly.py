@@ -174,7 +174,15 @@ class Parts:
     def writer(self) -> Writer:
         """The write path."""
         deferred = self.config.embedder.deferred
-        return Writer(self.database, self.indexer, self.proxy, self.gate, self.stages, embed_deferred=deferred)
+        return Writer(
+            self.database,
+            self.indexer,
+            self.proxy,
+            self.gate,
+            self.stages,
+            embed_deferred=deferred,
+            served=isinstance(self.proxy, VllmProxy),
+        )
 
     @cached_property
     def editor(self) -> Editor:
@@ -185,7 +193,7 @@ class Parts:
     def eraser(self) -> Eraser:
         """Real deletion."""
         gate = message_gate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
-        return Eraser(self.database, self.proxy, gate)
+        return Eraser(self.database, self.proxy, gate, served=isinstance(self.proxy, VllmProxy))
 
     @cached_property
     def searcher(self) -> Searcher:
@@ -247,8 +255,14 @@ class Parts:
             self._curator_settings,
             self.worker.run_pending,
             tasks=self.tasks,
-            judge=lambda: self.process.language,
+            judge=self._judge,
         )
+
+    def _judge(self) -> str:
+        """Who settles disputes, by a name that is the same in every process: `sleep` knows by it whom it has asked."""
+        if self._tasks is not None:
+            return type(self._tasks).__name__
+        return "embedded" if self.engine is None else self.engine.configured
 
     @cached_property
     def skills(self) -> Skills:
@@ -295,10 +309,18 @@ def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate
 
 
 def serve_proxy(config: Config, engine: LazyEngine | None) -> Proxy:
-    """The proxy that is the model of a configuration's [llm] section, which starts for it."""
+    """The proxy that is the model of a configuration's [llm] section, which starts for it.
+
+    Raises `ConfigError` for an engine that gives no probabilities.
+    """
     tokenizer = MessageTokenizer.load(config.proxy.model)
     started = None if engine is None else engine.started()
-    assert isinstance(started, ScoringEngine), "the configuration was checked"
+    if not isinstance(started, ScoringEngine):
+        raise ConfigError(
+            f"proxy.engine is 'llm', and {config.llm.engine if started is None else started.name} gives no "
+            "probabilities of a text; set llm.engine to 'vllm', or to 'http' with llm.server 'vllm', or proxy.engine "
+            "to 'own'"
+        )
     return VllmProxy(started, tokenizer, window=config.proxy.window)
 
 

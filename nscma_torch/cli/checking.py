@@ -10,14 +10,18 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from nscma_torch.assembly import Parts
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import console, plain, print_json, say
 from nscma_torch.config import load_config
 from nscma_torch.doctor.endpoint import endpoint
 from nscma_torch.doctor.installed import Installed, engine_problems, installed
 from nscma_torch.doctor.plan import CARDS, GIB, Plan, plan
-from nscma_torch.errors import ConfigError, EngineError
+from nscma_torch.errors import ConfigError, EngineError, MissingDependencyError, ModelError
+from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.memory import Memory
+
+_UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model that cannot be loaded raises
 
 
 @o.app.command()
@@ -52,10 +56,14 @@ def doctor(
             wrong = [*damage, *lacking]
             report["store"] = str(store) if store.exists() else f"none at {store}"
             report["device"] = str(memory.parts.device)
-            report["embedder"] = memory.parts.new_embedder.fingerprint
             bound = memory.stats().embedder
-            if bound not in (None, report["embedder"]):
-                wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
+            try:
+                report["embedder"] = memory.parts.new_embedder.fingerprint
+                if bound not in (None, report["embedder"]):
+                    wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
+            except _UNUSABLE as error:
+                report["embedder"] = f"{memory.parts.config.embedder.model} cannot be used"
+                wrong.append(str(error))
             report["language"] = memory.parts.process.language
             if llm.engine == "http" and not lacking:
                 try:
@@ -63,7 +71,11 @@ def doctor(
                 except (EngineError, ConfigError) as error:
                     report["endpoint"] = f"{llm.base_url} cannot be used"
                     wrong.append(str(error))
-            report["proxy"] = memory.parts.proxy.fingerprint
+            try:
+                report["proxy"] = _proxy(memory.parts)
+            except _UNUSABLE as error:
+                report["proxy"] = f"{memory.parts.config.proxy.model} cannot be used"
+                wrong.append(str(error))
     report["problems"] = wrong
     if json:
         print_json({**asdict(found), **report})
@@ -80,6 +92,14 @@ def doctor(
             say("[green]all is well[/]")
     if wrong:
         raise typer.Exit(1)
+
+
+def _proxy(parts: Parts) -> str:
+    """The proxy; one that the language engine serves is only named, so that nothing starts."""
+    section = parts.config.proxy
+    if section.engine != "llm":
+        return parts.proxy.fingerprint
+    return f"served by {parts.process.language}, read with {MessageTokenizer.load(section.model).name}"
 
 
 def _plan(found: Installed, config: Path | None, units: int, cards: list[int], json: bool) -> None:

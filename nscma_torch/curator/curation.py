@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
-from nscma_torch.curator.disputes import Dispute, verdict
+from nscma_torch.curator.disputes import Dispute, undecided, verdict
 from nscma_torch.curator.forgetting import FORGOTTEN, bring_back
 from nscma_torch.curator.grouping import NAMED
 from nscma_torch.curator.merging import MERGED, merged, unmerge
@@ -75,10 +75,15 @@ class Curator:
             streams.touch_user(connection, lanes.owner(connection, lane).user_id)
         return done
 
-    def overrule(self, connection: Connection, dispute: Dispute, right: int, judge: str, now: int) -> None:
-        """Let one side of a dispute hold, inside the caller's transaction; each decision on another can be undone."""
-        made = verdict(dispute, right, judge)
+    def rule(self, connection: Connection, dispute: Dispute, right: int | None, judge: str, now: int) -> None:
+        """Let one side of a dispute hold, inside the caller's transaction; each decision on another can be undone.
+
+        With None the dispute stays open, which is logged.
+        """
+        made = [undecided(dispute, judge)] if right is None else verdict(dispute, right, judge)
         decisions.insert(connection, dispute.lane, lanes.owner(connection, dispute.lane).user_id, made, now)
+        if right is None:
+            return
         groups.mark(connection, dispute.lane, {Key(one.subject, one.relation, one.topic) for one in made})
         self.settle(connection, dispute.lane, now)
 

@@ -17,13 +17,14 @@ from nscma_torch.curator.grouping import object_of, single
 from nscma_torch.records import Episode, Scope, Unit
 from nscma_torch.relations import Schema, family
 from nscma_torch.storage import decisions, episodes, facts, lanes, statements
-from nscma_torch.storage.decisions import OVERRULED, UPHELD, DecisionRow, NewDecision
+from nscma_torch.storage.decisions import LEFT_OPEN, OVERRULED, UPHELD, DecisionRow, NewDecision
 from nscma_torch.storage.facts import FactRow
 from nscma_torch.storage.groups import Key
 from nscma_torch.storage.statements import StatementRow
 from nscma_torch.text.names import name_key
 from nscma_torch.text.sentences import Span, split_sentences
 
+_JUDGE = "judge"  # key of `before`, beside `LEFT_OPEN`: who left it open
 _LEAST = 1e-6  # confidence that an overruled claim keeps
 _SHOWN = 6  # newest statements of a side that are shown
 _LONGEST = 600  # characters of one of them
@@ -46,8 +47,11 @@ class Dispute:
     sides: tuple[Side, ...]
 
 
-def open_disputes(connection: Connection, lane: str, schema: Schema) -> list[Dispute]:
-    """The disputes of a lane that can be told by what was said, but for those whose verdict was undone."""
+def open_disputes(connection: Connection, lane: str, schema: Schema, judge: str) -> list[Dispute]:
+    """The disputes of a lane that can be told by what was said.
+
+    But for those whose verdict was undone, and those that `judge` left open with the same said on each side.
+    """
     owner = lanes.owner(connection, lane)
     disputed = facts.select_facts(connection, owner, statuses=("disputed",))
     keys = {Key(name_key(fact.subject), fact.relation, fact.topic) for fact in disputed}
@@ -58,6 +62,8 @@ def open_disputes(connection: Connection, lane: str, schema: Schema) -> list[Dis
             sides.setdefault((row.subject, family(row.relation, schema), row.topic, value), []).append(row)
     said = statements.of_keys(connection, lane, keys)
     undone = [one for one in decisions.overrulings(connection, lane, keys) if one.record.undone]
+    left = [one.before for one in decisions.left_open(connection, lane, keys)]
+    tried = {frozenset(map(frozenset, before[LEFT_OPEN])) for before in left if before[_JUDGE] == judge}
     found = []
     for own in sides.values():
         by_fact = [(fact, [row for row in said if row.seq in set(fact.statement_seqs)]) for fact in own]
@@ -67,7 +73,8 @@ def open_disputes(connection: Connection, lane: str, schema: Schema) -> list[Dis
         places = [row.seq for _, rows in told for row in rows]
         if all(rows for _, rows in told) and len(places) == len(set(places)):
             dispute = Dispute(lane, tuple(_side(connection, owner, fact, rows) for fact, rows in told))
-            if not any(_is_about(dispute, verdict) for verdict in undone):
+            again = frozenset(frozenset(side.ids) for side in dispute.sides) in tried
+            if not again and not any(_is_about(dispute, verdict) for verdict in undone):
                 found.append(dispute)
     return found
 
@@ -97,6 +104,14 @@ def verdict(dispute: Dispute, right: int, judge: str) -> list[NewDecision]:
                 )
             )
     return made
+
+
+def undecided(dispute: Dispute, judge: str) -> NewDecision:
+    """The decision that a dispute stays open, so that the same judge is not asked again about the same."""
+    fact = next(side.fact for side in dispute.sides if side.fact is not None)
+    reason = f"left open: {judge} could not tell which side holds"
+    before = {LEFT_OPEN: [list(side.ids) for side in dispute.sides], _JUDGE: judge}
+    return NewDecision("NOOP", fact.subject, fact.relation, fact.topic, fact.object, reason, None, (), before)
 
 
 def overruled(verdicts: Iterable[DecisionRow], rows: Collection[StatementRow]) -> set[int]:

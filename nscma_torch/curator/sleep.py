@@ -46,7 +46,7 @@ class Sleeper:
     Args:
         work: runs the background jobs of the store until none is queued.
         tasks: what disputes are put to; None, or tasks that are no `CuratorTasks`, leaves them.
-        judge: its name, for the log.
+        judge: its name, for the log and to know what it was asked before; the same in every process.
     """
 
     def __init__(
@@ -124,15 +124,17 @@ class Sleeper:
     def _adjudicate(self, sleepers: Sequence[str], now: datetime) -> tuple[int, list[str]]:
         """Put open disputes to the language tasks, a batch for each lane: how many groups settled, and what failed.
 
-        A batch that fails leaves its disputes as they were, and so does one that changed while it was judged.
+        A batch that fails leaves its disputes as they were, and so does one that changed while it was judged. What the
+        tasks cannot tell is put to them again once something else is said of it.
         """
         settled = 0
         failures: list[str] = []
         if self._tasks is None:
             return settled, failures
+        judge = self._judge()
         with self._database.read() as connection:
             own = [lane for sleeper in sleepers for lane in lanes.lanes(connection, Scope(sleeper))]
-            found = {lane: open_disputes(connection, lane, self._schema) for lane in own}
+            found = {lane: open_disputes(connection, lane, self._schema, judge) for lane in own}
         for lane, disputes in found.items():
             try:
                 asked = [[side.said for side in dispute.sides] for dispute in disputes]
@@ -141,12 +143,10 @@ class Sleeper:
                 failures.append(f"{type(error).__name__}: {error}")
                 continue
             for dispute, right in zip(disputes, verdicts, strict=True):
-                if right is None:
-                    continue
                 with self._database.write() as connection:
                     before = self._disputed(connection, lane)
-                    if dispute in open_disputes(connection, lane, self._schema):
-                        self._curator.overrule(connection, dispute, right, self._judge(), to_micros(now))
+                    if dispute in open_disputes(connection, lane, self._schema, judge):
+                        self._curator.rule(connection, dispute, right, judge, to_micros(now))
                     settled += len(before - self._disputed(connection, lane))
         return settled, failures
 

@@ -17,8 +17,8 @@ from nscma_torch.buffer.observation import Observation
 from nscma_torch.caches import forget
 from nscma_torch.encode.nearness import stored_vectors
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, Past, said_in, weigh
-from nscma_torch.errors import NotFoundError
+from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, SERVED_ATTEMPTS, Past, said_in, weigh
+from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Episode, EraseReceipt
 from nscma_torch.storage import episodes, erase, statistics, streams, turns
@@ -61,9 +61,14 @@ class _Progress:
 
 
 class Eraser:
-    """Deletes a user, or one episode, for real, and checks the files afterwards."""
+    """Deletes a user, or one episode, for real, and checks the files afterwards.
 
-    def __init__(self, database: Database, proxy: Proxy, gate: MessageGate) -> None:
+    Args:
+        served: whether the proxy is asked over a network, and so never inside a transaction.
+    """
+
+    def __init__(self, database: Database, proxy: Proxy, gate: MessageGate, *, served: bool = False) -> None:
+        self._served = served
         self._database = database
         self._proxy = proxy
         self._gate = gate
@@ -75,25 +80,32 @@ class Eraser:
             if user_id not in statistics.users_of(connection):
                 raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was erased")
             rows = erase.delete_user(connection, user_id)
-        return self._receipt(user_id, None, rows, (), texts)
+        return self._receipt(user_id, None, rows, (), texts, ())
 
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
         """Erase one episode with all that came of it, and recompute the state of its stream without it.
 
         Replies of a controller that were written from it go too, in the same transaction. The states are computed
         outside of it, each once; where a stream moved meanwhile, what came since is weighed in another try, and after
-        a few tries while holding the write lock.
+        a few tries while holding the write lock. Where the proxy is served, `StoreBusyError` is raised instead, after
+        more of them, and nothing is erased.
         """
         done: dict[str, _Progress] = {}  # by stream
-        for left in reversed(range(OPTIMISTIC_ATTEMPTS)):
+        for left in reversed(range(SERVED_ATTEMPTS if self._served else OPTIMISTIC_ATTEMPTS)):
             with self._database.read() as connection:
                 remaining = self._without(connection, self._going(connection, user_id, episode_id))
             done = self._weighed(remaining, done)
             with self._database.write() as connection:
                 gone = self._going(connection, user_id, episode_id)
                 remaining = self._without(connection, gone)
-                if left and not all(one.stream.id in done and done[one.stream.id].covers(one) for one in remaining):
+                complete = all(one.stream.id in done and done[one.stream.id].covers(one) for one in remaining)
+                if left and not complete:
                     continue
+                if self._served and not complete:
+                    raise StoreBusyError(
+                        f"others added to the conversation {SERVED_ATTEMPTS} times while the served proxy read what "
+                        "remains; nothing was erased; erase it again"
+                    )
                 erased = self._commit(connection, user_id, gone, remaining, self._weighed(remaining, done))
             break
         rows = Counter[str]()
@@ -103,7 +115,8 @@ class Eraser:
             [*(one.stream.id for one in remaining), *(key for each in erased for key in each.rebuilt)]
         )
         texts = [text for each in erased for text in each.texts]
-        return self._receipt(user_id, episode_id, dict(rows), tuple(rebuilt), texts)
+        ids = [one for each in erased for one in each.ids]
+        return self._receipt(user_id, episode_id, dict(rows), tuple(rebuilt), texts, ids)
 
     def _going(self, connection: Connection, user_id: str, episode_id: str) -> list[tuple[int, Episode]]:
         """Row number and record of the replies that go, and of the episode."""
@@ -172,11 +185,17 @@ class Eraser:
         return erased
 
     def _receipt(
-        self, user_id: str, item_id: str | None, rows: dict[str, int], rebuilt: tuple[str, ...], texts: list[str]
+        self,
+        user_id: str,
+        item_id: str | None,
+        rows: dict[str, int],
+        rebuilt: tuple[str, ...],
+        texts: Sequence[str],
+        ids: Sequence[str],
     ) -> EraseReceipt:
         forget()
         erase.rewrite(self._database)
-        files, found = erase.remaining(self._database, texts)
+        files, found = erase.remaining(self._database, texts, ids)
         return EraseReceipt(user_id, item_id, rows, rebuilt, tuple(str(path) for path in files), found)
 
 

@@ -21,6 +21,7 @@ from nscma_torch.storage import episodes
 from nscma_torch.text.cues import salience
 
 OPTIMISTIC_ATTEMPTS = 3  # to weigh without the write lock, before weighing while holding it
+SERVED_ATTEMPTS = 12  # the same for a proxy that is asked over a network, before giving up
 HISTORY = 32_768  # characters of the stream's past that repetition is looked up in
 
 

@@ -2,14 +2,15 @@
 
 The proxy and the embedder run outside the transaction, on the stream as it was read. If another writer moved the
 stream meanwhile (compare-and-set), the batch is weighed again; after a few such losses it is weighed while holding
-the write lock, so that it always gets through.
+the write lock, so that it always gets through. A served proxy may take minutes, so that it is never asked inside a
+transaction: it gets more attempts, and the last loss is the caller's to know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -23,7 +24,17 @@ from nscma_torch.buffer.rules import OF_THE_PROXY
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.nearness import message_vectors, stored_vectors
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import HISTORY, OPTIMISTIC_ATTEMPTS, Past, Weighed, said_in, state_after, weigh
+from nscma_torch.encode.weighing import (
+    HISTORY,
+    OPTIMISTIC_ATTEMPTS,
+    SERVED_ATTEMPTS,
+    Past,
+    Weighed,
+    said_in,
+    state_after,
+    weigh,
+)
+from nscma_torch.errors import StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope
 from nscma_torch.storage import episodes, fingerprint, jobs, streams, units
@@ -39,6 +50,7 @@ class Writer:
 
     Args:
         embed_deferred: whether messages that the gate defers are embedded too.
+        served: whether the proxy is asked over a network.
     """
 
     def __init__(
@@ -50,6 +62,7 @@ class Writer:
         stages: Stages,
         *,
         embed_deferred: bool = True,
+        served: bool = False,
     ) -> None:
         self._database = database
         self._indexer = indexer
@@ -57,6 +70,7 @@ class Writer:
         self._gate = gate
         self._stages = stages
         self._embed_deferred = embed_deferred
+        self._served = served
 
     def add(
         self,
@@ -70,9 +84,12 @@ class Writer:
     ) -> list[Added]:
         """Store messages of one scope in order; when this returns they are on disk and can be found.
 
-        Each run of messages of one document or conversation is one transaction, which begins with `check`: what that
-        raises leaves the store as it was. With `infer=False` no decision is recorded and nothing is ever extracted; the
-        message still counts in the gate's statistics.
+        Each run of messages of one document or conversation (`source`) is one transaction, which begins with `check`:
+        what that raises leaves out its run and those after it, and what runs before it stored stays. With `infer=False`
+        no decision is recorded and nothing is ever extracted; the message still counts in the gate's statistics.
+
+        Raises `StoreBusyError` where a served proxy was too slow for what others add to the stream; that run and those
+        after it are not stored.
         """
         added: list[Added] = []
         for source, group in groupby(messages, key=lambda message: message.source):
@@ -84,26 +101,31 @@ class Writer:
 
     def _add_batch(self, batch: _Batch) -> list[Added]:
         indexed: dict[int, list[IndexedChunk]] = {}
-        for _ in range(OPTIMISTIC_ATTEMPTS):
+        for _ in range(SERVED_ATTEMPTS if self._served else OPTIMISTIC_ATTEMPTS):
             with self._stages.stage("sql"), self._database.read() as connection:
                 known = batch.known(connection)
                 new = batch.new(known)
                 if not new:
                     return batch.results(known, {})
                 stream, past = self._past(connection, batch, new)
-            weighed = self._prepare(batch, new, past, indexed)
+            weighed = self._prepare(batch, new, stream, past, indexed)
             with self._stages.stage("sql"), self._database.write() as connection:
                 if batch.known(connection).keys() == known.keys():
                     stored = self._commit(connection, batch, new, stream, weighed, indexed)
                     if stored is not None:
                         return batch.results(known, stored)
+        if self._served:
+            raise StoreBusyError(
+                f"others added to the conversation {SERVED_ATTEMPTS} times while the served proxy read what comes "
+                "next; nothing of it was stored; add it again"
+            )
         with self._database.write() as connection:
             known = batch.known(connection)
             new = batch.new(known)
             if not new:
                 return batch.results(known, {})
             stream, past = self._past(connection, batch, new)
-            weighed = self._prepare(batch, new, past, indexed)
+            weighed = self._prepare(batch, new, stream, past, indexed)
             stored = self._commit(connection, batch, new, stream, weighed, indexed)
             assert stored is not None, "nobody else can move a stream while this holds the write lock"
             return batch.results(known, stored)
@@ -117,7 +139,7 @@ class Writer:
         history = list(recent.values())
         vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None
         return stream, Past(
-            self._proxy_state(stream, history),
+            stream.proxy_state,
             self._gate_state(stream),
             history,
             episodes.known_texts(connection, batch.scope.user_id, hashes),
@@ -136,9 +158,15 @@ class Writer:
         return state if stream.proxy_fingerprint == self._proxy.fingerprint else state.without(*OF_THE_PROXY)
 
     def _prepare(
-        self, batch: _Batch, new: Sequence[int], past: Past, indexed: dict[int, list[IndexedChunk]]
+        self,
+        batch: _Batch,
+        new: Sequence[int],
+        stream: Stream,
+        past: Past,
+        indexed: dict[int, list[IndexedChunk]],
     ) -> Weighed:
         """Weigh and index the new messages: side by side, unless the gate must say first what is embedded."""
+        past = replace(past, proxy_state=self._proxy_state(stream, past.history))
         texts = [batch.messages[i].content for i in new]
         if not self._embed_deferred:
             weighed = weigh(texts, past, self._proxy, self._gate, self._stages)

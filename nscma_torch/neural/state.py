@@ -44,7 +44,7 @@ class NeuralMemoryState(MemoryState):
 
         Raises:
             ModelNotFoundError: there is no such file.
-            ModelError: the file holds something else.
+            ModelError: the file holds something else, or an older version wrote it.
         """
         if not Path(path).is_file():
             raise ModelNotFoundError(f"no state at {path}: write one with NeuralMemoryState.save")
@@ -52,6 +52,11 @@ class NeuralMemoryState(MemoryState):
             with safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
                 numbers = {name: json.loads(number) for name, number in (file.metadata() or {}).items()}
+            if "position" in numbers and not {"segment", "chunk"} <= numbers.keys():
+                raise ModelError(
+                    f"{path} was written by an older version, which did not note of which segment and chunk its memory "
+                    "is; let the memory read the same texts again, and save that state"
+                )
             weights = _layers(tensors, "weights")
             waiting = {name: tensors[f"pending.{name}"] for name in ("k", "v", "theta", "eta", "alpha")}
             return cls(

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_,
 
 from nscma_torch.records import Action, FactStatus
 from nscma_torch.storage import lanes
+from nscma_torch.storage.decisions import LEFT_OPEN, OVERRULED, UPHELD, cited
 from nscma_torch.storage.fact_schema import (
     TABLES,
     decisions,
@@ -43,7 +44,7 @@ def problems(
 
     return [
         *(*_owners(rows), *_statements(rows), *_entities(rows), *_facts(rows), *_overlaps(rows, single)),
-        *(*_waiting(rows), *_columns(rows), *_skills(rows)),
+        *(*_waiting(rows), *_columns(rows), *_verdicts(rows), *_skills(rows)),
     ]
 
 
@@ -192,6 +193,21 @@ def _json(text: str) -> Any:
 def _texts(text: str) -> bool:
     value = _json(text)
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _verdicts(rows: _Rows) -> Iterator[str]:
+    """Every statement that a decision on a dispute names is there."""
+    named = [_D.before.contains(f'"{name}"', autoescape=True) for name in (OVERRULED, LEFT_OPEN)]
+    query = select(_D.id, _D.before).where(or_(*named))
+    found = [(key, _json(before)) for key, before in rows(query, _D.user_id)]
+    known = set(rows(select(_S.id), _S.user_id).scalars()) if found else set()
+    for key, before in found:
+        if isinstance(before, dict) and not {OVERRULED, LEFT_OPEN}.isdisjoint(before):
+            sides = before.get(LEFT_OPEN, [before.get(OVERRULED), before.get(UPHELD)])
+            if not isinstance(sides, list) or not all(_texts(json.dumps(side)) for side in sides):
+                yield f"decision {key} names no statements for the sides of a dispute"
+            elif gone := cited(before) - known:
+                yield f"decision {key} names {len(gone)} statements that are not there"
 
 
 def _skills(rows: _Rows) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -19,6 +19,7 @@ from nscma_torch.storage.groups import Key
 from nscma_torch.storage.streams import derive_id
 
 OVERRULED, UPHELD = "overruled", "upheld"  # keys of `before`: ids of the statements of two sides of a dispute
+LEFT_OPEN = "left_open"  # key of `before`: ids of the statements of each side of a dispute that nobody could tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +146,36 @@ def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]
 
 def overrulings(connection: Connection, lane: str, keys: Collection[Key]) -> list[DecisionRow]:
     """Decisions on these groups that overruled statements, undone ones too, oldest first."""
+    return _naming(connection, lane, keys, OVERRULED)
+
+
+def left_open(connection: Connection, lane: str, keys: Collection[Key]) -> list[DecisionRow]:
+    """Decisions on these groups that left a dispute open, but for undone ones, oldest first."""
+    return [one for one in _naming(connection, lane, keys, LEFT_OPEN) if not one.record.undone]
+
+
+def _naming(connection: Connection, lane: str, keys: Collection[Key], name: str) -> list[DecisionRow]:
+    """Decisions on these groups whose `before` has this key."""
     found: list[DecisionRow] = []
     for some in pages(sorted(set(keys))):
         query = select(decisions).where(_D.lane == lane, tuple_(_D.subject, _D.relation, _D.topic).in_(some))
-        query = query.where(_D.before.contains(f'"{OVERRULED}"', autoescape=True))
+        query = query.where(_D.before.contains(f'"{name}"', autoescape=True))
         found += [_from_row(row) for row in connection.execute(query).mappings()]
     return sorted(found, key=lambda decision: decision.seq)
+
+
+def citing(connection: Connection, lane: str, statement_ids: Iterable[str]) -> list[DecisionRow]:
+    """Decisions on disputes, undone ones too, whose sides name one of these statements."""
+    wanted = set(statement_ids)
+    query = select(decisions).where(_D.lane == lane, _D.statement_seq.is_(None)).order_by(_D.seq)
+    rows = map(_from_row, connection.execute(query).mappings()) if wanted else ()
+    return [row for row in rows if not wanted.isdisjoint(cited(row.before))]
+
+
+def cited(before: Mapping[str, Any]) -> set[str]:
+    """Ids of the statements that a decision's `before` names."""
+    sides = (before.get(OVERRULED, ()), before.get(UPHELD, ()), *before.get(LEFT_OPEN, ()))
+    return {one for side in sides for one in side}
 
 
 def mark_undone(connection: Connection, seq: int) -> None:

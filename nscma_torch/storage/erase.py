@@ -53,10 +53,11 @@ def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What went with an episode: rows by table, every text, and what is made again without it."""
+    """What went with an episode: rows by table, every text, ids of statements, and what is made again without it."""
 
     rows: dict[str, int]
     texts: list[str]
+    ids: list[str]
     rebuilt: list[str]
 
 
@@ -78,7 +79,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
     for table in _OF_EPISODE:
         counts[table.name] += connection.execute(delete(table).where(table.c.episode_seq == episode_seq)).rowcount
     counts[episodes.name] += connection.execute(delete(episodes).where(episodes.c.seq == episode_seq)).rowcount
-    return Erased(dict(counts), texts + of_facts.texts, rebuilt)
+    return Erased(dict(counts), texts + of_facts.texts, of_facts.ids, rebuilt)
 
 
 def texts_of_user(connection: Connection, user_id: str) -> list[str]:
@@ -151,16 +152,17 @@ def search(data: bytes, wanted: set[bytes]) -> set[bytes]:
     return found
 
 
-def remaining(database: Database, erased: Sequence[str]) -> tuple[tuple[Path, ...], int]:
-    """Search the store's files for the erased texts; returns the files and how many fragments still stand in them.
+def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> tuple[tuple[Path, ...], int]:
+    """Search the store's files for erased texts and ids; returns the files and how many fragments still stand in them.
 
-    Fragments that a remaining text shares ("I went to the …") prove nothing and are left out.
+    Fragments that a remaining text shares ("I went to the …") prove nothing and are left out; nothing shares an id.
     """
     wanted = fragments(erased)
     with database.read() as connection:
         texts = (*_texts(connection, true(), true(), true(), true()), *erase_facts.texts(connection))
     kept = "\n".join(texts).encode()
     wanted -= search(kept, wanted)
+    wanted |= fragments(ids)
     files = database.files()
     found = set[bytes]()
     for path in files:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, false, or_, select
 
 from nscma_torch.records import ROLES
+from nscma_torch.storage import decisions as decision_rows
 from nscma_torch.storage import entities as entity_rows
 from nscma_torch.storage import groups
 from nscma_torch.storage import statements as statement_rows
@@ -60,10 +61,11 @@ def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
 
 @dataclass(slots=True)
 class ErasedFacts:
-    """What went with an episode: rows by table, texts, and the groups whose facts are made again."""
+    """What went with an episode: rows by table, texts, ids of statements, and the groups whose facts are made again."""
 
     rows: Counter[str] = field(default_factory=Counter)
     texts: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
     rebuilt: list[Key] = field(default_factory=list)
 
 
@@ -84,7 +86,12 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
         by_it = _D.statement_seq.in_(select(_S.seq).where(said))
         _part(connection, lane, by_it)
         _delete(connection, erased, decisions, by_it)
+        ids = connection.execute(select(_S.id).where(said)).scalars().all()
+        verdicts = decision_rows.citing(connection, lane, ids)
+        for some in pages([verdict.seq for verdict in verdicts]):
+            _delete(connection, erased, decisions, _D.seq.in_(some))
         _delete(connection, erased, statements, said)
+        erased.ids += ids
         left = _still_written(connection, lane, *_TEXTS[statements]) | set(ROLES)
         names = {text for text in written if name_key(text) not in left}
         gone = {name_key(text) for text in names}
@@ -94,6 +101,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
         touched |= _delete_facts(connection, erased, lane, _any_in(gone, _F.subject, _F.object_key))
         _delete_conclusions(connection, erased, lane, touched, names)
         entity_rows.refresh(connection, lane, mentioned - bare)
+        keys |= {verdict.key for verdict in verdicts}
         again = {key for key in keys if key.subject not in gone and key.topic not in names} | freed
         _delete(
             connection, erased, unresolved, _U.lane == lane, or_(_any_in(gone, _U.subject), _any_in(names, _U.topic))

@@ -130,7 +130,7 @@ _FIRST_OR_SECOND = re.compile(r"\b(?:I|[Mm](?:e|y|ine)|[Ww]e|us|[Oo]urs?|[Yy]ou|
 _THIRD = re.compile(r"\b(?:he|him|his|she|hers?|they|them|theirs?)\b", re.I)
 _NAME = re.compile(r"(?<=[\w,;:'’\")] )(?!I\b)[A-Z][\w'’-]*|(?<=\w )[A-Z]{2,}\b")
 _ALSO_NAMES = re.compile(  # stop words; at the beginning of a question they are none: "Will you come?"
-    r"(?:(?<=[\w,;:'’\")] )|(?<![^.!?\n])\s*+(?=[^.!?\n]*+(?:[.!\n]|$)))(Will|May)\b"
+    r"(?:(?<=[\w,;:'’\")] )|(?<![^.!?\n])[^\S\n]*+(?=[^.!?\n]*+(?:[.!\n]|$)))(Will|May)\b"
 )
 _ORDERING = {  # words that say which of two things the next words are: kind of the mark
     **{"from": "source", "left": "source", "leave": "source", "leaving": "source"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from nscma_torch.curator.sleep import Sleeper
 from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Statement, Unit
+from nscma_torch.storage import decisions, erase, lanes
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
@@ -118,9 +120,37 @@ def test_a_denial_is_a_side(told: Told) -> None:
 
 
 def test_who_cannot_tell_leaves_it(torn: Told) -> None:
-    report = sleeper(torn, Judge("nobody said this")).sleep("ada", now=day(20))
+    judge = Judge("nobody said this")
+    report = sleeper(torn, judge).sleep("ada", now=day(20))
     assert (report.settled, report.disputed, report.failures) == (0, 1, ())
-    assert set(statuses(torn).values()) == {"disputed"}
+    assert set(statuses(torn).values()) == {"disputed"} and len(judge.asked) == 1
+    digest, log = torn.memory.digest(), torn.log()
+    assert [one.action for one in log if "left open: Judy" in one.reason] == ["NOOP"]
+    assert sleeper(torn, judge).sleep("ada", now=day(20)) == report
+    assert len(judge.asked) == 1, "the same is not asked again"
+    assert (torn.memory.digest(), torn.log()) == (digest, log)
+
+
+def test_what_was_left_open_is_asked_again_once_it_changed(torn: Told) -> None:
+    judge = Judge("message 3")
+    sleeper(torn, judge).sleep("ada", now=day(20))
+    other = Judge("message 3")
+    parts = torn.memory.parts
+    somebody = Sleeper(
+        parts.database, torn.curator, parts.relations, SETTINGS, str, tasks=other, judge=lambda: "somebody else"
+    )
+    somebody.sleep("ada", now=day(20))
+    assert len(judge.asked) == len(other.asked) == 1, "another judge may tell"
+    assert len(ids_in_verdicts(torn)) == 2 and torn.memory.verify() == []
+    again = torn.tell(lives("Kyoto"), at=9, name="Carl")
+    assert sleeper(torn, judge).sleep("ada", now=day(20)).settled == 1 and len(judge.asked) == 2
+    torn.memory.erase(user_id="ada", memory_id=again)
+    torn.curate()
+    assert set(statuses(torn).values()) == {"disputed"} and torn.memory.verify() == []
+    (left,) = [one for one in torn.log() if "left open: Judy" in one.reason]
+    torn.undo(left)
+    sleeper(torn, judge).sleep("ada", now=day(20))
+    assert len(judge.asked) == 3, "undoing it puts it to the judge again"
 
 
 def test_rules_leave_disputes(torn: Told) -> None:
@@ -182,3 +212,51 @@ def test_an_export_carries_verdicts(torn: Told, open_memory: Callable[..., Memor
     (verdict,) = [one for one in other.decisions(user_id="ada") if "Judy" in one.reason]
     other.undo(verdict.id, user_id="ada", now=day(1000))
     assert len(other.conflicts(user_id="ada")) == 1
+
+
+def ids_in_verdicts(told: Told) -> set[str]:
+    with told.memory.parts.database.read() as connection:
+        rows = [decisions.find(connection, "ada", one.id) for one in told.log()]
+    return {one for row in rows if row is not None for one in decisions.cited(row.before)}
+
+
+def test_erasing_part_of_an_upheld_denial_ends_the_verdict(told: Told) -> None:
+    told.tell(lives("Rome"), at=8, name="Ann")
+    first = told.tell(lives("Rome", negated=True), at=9, name="Carl")
+    told.tell(lives("Rome", negated=True), at=10, name="Carl")
+    assert sleeper(told, Judge("message 2")).sleep("ada", now=day(20)).settled == 1
+    assert told.held() == [] and len(ids_in_verdicts(told)) == 3
+    assert told.memory.erase(user_id="ada", memory_id=first).found == 0
+    told.curate()
+    assert ids_in_verdicts(told) == set() and told.memory.verify() == []
+    assert statuses(told) == {"Rome": "disputed"}, "nothing overrules Ann now"
+
+
+def test_erasing_one_of_those_upheld_ends_the_verdict(told: Told) -> None:
+    told.tell(lives("Rome"), at=8, name="Ann")
+    eve = told.tell(lives("Rome"), at=8, name="Eve")
+    told.tell(lives("Oslo"), at=9, name="Carl")
+    told.tell(lives("Oslo"), at=9, name="Dora")
+    assert sleeper(told, Judge("message 1")).sleep("ada", now=day(20)).settled == 1
+    assert told.held() == ["Rome"] and len(ids_in_verdicts(told)) == 4
+    assert told.memory.erase(user_id="ada", memory_id=eve).found == 0
+    told.curate()
+    assert ids_in_verdicts(told) == set() and told.memory.verify() == []
+    assert statuses(told)["Oslo"] != "archived", "two against one, and nothing overrules them"
+
+
+def test_a_verdict_that_names_what_is_gone_is_found(torn: Told) -> None:
+    sleeper(torn, Judge("message 1")).sleep("ada", now=day(20))
+    (own,) = [one for one in torn.memory.get_all(user_id="ada") if "message 2" in one.text]
+    database = torn.memory.parts.database
+    with database.read() as connection:
+        (lost,) = connection.exec_driver_sql("select id from statements where object = 'Kyoto'").scalars()
+    torn.memory.erase(user_id="ada", memory_id=own.id)
+    assert torn.memory.verify() == []
+    trace = json.dumps({"overruled": [lost], "upheld": []})
+    with database.write() as connection:
+        new = decisions.NewDecision("NOOP", "bob", "lives_in", "", "Bonn", "", None, (), json.loads(trace))
+        decisions.insert(connection, lanes.lane_of("ada", None), "ada", [new], 0)
+    assert [problem for problem in torn.memory.verify() if "names 1 statements that are not there" in problem]
+    assert erase.remaining(database, [trace], [])[1] == 0, "a text that remains proves nothing"
+    assert erase.remaining(database, [], [lost])[1] > 0

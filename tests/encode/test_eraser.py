@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.encode.eraser import Eraser
+from nscma_torch.encode.weighing import SERVED_ATTEMPTS
+from nscma_torch.encode.writer import Writer
+from nscma_torch.errors import StoreBusyError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
 from nscma_torch.storage import streams
@@ -106,3 +110,59 @@ def test_replies_go_with_it_and_each_stream_is_weighed_once(open_memory: Open, p
         assert carried(writer, run_id) == carried(never, run_id)
     assert writer.get(first, user_id="ada") is not None and writer.verify() == []
     assert b"zebra" not in b"".join(path.read_bytes() for path in tmp_path.glob("store.db*"))
+
+
+def served(memory: Memory) -> Eraser:
+    parts = memory.parts
+    return Eraser(parts.database, parts.proxy, parts.gate, served=True)
+
+
+def test_a_served_proxy_is_never_asked_under_the_lock(
+    open_memory: Open, proxy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = [f"Lamp {i} is in room {i + 20}." for i in range(SERVED_ATTEMPTS - 1)]
+    rival, never = open_memory(), open_memory("never.db")
+    ids = [added.id for added in rival.add(["I like tea.", SECRET], user_id="ada", now=NOW)]
+    busy = Busy(proxy, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
+    memory = open_memory(proxy=busy)
+    busy.watch(memory, monkeypatch)
+    served(memory).episode("ada", ids[1])
+    list(never.add_many(["I like tea.", *late], user_id="ada", now=NOW))
+    assert busy.scored == ["I like tea.", *late] and busy.locked == []
+    assert carried(rival) == carried(never)
+
+
+def test_a_served_proxy_that_never_catches_up_erases_nothing(
+    open_memory: Open, proxy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = [f"Lamp {i} is in room {i + 20}." for i in range(SERVED_ATTEMPTS)]
+    rival = open_memory()
+    ids = [added.id for added in rival.add(["I like tea.", SECRET], user_id="ada", now=NOW)]
+    busy = Busy(proxy, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
+    memory = open_memory(proxy=busy)
+    busy.watch(memory, monkeypatch)
+    with pytest.raises(StoreBusyError, match="nothing was erased"):
+        served(memory).episode("ada", ids[1])
+    assert busy.locked == [] and len(rival.log(user_id="ada")) == 2 + SERVED_ATTEMPTS
+
+
+def test_a_served_proxy_writes_outside_of_the_lock_or_not_at_all(
+    open_memory: Open, proxy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rival, sooner = open_memory(), SERVED_ATTEMPTS - 1
+    for count, name in ((sooner, "I like tea."), (SERVED_ATTEMPTS, "I like jam.")):
+        late = [f"Lamp {i} is {count}." for i in range(count)]
+        busy = Busy(proxy, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
+        memory = open_memory(proxy=busy)
+        busy.watch(memory, monkeypatch)
+        parts = memory.parts
+        writer = Writer(parts.database, parts.indexer, busy, parts.gate, parts.stages, served=True)
+        message = Message("user", name)
+        if count == sooner:
+            writer.add([message], Scope("ada"), recorded_at=NOW)
+        else:
+            with pytest.raises(StoreBusyError, match="nothing of it was stored"):
+                writer.add([message], Scope("ada"), recorded_at=NOW)
+        assert busy.locked == []
+    texts = [episode.text for episode in rival.log(user_id="ada")]
+    assert "I like tea." in texts and "I like jam." not in texts and rival.verify() == []

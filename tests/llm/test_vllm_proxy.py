@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.assembly import Parts
+from nscma_torch.assembly import Parts, serve_proxy
 from nscma_torch.config import load_config
 from nscma_torch.errors import (
     ConfigError,
@@ -29,6 +29,7 @@ from nscma_torch.errors import (
 from nscma_torch.llm.causal_proxy import CausalProxy
 from nscma_torch.llm.engines.contract import ScoringEngine
 from nscma_torch.llm.engines.http import HttpEngine
+from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.llm.engines.patience import Patience
 from nscma_torch.llm.loading import CausalLM, load_causal_lm
 from nscma_torch.llm.message_tokens import MessageTokenizer
@@ -37,6 +38,7 @@ from nscma_torch.llm.vllm_proxy import STEP, VllmProxy
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
 from tests.llm.scoring_server import ScoringServer, Spoil
+from tests.llm.scripted import ScriptedEngine
 from tests.llm.tiny_llama import CORPUS, build
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -334,3 +336,13 @@ def reorder(model: Any, generator: torch.Generator) -> None:
         values, out = layer.self_attn.v_proj.weight, layer.self_attn.o_proj.weight
         values.data = values.view(-1, size, values.shape[1])[:, order].reshape(values.shape)
         out.data = out.view(out.shape[0], -1, size)[..., order].reshape(out.shape)
+
+
+def test_an_engine_without_probabilities_is_refused(tiny_llama: Path, server: ScoringServer) -> None:
+    config = load_config(configured(str(tiny_llama), server.url))
+    lazy = LazyEngine("lazy", lambda: ScriptedEngine(lambda _: ""))
+    with pytest.raises(ConfigError, match="scripted gives no probabilities"):
+        serve_proxy(config, lazy)
+    assert (lazy.configured, lazy.name) == ("lazy", "scripted"), "it has started"
+    with pytest.raises(ConfigError, match="http gives no probabilities"):
+        serve_proxy(config, None)

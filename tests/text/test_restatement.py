@@ -85,3 +85,9 @@ def test_another_word_is_news(new: str, old: str) -> None:
 
 def test_less_is_no_news() -> None:
     assert told("I live in Oslo.", "I live in Oslo with my cousin Greta since 2019.") == 0
+
+
+def test_names_are_found_behind_any_white_space_in_linear_time() -> None:
+    for between in ("\n" * 200_000, "\n \n\t", "  ", "\r\n\r\n  "):  # hours, if each line feed looked at all the others
+        assert wording(f"I was there.{between}Will lives in Oslo.").exact >= {"will", "oslo"}
+        assert "will" not in wording(f"I was there.{between}Will you come?").exact

@@ -30,6 +30,11 @@ class LazyEngine(WrappedEngine):
         """Engine and model."""
         return self._engine.name if self._engine is not None else self._name
 
+    @property
+    def configured(self) -> str:
+        """Engine and model as far as the configuration names them: the same before it started and after."""
+        return self._name
+
     def close(self) -> None:
         """Close it where it has started; it starts no more."""
         with self._lock:
