@@ -167,6 +167,11 @@ def _dcg(hits: Sequence[bool]) -> float:
     return sum(1 / math.log2(max(rank, 2)) for rank, hit in enumerate(hits, 1) if hit)
 
 
+def evidence_ndcg(evidence: Sequence[int], found: Sequence[int] | None, k: int = 10) -> dict[str, float]:
+    """`nDCG@k` of the evidence; {} without a ranking (None)."""
+    return {} if found is None else {f"nDCG@{k}": ndcg(evidence, found, k)}
+
+
 def ndcg(evidence: Sequence[int], found: Sequence[int], k: int) -> float:
     """nDCG at k with gain 1 / log2(rank + 1), Jarvelin and Kekalainen as trec_eval has it (`ndcg_cut`); 0 of none."""
     ideal = sum(1 / math.log2(i + 2) for i in range(min(k, len(evidence))))
@@ -174,6 +179,8 @@ def ndcg(evidence: Sequence[int], found: Sequence[int], k: int) -> float:
     return own / ideal if ideal else 0.0
 
 
-def evidence_recall(evidence: Sequence[int], found: Sequence[int], at: Sequence[int] = (5, 10)) -> dict[str, float]:
-    """`recall@k` for each k: share of the evidence among the first k places; nothing where there is no evidence."""
-    return {f"recall@{k}": recall_at(found, evidence, k) for k in at} if evidence else {}
+def evidence_recall(
+    evidence: Sequence[int], found: Sequence[int] | None, at: Sequence[int] = (5, 10)
+) -> dict[str, float]:
+    """`recall@k` for each k: share of the evidence among the first k places; {} without evidence or ranking (None)."""
+    return {f"recall@{k}": recall_at(found, evidence, k) for k in at} if evidence and found is not None else {}
