@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from eval.kept_time import KeptTime
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.protocols import Embedder, Proxy
 from nscma_torch.records import Message
@@ -90,14 +91,15 @@ class Reply:
 
     Attributes:
         text: "" where it abstains.
-        evidence: places of the messages that it rests on or retrieved, best first.
+        evidence: places of the messages that it rests on or retrieved, best first, further than what was read; None
+            where the system ranks nothing, so that no measure of a ranking applies to it.
         confidence: in [0, 1]; None where the system has none.
         note: what whoever reads the raw lines must know, such as passages that did not fit a context.
     """
 
     text: str
     abstained: bool = False
-    evidence: tuple[int, ...] = ()
+    evidence: tuple[int, ...] | None = ()
     confidence: float | None = None
     cost: Cost = field(default_factory=Cost)
     note: str = ""
@@ -105,18 +107,41 @@ class Reply:
 
 @dataclass(frozen=True)
 class Passage:
-    """A piece of what was read: characters of the message at `place`, with who said it and when."""
+    """A piece of what was read: characters of the message at `place`, with who said it and when.
+
+    Attributes:
+        start: characters of the message before it, but for blanks between the parts of a document: pieces of one
+            message are told apart by it, and put in their order.
+    """
 
     place: int
     message: Message
     text: str
+    start: int = 0
+
+
+Keep = Literal["first", "latest"]
 
 
 class Reader(Protocol):
     """What every baseline hands its context to, so that systems differ in what they find, not in how they read."""
 
-    def answer(self, question: str, passages: Sequence[Passage], *, options: Sequence[str], now: datetime) -> Reply:
-        """Answer from the passages alone, in whatever order they are given; evidence are the places it rests on."""
+    def answer(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        *,
+        options: Sequence[str],
+        now: datetime,
+        keep: Keep = "first",
+    ) -> Reply:
+        """Answer from the passages alone, read in the order they were said; evidence are the places it rests on.
+
+        Where not all can be read, `keep` says which: the first of those given, best first, or what was said latest.
+        """
+
+    def forget(self) -> None:
+        """Let go of whatever was kept of the sample that has ended."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +152,9 @@ class Shared:
         config: sections of a `nscma_torch.Config` that hold for every memory of the run.
         embedder, proxy: their results are kept by content, with what they cost when they were made.
         engine: the language model; None for the embedded tasks.
-        seed: of whatever a system draws.
+        seed: of the language model's sampling. What a system draws itself it draws from the global generators, which
+            are seeded for each sample of a task.
+        time: what their caches spared; a system keeps what it does not count out of it.
     """
 
     config: Mapping[str, Any]
@@ -136,6 +163,7 @@ class Shared:
     engine: LanguageEngine | None
     reader: Reader
     seed: int
+    time: KeptTime = field(default_factory=KeptTime)
 
 
 class Session(Protocol):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nscma_torch.errors import EngineError
-from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
+from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request
+from nscma_torch.llm.engines.wrapped import WrappedEngine
 
 
 @dataclass(frozen=True)
@@ -27,35 +28,22 @@ class Spent:
         )
 
 
-class MeteredEngine:
+class MeteredEngine(WrappedEngine):
     """`LanguageEngine` over another one; it does not stream.
 
     Attributes:
-        spent: by everybody who has this engine. A request without a reply counts as a call without tokens.
+        spent: by everybody who has this engine. A request without a reply counts as a call without tokens; tokens that
+            are counted are no call.
     """
 
     def __init__(self, engine: LanguageEngine) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._lock = threading.Lock()
         self.spent = Spent()
 
-    @property
-    def name(self) -> str:
-        """Engine and model."""
-        return self._engine.name
-
-    @property
-    def context(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self._engine.context
-
-    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt; not counted as calls."""
-        return self._engine.count_tokens(prompts)
-
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """One result for each request, in order."""
-        results = self._engine.generate(requests)
+        results = super().generate(requests)
         replies = [result for result in results if isinstance(result, Reply)]
         with self._lock:
             self.spent = Spent(
@@ -64,7 +52,3 @@ class MeteredEngine:
                 self.spent.tokens_out + sum(reply.completion_tokens for reply in replies),
             )
         return results
-
-    def close(self) -> None:
-        """Close the engine."""
-        self._engine.close()

@@ -1,6 +1,8 @@
 """The two readers: a small memory of its own that the passages go into, and one prompt to a language model.
 
 Every baseline hands its passages to the run's reader, so that systems differ in what they find, not in how they read.
+Both read them in the order they were said, (timestamp, place, start), whatever order they are given in, and nothing
+that was said after `now`.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,7 +20,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
-from eval.contract import Cost, Passage, Reply
+from eval.contract import Cost, Keep, Passage, Reply
 from eval.kept_time import KeptTime
 from eval.metered_engine import MeteredEngine
 from eval.option_choice import supported_option
@@ -44,7 +46,7 @@ _OVERHEAD = 512  # bytes of a prompt's item beside its text, at most
 class _Opened:
     """A memory of some passages; `place` is by the ids of its messages, `seconds` are what it took, cold."""
 
-    key: tuple[tuple[int, str], ...]
+    key: tuple[datetime, Sequence[Passage]]
     memory: Memory
     place: Mapping[str, int]
     seconds: float
@@ -53,10 +55,10 @@ class _Opened:
 class EmbeddedReader:
     """Reads without a language model: a memory of the passages is asked.
 
-    They go into it in the order of (timestamp, place), whatever order they are given in; what was said after `now`
-    does not. The gate writes everything, there is no hierarchy, and the embedded language tasks read facts and answer.
-    A memory is kept until other passages come, and counts as made again for each question. A multiple choice is
-    decided by `option_choice`, always, even where the memory would rather say that it does not know.
+    The gate writes everything, there is no hierarchy, and the embedded language tasks read facts and answer. All
+    passages are read, however many. A memory is kept while the same passages come at the same time, the sample through
+    at most, and counts as made again for each question, under the stage "read". A multiple choice is decided by
+    `option_choice`, always, even where the memory would rather say that it does not know.
 
     Args:
         sections: of the run's memories: embedder, chunker, retrieval and answer hold here too.
@@ -72,13 +74,21 @@ class EmbeddedReader:
         self._opened: _Opened | None = None
         self._open = ExitStack()
 
-    def answer(self, question: str, passages: Sequence[Passage], *, options: Sequence[str], now: datetime) -> Reply:
+    def answer(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        *,
+        options: Sequence[str],
+        now: datetime,
+        keep: Keep = "first",  # noqa: ARG002
+    ) -> Reply:
         """What the memory of the passages answers; abstains without passages."""
-        known = [passage for passage in passages if passage.text.strip() and _said(passage, now) <= now]
+        known = _known(passages, now)
         if not known:
             return _NOTHING
         began = time.perf_counter()
-        opened = self._of(sorted(known, key=lambda passage: (_said(passage, now), passage.place)), now)
+        opened = self._of(_as_said(known, now), now)
         answer = opened.memory.ask(question, user_id=_USER, now=now)
         evidence = [evidence.hit for evidence in answer.evidence]
         text, abstained = "" if answer.abstained else answer.text, answer.abstained
@@ -92,17 +102,17 @@ class EmbeddedReader:
         cost = Cost(seconds={"read": time.perf_counter() - began})
         return Reply(text, abstained, places, answer.confidence, cost)
 
-    def close(self) -> None:
+    def forget(self) -> None:
         """Let go of the last memory."""
         self._opened = None
         self._open.close()
 
     def _of(self, passages: Sequence[Passage], now: datetime) -> _Opened:
-        key = tuple((passage.place, passage.text) for passage in passages)
+        key = now, passages
         if self._opened is not None and self._opened.key == key:
             self._time.spare(self._opened.seconds)
             return self._opened
-        self.close()
+        self.forget()
         began, before = time.perf_counter(), self._time.spared
         folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="reading-"))
         memory = self._open.enter_context(
@@ -124,6 +134,16 @@ class EmbeddedReader:
 
 def _said(passage: Passage, now: datetime) -> datetime:
     return passage.message.timestamp or now
+
+
+def _known(passages: Sequence[Passage], now: datetime) -> list[Passage]:
+    """Those that say something and were said by now."""
+    return [passage for passage in passages if passage.text.strip() and _said(passage, now) <= now]
+
+
+def _as_said(passages: Sequence[Passage], now: datetime) -> list[Passage]:
+    """In the order they were said."""
+    return sorted(passages, key=lambda passage: (_said(passage, now), passage.place, passage.start))
 
 
 _SYSTEM = """You answer a question from numbered texts and from nothing else.
@@ -162,9 +182,10 @@ def _choice_form(texts: int, options: int) -> type[ChoiceForm]:
 class PromptedReader:
     """Reads by one prompt to a language model, whose reply is in a form.
 
-    Passages are quoted in the order they are given. What does not fit the engine's context is dropped from the end of
-    that order, a passage that is longer than half of it is cut into several first, and `Reply.note` says how many were
-    left out. Calls and tokens are counted, those of a second attempt at a reply in the form too.
+    Passages are quoted in the order they were said. What does not fit the engine's context is left out: the last of
+    those given, or what was said first, as the caller wants. A passage that is longer than half of the context is cut
+    into several before, and `Reply.note` says how much was read. Calls and tokens are counted, those of a second
+    attempt at a reply in the form too.
 
     Args:
         max_tokens: most tokens of a reply.
@@ -176,17 +197,27 @@ class PromptedReader:
         self._max_tokens = max_tokens
         self._asker = Asker(self._engine, max_tokens=max_tokens, temperature=temperature, tally=Counter())
 
-    def answer(self, question: str, passages: Sequence[Passage], *, options: Sequence[str], now: datetime) -> Reply:
+    def answer(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        *,
+        options: Sequence[str],
+        now: datetime,
+        keep: Keep = "first",
+    ) -> Reply:
         """What the model answers; abstains without passages.
 
         Raises EngineError where there is no reply that can be used, or the question alone does not fit.
         """
-        texts = [passage for passage in passages if passage.text.strip()]
+        texts = _known(passages, now)
         if not texts:
             return _NOTHING
         began, before = time.perf_counter(), self._engine.spent
-        pieces = self._near(self._cut(texts))
-        fitting = self._asker.packed(pieces, _prompt(question, options, now))[0]
+        pieces = self._cut(texts)
+        wanted = self._near(_as_said(pieces, now)[::-1] if keep == "latest" else pieces)
+        prompt = _prompt(question, options, now)
+        fitting = _as_said(self._asker.packed(wanted, lambda some: prompt(_as_said(some, now)))[0], now)
         places, text, abstained = self._read(question, fitting, options, now)
         spent = self._engine.spent.since(before)
         cost = Cost(spent.llm_calls, spent.tokens_in, spent.tokens_out, {"read": time.perf_counter() - began})
@@ -194,6 +225,9 @@ class PromptedReader:
         whole = sum(len(passage.text) for passage in texts)
         note = "" if kept == whole else f"{kept} of {whole} characters of the passages fit the context"
         return Reply(text, abstained, tuple(dict.fromkeys(places)), None, cost, note)
+
+    def forget(self) -> None:
+        """Nothing is kept from one question to the next."""
 
     def _read(
         self, question: str, pieces: Sequence[Passage], options: Sequence[str], now: datetime
@@ -211,7 +245,11 @@ class PromptedReader:
     def _cut(self, passages: Sequence[Passage]) -> list[Passage]:
         """Passages of at most half the context; a longer one is cut between words."""
         most = max(64, (self._engine.context - self._max_tokens) // 2 - _OVERHEAD)
-        return [replace(passage, text=piece) for passage in passages for piece in _pieces(passage.text, most)]
+        return [
+            replace(passage, text=piece, start=passage.start + start)
+            for passage in passages
+            for start, piece in _pieces(passage.text, most)
+        ]
 
     def _near(self, pieces: Sequence[Passage]) -> list[Passage]:
         """The first pieces, as many as could fit: to count the tokens of all would take longer than to read them."""
@@ -247,13 +285,14 @@ def _shown(passage: Passage) -> dict[str, str]:
     return {"by": message.name or message.role, **said, **document, "text": passage.text}
 
 
-def _pieces(text: str, most: int) -> list[str]:
-    """Parts of at most so many bytes, cut at blanks where there are any."""
-    parts = []
+def _pieces(text: str, most: int) -> Iterator[tuple[int, str]]:
+    """Where each part begins, and the part: of at most so many bytes, cut at blanks where there are any."""
+    began = 0
     while len(text.encode(errors="replace")) > most:
         start = text.encode(errors="replace")[:most].decode(errors="ignore")
         blank = start.rfind(" ")
         end = blank + 1 if blank > 0 else len(start)
-        parts.append(text[:end])
+        yield began, text[:end]
+        began += end
         text = text[end:]
-    return [*parts, text]
+    yield began, text

@@ -172,6 +172,11 @@ def retrieval_scores(evidence: Sequence[int], found: Sequence[int], at: Sequence
     return scores
 
 
+def evidence_ndcg(evidence: Sequence[int], found: Sequence[int] | None, k: int = 10) -> dict[str, float]:
+    """`nDCG@k` of the evidence; {} without a ranking (None)."""
+    return {} if found is None else {f"nDCG@{k}": ndcg(evidence, found, k)}
+
+
 def ndcg(
     evidence: Sequence[int],
     found: Sequence[int],
@@ -188,6 +193,8 @@ def ndcg(
     return own / ideal if ideal else 0.0
 
 
-def evidence_recall(evidence: Sequence[int], found: Sequence[int], at: Sequence[int] = (5, 10)) -> dict[str, float]:
-    """`recall@k` for each k: share of the evidence among the first k places; nothing where there is no evidence."""
-    return {f"recall@{k}": recall_at(found, evidence, k) for k in at} if evidence else {}
+def evidence_recall(
+    evidence: Sequence[int], found: Sequence[int] | None, at: Sequence[int] = (5, 10)
+) -> dict[str, float]:
+    """`recall@k` for each k: share of the evidence among the first k places; {} without evidence or ranking (None)."""
+    return {f"recall@{k}": recall_at(found, evidence, k) for k in at} if evidence and found is not None else {}

@@ -75,9 +75,9 @@ def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path |
         reader = PromptedReader(engine, max_tokens=config.llm.max_tokens, temperature=config.llm.temperature)
     _warm_up(plain_proxy, local)
     try:
-        yield Equipment(Shared(sections, embedder, proxy, engine, reader, seed), time, embedder)
+        yield Equipment(Shared(sections, embedder, proxy, engine, reader, seed, time), time, embedder)
     finally:
-        local.close()
+        local.forget()
         embedder.save()
         if engine is not None:
             engine.close()
@@ -90,7 +90,7 @@ def _warm_up(proxy: Proxy, reader: EmbeddedReader) -> None:
     proxy.score([[said.content]], [None])
     for question in ("Where does Ann live?", "What does she think of the fjords?"):
         reader.answer(question, [Passage(0, said, said.content)], options=(), now=now)
-    reader.close()
+    reader.forget()
 
 
 def _sections(memory: Mapping[str, Any], device: torch.device) -> Mapping[str, Any]:

@@ -171,7 +171,7 @@ def _told(reply: Reply) -> dict[str, Any]:
     told: dict[str, Any] = {
         "reply": reply.text,
         "abstained": reply.abstained,
-        "evidence": list(reply.evidence),
+        "evidence": None if reply.evidence is None else list(reply.evidence),
         "confidence": reply.confidence,
     }
     return {**told, "note": reply.note} if reply.note else told

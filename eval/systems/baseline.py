@@ -8,14 +8,33 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
-from eval.contract import Cost, Passage, Reply, Session, Shared
+from eval.contract import Cost, Keep, Passage, Reply, Session, Shared
 from eval.metered_engine import MeteredEngine
 from eval.systems.costs import Meter, together
-from eval.systems.documents import default_chunker, passages_of, places_of
+from eval.systems.documents import RANKED, default_chunker, passages_of, places_of
+from nscma_torch.config import Section
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.records import Message
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a question is answered from.
+
+    Attributes:
+        passages: those that are searched for best first, others in the order they were said.
+        ranking: the best `RANKED`, of which `passages` are the first; None where nothing is ranked.
+    """
+
+    passages: Sequence[Passage]
+    ranking: Sequence[Passage] | None = None
+
+
+def best(ranking: Sequence[Passage], top_k: int) -> Found:
+    """The first of a ranking are read."""
+    return Found(ranking[:top_k], ranking[: max(RANKED, top_k)])
 
 
 class Finder(Protocol):
@@ -24,30 +43,21 @@ class Finder(Protocol):
     def keep(self, passages: Sequence[Passage]) -> None:
         """Take in all passages, in order. Called once."""
 
-    def find(self, question: str, now: datetime) -> Sequence[Passage]:
-        """The passages to answer from; those that are searched for best first, others in the order they were said."""
+    def find(self, question: str, now: datetime) -> Found:
+        """The passages to answer from."""
 
     def store_bytes(self) -> int:
         """Of what is kept."""
 
 
-@dataclass(frozen=True)
-class Made:
-    """A finder, and what is evidence: its ranking, what the reader rests on, or nothing, where nothing has a place."""
-
-    finder: Finder
-    evidence: Literal["ranking", "reader", "none"]
-
-
-MakeFinder = Callable[[Path, LanguageEngine | None], AbstractContextManager[Made]]
+MakeFinder = Callable[[Path, LanguageEngine | None], AbstractContextManager[Finder]]
 
 
 class BaselineSession:
     """A finder at work on one sample. Asking leaves no trace: finders only read."""
 
-    def __init__(self, made: Made, shared: Shared, engine: MeteredEngine | None) -> None:
-        self._finder = made.finder
-        self._evidence = made.evidence
+    def __init__(self, finder: Finder, shared: Shared, engine: MeteredEngine | None) -> None:
+        self._finder = finder
         self._shared = shared
         self._engine = engine
 
@@ -59,12 +69,13 @@ class BaselineSession:
         return meter.cost()
 
     def ask(self, question: str, *, options: Sequence[str], now: datetime) -> Reply:
-        """Find passages and have them read."""
+        """Find passages and have them read; evidence is the ranking of their places, where there is one."""
         meter = Meter(self._engine)
         with meter.stage("retrieve"):
-            passages = self._finder.find(question, now)
-        reply = self._shared.reader.answer(question, passages, options=options, now=now)
-        evidence = {"ranking": places_of(passages), "reader": reply.evidence, "none": ()}[self._evidence]
+            found = self._finder.find(question, now)
+        keep: Keep = "latest" if found.ranking is None else "first"
+        reply = self._shared.reader.answer(question, found.passages, options=options, now=now, keep=keep)
+        evidence = None if found.ranking is None else places_of(found.ranking)
         return replace(reply, evidence=evidence, cost=together(meter.cost(), reply.cost))
 
     def store_bytes(self) -> int:
@@ -79,8 +90,9 @@ class Baseline:
         make: the finder for an empty folder, with the engine that it may ask.
     """
 
-    def __init__(self, name: str, shared: Shared, make: MakeFinder) -> None:
+    def __init__(self, name: str, options: Section, shared: Shared, make: MakeFinder) -> None:
         self.name = name
+        self.options = options
         self._shared = shared
         self._make = make
 
@@ -88,8 +100,11 @@ class Baseline:
     def open(self, folder: Path) -> Iterator[Session]:
         """A session that has read nothing."""
         engine = None if self._shared.engine is None else MeteredEngine(self._shared.engine)
-        with self._make(folder, engine) as made:
-            yield BaselineSession(made, self._shared, engine)
+        with self._make(folder, engine) as finder:
+            try:
+                yield BaselineSession(finder, self._shared, engine)
+            finally:
+                self._shared.reader.forget()
 
 
 def text_bytes(passages: Sequence[Passage]) -> int:

@@ -10,7 +10,8 @@ Each line of the standard input is a request and gets a line of the standard out
 Vectors are float32 in base64, n of them in a row. A collection is a persistent client's only one, in a folder of its
 own, with the default index (HNSW) and cosine similarity. Nothing is embedded here, and telemetry is off.
 
-    {"do": "open", "folder": "/…"}                          {"version": "1.5.9"}
+    {"do": "version"}                                       {"version": "1.5.9"}
+    {"do": "open", "folder": "/…"}                          {}
     {"do": "add", "texts": ["…", …], "vectors": "…"}        {"count": n}
     {"do": "query", "vector": "…", "top_k": 5}              {"rows": [17, 3, …]}
     {"do": "close"}                                         {}
@@ -44,6 +45,8 @@ class Server:
     def handle(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Answer a request."""
         match asked["do"]:
+            case "version":
+                return {"version": version("chromadb")}
             case "open":
                 return self._open(asked["folder"])
             case "add":
@@ -61,7 +64,7 @@ class Server:
             "passages", metadata={"hnsw:space": "cosine"}, embedding_function=None
         )
         self._count = 0
-        return {"version": version("chromadb")}
+        return {}
 
     def _add(self, texts: list[str], encoded: str) -> dict[str, Any]:
         vectors = _vectors(encoded, len(texts))

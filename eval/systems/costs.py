@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from eval.contract import Cost
+from eval.kept_time import KeptTime
 from eval.metered_engine import MeteredEngine, Spent
 
 
@@ -34,6 +35,16 @@ class Meter:
         """What it came to by now."""
         spent = self._spent().since(self._before)
         return Cost(spent.llm_calls, spent.tokens_in, spent.tokens_out, dict(self._seconds))
+
+
+@contextmanager
+def uncounted(time: KeptTime) -> Iterator[None]:
+    """A block for measures alone, in no stage: what caches spare in it is not counted either."""
+    before = time.spared
+    try:
+        yield
+    finally:
+        time.spare(before - time.spared)
 
 
 def together(one: Cost, other: Cost) -> Cost:

@@ -11,6 +11,7 @@ from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.documents import BLOCK_CHARS, text_messages
 from nscma_torch.text.sentences import split_sentences
 
+RANKED = 50  # results whose places are evidence, read or not: more than the chunks of ten places, mostly
 _NO_LIMIT = 1 << 60  # bytes: what is too long for a part is cut here, at sentences
 
 
@@ -25,6 +26,14 @@ def parts(message: Message, characters: int = BLOCK_CHARS) -> list[str]:
     for _, part in text_messages(message.content, _NO_LIMIT):
         found += [part.content] if len(part.content) <= characters else _runs(part.content, characters)
     return found
+
+
+def placed_parts(message: Message, characters: int = BLOCK_CHARS) -> Iterator[tuple[int, str]]:
+    """`parts`, each after the number of characters in those before it."""
+    start = 0
+    for part in parts(message, characters):
+        yield start, part
+        start += len(part)
 
 
 def _runs(text: str, characters: int) -> Iterator[str]:
@@ -43,9 +52,9 @@ def _runs(text: str, characters: int) -> Iterator[str]:
 def passages_of(messages: Sequence[Message], chunker: Chunker) -> list[Passage]:
     """The messages as the chunks that the product would make of them, in order."""
     return [
-        Passage(place, message, chunk.text)
+        Passage(place, message, chunk.text, start + chunk.start)
         for place, message in enumerate(messages)
-        for part in parts(message)
+        for start, part in placed_parts(message)
         for chunk in chunker.chunk(part)
     ]
 

@@ -21,8 +21,8 @@ from eval import places
 from eval.contract import Cost, Passage, Shared
 from eval.metered_engine import MeteredEngine
 from eval.stand_ins import IndifferentProxy
-from eval.systems.costs import Meter
-from eval.systems.documents import parts
+from eval.systems.costs import Meter, uncounted
+from eval.systems.documents import placed_parts
 from eval.systems.files import folder_bytes
 from eval.systems.options import merged
 from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, WithoutNotes, without_conflicts
@@ -35,7 +35,7 @@ from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.protocols import Embedder
-from nscma_torch.records import Hit, Message
+from nscma_torch.records import Hit, Message, UnitKind
 from nscma_torch.relations import load_relations
 from nscma_torch.text.documents import BLOCK_CHARS
 
@@ -128,6 +128,7 @@ class Remembered:
         self._folder = folder
         self._messages: Sequence[Message] = ()
         self._place: dict[str, int] = {}
+        self._start: dict[str, int] = {}  # of a part in its message
         self._places: places.Places | None = None
 
     def read(self, messages: Sequence[Message]) -> Cost:
@@ -152,23 +153,24 @@ class Remembered:
             self._flush(meter)
         return meter.cost()
 
-    def _batches(self) -> Iterator[list[tuple[int, Message]]]:
+    def _batches(self) -> Iterator[list[tuple[int, int, Message]]]:
         most = self.memory.config.limits.max_batch
         if self._options.flush_every:
             most = min(most, self._options.flush_every)
         cut = (
-            (place, replace(message, content=part, idempotency_key=None))
+            (place, start, replace(message, content=part, idempotency_key=None))
             for place, message in enumerate(self._messages)
-            for part in parts(message, self._options.section_chars)
+            for start, part in placed_parts(message, self._options.section_chars)
         )
         while some := list(islice(cut, most)):
             yield some
 
-    def _add(self, some: Sequence[tuple[int, Message]]) -> None:
-        said = (message.timestamp for _, message in some if message.timestamp is not None)
+    def _add(self, some: Sequence[tuple[int, int, Message]]) -> None:
+        said = (message.timestamp for *_, message in some if message.timestamp is not None)
         self.newest = max(self.newest, *said, self.newest)
-        added = self.memory.add([message for _, message in some], user_id=USER, run_id=RUN, now=self.newest)
-        self._place |= {item.id: place for (place, _), item in zip(some, added, strict=True)}
+        added = self.memory.add([message for *_, message in some], user_id=USER, run_id=RUN, now=self.newest)
+        for (place, start, _), item in zip(some, added, strict=True):
+            self._place[item.id], self._start[item.id] = place, start
 
     def _flush(self, meter: Meter) -> None:
         with meter.stage("flush"):
@@ -190,12 +192,29 @@ class Remembered:
         order = self._places.ranked(hits, embedder.embed_query(question).cpu(), lambda text: embedder.embed([text])[0])
         return tuple(order)
 
+    def searched(
+        self,
+        question: str,
+        now: datetime,
+        shared: Shared,
+        most: int,
+        *,
+        kinds: Sequence[UnitKind] | None = None,
+        strategy: str | None = None,
+    ) -> tuple[int, ...]:
+        """Places of so many results of a search, as `ranked`, for measures alone: nothing that it takes is counted."""
+        if not most:
+            return ()
+        with uncounted(shared.time):
+            hits = self.memory.search(question, user_id=USER, top_k=most, kinds=kinds, strategy=strategy, now=now)
+            return self.ranked(question, hits, shared.embedder)
+
     def passages(self, hits: Sequence[Hit]) -> list[Passage]:
         """Hits for a reader. What many messages are behind stands at the place of the first, and nobody said it."""
         return [
-            Passage(self._place[hit.unit.episode_ids[0]], self._said(hit), hit.text)
+            Passage(self._place[first], self._said(hit), hit.text, self._start[first] + hit.unit.start)
             for hit in hits
-            if hit.unit.episode_ids
+            for first in hit.unit.episode_ids[:1]
         ]
 
     def _said(self, hit: Hit) -> Message:
@@ -220,4 +239,7 @@ def remembered(setup: Setup, shared: Shared, folder: Path) -> Iterator[Remembere
         if not setup.options.curator:
             settings = CuratorSettings(**config.curator.model_dump())
             own.curator = Curator(own.database, without_conflicts(own.relations), settings)
-        yield Remembered(memory, setup, engine, folder)
+        try:
+            yield Remembered(memory, setup, engine, folder)
+        finally:
+            shared.reader.forget()

@@ -11,8 +11,8 @@ zhongwanjun/MemoryBank-SiliconFriend): `math.exp(-t / S)` at commit 0cc7111, and
 `math.exp(-t / 5*S)`, which Python reads as exp(-t S / 5), so that a stronger memory is forgotten sooner. `formula` is
 the paper's by default; "reference" is the latter. Their code draws anew whenever a memory is loaded, so that what is
 opened often is forgotten sooner than the curve says; here each memory has one draw, and is forgotten when the curve
-falls below it. Summaries and the portrait of the user are not part of the curve and are left out. What has no time
-never ages.
+falls below it. Draws are of torch's global generator, which a run seeds for each sample of a task. Summaries and the
+portrait of the user are not part of the curve and are left out. What has no time never ages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import torch
 from pydantic import Field
 
 from eval.contract import Passage, Shared
-from eval.systems.baseline import Baseline, Made, text_bytes
+from eval.systems.baseline import Baseline, Found, best, text_bytes
 from eval.systems.documents import said
 from eval.systems.options import options_of
 from nscma_torch.config import Section
@@ -53,18 +53,14 @@ def retention(days: int, strength: float, formula: Formula) -> float:
 class MemoryBank:
     """Memories with their strength.
 
-    Args:
-        seed: of the draws.
-
     Attributes:
         strength: S of each memory, in days.
         recalled: when each was last recalled, or said; None where nobody knows.
     """
 
-    def __init__(self, embedder: Embedder, options: MemoryBankOptions, seed: int) -> None:
+    def __init__(self, embedder: Embedder, options: MemoryBankOptions) -> None:
         self._embedder = embedder
         self._options = options
-        self._generator = torch.Generator().manual_seed(seed)
         self._passages: Sequence[Passage] = ()
         self._vectors = torch.empty(0, 0)
         self._draws: list[float] = []
@@ -77,7 +73,7 @@ class MemoryBank:
         self._passages = passages
         texts = [said(passage) for passage in passages]
         self._vectors = self._embedder.embed(texts).cpu()
-        self._draws = torch.rand(len(texts), dtype=torch.float64, generator=self._generator).tolist()
+        self._draws = torch.rand(len(texts), dtype=torch.float64).tolist()
         self.strength = [self._options.strength] * len(texts)
         self.recalled = [_day(passage.message.timestamp) for passage in passages]
         earlier: list[int] = []
@@ -87,7 +83,7 @@ class MemoryBank:
             kept = [row for row in earlier if row not in self._forgotten]
             for row in own:
                 if passages[row].message.role == "user":
-                    self._recall(self._nearest(kept, self._vectors[row]), day)
+                    self._recall(self._nearest(kept, self._vectors[row])[: self._options.top_k], day)
             earlier += own
 
     def _recall(self, rows: Sequence[int], day: date | None) -> None:
@@ -103,13 +99,14 @@ class MemoryBank:
     def _nearest(self, rows: Sequence[int], vector: torch.Tensor) -> list[int]:
         scores = self._vectors[rows] @ vector if rows else torch.empty(0)
         order: list[int] = scores.argsort(descending=True, stable=True).tolist()
-        return [rows[place] for place in order[: self._options.top_k]]
+        return [rows[place] for place in order]
 
-    def find(self, question: str, now: datetime) -> Sequence[Passage]:
+    def find(self, question: str, now: datetime) -> Found:
         """The nearest of those that are retained now."""
         day = _day(now)
         kept = [row for row in range(len(self._passages)) if row not in self._forgotten and self._retained(row, day)]
-        return [self._passages[row] for row in self._nearest(kept, self._embedder.embed_query(question).cpu())]
+        near = self._nearest(kept, self._embedder.embed_query(question).cpu())
+        return best([self._passages[row] for row in near], self._options.top_k)
 
     def store_bytes(self) -> int:
         """Of the texts and vectors that were not forgotten while reading."""
@@ -124,8 +121,4 @@ def _day(time: datetime | None) -> date | None:
 def make_memory_bank(section: Mapping[str, Any], shared: Shared) -> Baseline:
     """Kind memory-bank."""
     options = options_of(MemoryBankOptions(), section)
-    return Baseline(
-        section["name"],
-        shared,
-        lambda *_: nullcontext(Made(MemoryBank(shared.embedder, options, shared.seed), evidence="ranking")),
-    )
+    return Baseline(section["name"], options, shared, lambda *_: nullcontext(MemoryBank(shared.embedder, options)))

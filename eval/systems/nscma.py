@@ -15,7 +15,7 @@ the controller nor `Memory.ask` knows of options.
                     CAM's retrievals retrieval.strategy = "traversal" | "global" | "prune-and-grow"
     flush_every, rebuild   CAM online, CAM offline
     retrieved       places of that many results of a search follow the answer's own as evidence, for recall alone: what
-                    it takes is not counted
+                    it takes is not counted; behind what the reader was given, of a single-step search
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from pydantic import Field
 
 from eval.contract import Cost, Reply, Session, Shared
 from eval.systems.costs import Meter, together
+from eval.systems.documents import RANKED
 from eval.systems.memories import RUN, USER, MemoryOptions, Remembered, Setup, remembered, setup_of
 from eval.systems.options import options_of
 from nscma_torch.controller.controller import Controller
@@ -45,7 +46,7 @@ class NscmaOptions(MemoryOptions):
     answering: Literal["controller", "ask", "reader"] = Field("controller", description="Who answers.")
     working_memory: bool = Field(False, description="Whether the questions go on with the conversation that was read.")
     top_k: int = Field(10, gt=0, description="Results that `ask` and the reader are given.")
-    retrieved: int = Field(20, ge=0, description="Results whose places follow the answer's own as evidence.")
+    retrieved: int = Field(RANKED, ge=0, description="Results whose places follow the answer's own as evidence.")
 
 
 class NscmaSession:
@@ -84,7 +85,7 @@ class NscmaSession:
         return Reply(
             "" if answer.abstained else answer.text,
             answer.abstained,
-            tuple(dict.fromkeys((*rests_on, *self._found(question, now)))),
+            tuple(dict.fromkeys((*rests_on, *self._searched(question, now)))),
             answer.confidence,
             cost,
         )
@@ -95,14 +96,13 @@ class NscmaSession:
             hits = self.own.memory.search(question, user_id=USER, top_k=self._options.top_k, now=now)
         passages = self.own.passages(hits)
         reply = self._shared.reader.answer(question, passages, options=options, now=now)
-        evidence = self.own.ranked(question, hits, self._shared.embedder)
-        return replace(reply, evidence=evidence, cost=together(meter.cost(), reply.cost))
+        cost = together(meter.cost(), reply.cost)
+        ranked = self.own.ranked(question, hits, self._shared.embedder)
+        evidence = tuple(dict.fromkeys((*ranked, *self._searched(question, now, "single-step"))))
+        return replace(reply, evidence=evidence, cost=cost)
 
-    def _found(self, question: str, now: datetime) -> tuple[int, ...]:
-        if not self._options.retrieved:
-            return ()
-        hits = self.own.memory.search(question, user_id=USER, top_k=self._options.retrieved, now=now)
-        return self.own.ranked(question, hits, self._shared.embedder)
+    def _searched(self, question: str, now: datetime, strategy: str | None = None) -> tuple[int, ...]:
+        return self.own.searched(question, now, self._shared, self._options.retrieved, strategy=strategy)
 
     def store_bytes(self) -> int:
         """Of the database's files."""
@@ -114,15 +114,15 @@ class Nscma:
 
     def __init__(self, name: str, options: NscmaOptions, setup: Setup, shared: Shared) -> None:
         self.name = name
-        self._options = options
-        self._setup = setup
+        self.options = options
+        self.setup = setup
         self._shared = shared
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Session]:
         """A session with an empty memory."""
-        with remembered(self._setup, self._shared, folder) as own:
-            yield NscmaSession(own, self._options, self._shared)
+        with remembered(self.setup, self._shared, folder) as own:
+            yield NscmaSession(own, self.options, self._shared)
 
 
 def make_nscma(section: Mapping[str, Any], shared: Shared) -> Nscma:

@@ -20,8 +20,8 @@ from pydantic import Field
 from torch import Tensor
 
 from eval.contract import Passage, Shared
-from eval.systems.baseline import Baseline, Made
-from eval.systems.documents import said
+from eval.systems.baseline import Baseline, Finder, Found, best
+from eval.systems.documents import RANKED, said
 from eval.systems.files import folder_bytes
 from eval.systems.options import options_of
 from nscma_torch.config import Section
@@ -62,6 +62,13 @@ class Chroma:
             raise StoreError(f"ChromaDB's process ended with code {process.wait()}; what it said stands above")
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+    def check(self) -> None:
+        """Start the process. Raises `ConfigError` where its interpreter cannot be run, or has no chromadb."""
+        try:
+            self.ask({"do": "version"})
+        except StoreError as error:
+            raise ConfigError(f"python = {self._python!r} does not run {_PROGRAM.name}: {error}") from error
 
     def close(self) -> None:
         """Close the collection that is open, if the process lives."""
@@ -118,13 +125,13 @@ class ChromaFinder:
         if texts:
             self._chroma.ask({"do": "add", "texts": texts, "vectors": _encoded(self._embedder.embed(texts))})
 
-    def find(self, question: str, now: datetime) -> Sequence[Passage]:  # noqa: ARG002
+    def find(self, question: str, now: datetime) -> Found:  # noqa: ARG002
         """The `top_k` nearest."""
         if not self._passages:
-            return ()
+            return best((), self._top_k)
         vector = _encoded(self._embedder.embed_query(question))
-        found = self._chroma.ask({"do": "query", "vector": vector, "top_k": self._top_k})
-        return [self._passages[row] for row in found["rows"]]
+        found = self._chroma.ask({"do": "query", "vector": vector, "top_k": max(RANKED, self._top_k)})
+        return best([self._passages[row] for row in found["rows"]], self._top_k)
 
     def store_bytes(self) -> int:
         """Of ChromaDB's files."""
@@ -136,18 +143,19 @@ def _encoded(vectors: Tensor) -> str:
 
 
 def make_rag(section: Mapping[str, Any], shared: Shared) -> Baseline:
-    """Kind rag."""
+    """Kind rag. Raises `ConfigError` where ChromaDB cannot be started."""
     if "python" not in section:
         raise ConfigError(f"system {section['name']!r} of kind 'rag' needs python, an interpreter that has chromadb")
     options = options_of(RagOptions(python=str(section["python"])), section)
     chroma = Chroma(options.python)
+    chroma.check()
 
     @contextmanager
-    def opened(folder: Path, engine: LanguageEngine | None) -> Iterator[Made]:  # noqa: ARG001
+    def opened(folder: Path, engine: LanguageEngine | None) -> Iterator[Finder]:  # noqa: ARG001
         chroma.ask({"do": "open", "folder": str(folder)})
         try:
-            yield Made(ChromaFinder(chroma, folder, shared.embedder, options.top_k), evidence="ranking")
+            yield ChromaFinder(chroma, folder, shared.embedder, options.top_k)
         finally:
             chroma.close()
 
-    return Baseline(section["name"], shared, opened)
+    return Baseline(section["name"], options, shared, opened)

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from eval.contract import Passage, Shared
-from eval.systems.baseline import Baseline, Made
+from eval.systems.baseline import Baseline, Found
 from eval.systems.documents import said
 from eval.systems.options import options_of
 from nscma_torch.config import Section
@@ -77,12 +77,12 @@ class RollingSummary:
             raise reply
         return reply.text.strip()
 
-    def find(self, question: str, now: datetime) -> Sequence[Passage]:  # noqa: ARG002
+    def find(self, question: str, now: datetime) -> Found:  # noqa: ARG002
         """The summary as one passage that nobody said."""
         if self._last is None:
-            return ()
+            return Found(())
         whole = Message("document", self._summary, self._last.message.timestamp)
-        return [Passage(self._last.place, whole, self._summary)]
+        return Found([Passage(self._last.place, whole, self._summary)])
 
     def store_bytes(self) -> int:
         """Of the summary."""
@@ -94,6 +94,7 @@ def make_rolling_summary(section: Mapping[str, Any], shared: Shared) -> Baseline
     options = options_of(RollingSummaryOptions(), section)
     return Baseline(
         section["name"],
+        options,
         shared,
-        lambda _, engine: nullcontext(Made(RollingSummary(engine, options, shared.seed), evidence="none")),
+        lambda _, engine: nullcontext(RollingSummary(engine, options, shared.seed)),
     )

@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 
 from eval.contract import Passage, Shared
-from eval.systems.baseline import Baseline, Made, text_bytes
+from eval.systems.baseline import Baseline, Found, best, text_bytes
 from eval.systems.documents import said
 from eval.systems.options import options_of
 from eval.systems.plain import PlainSearch
@@ -50,12 +50,13 @@ class PlainFinder:
         self._vectors = torch.empty(len(texts), 0) if lexical else self._embedder.embed(texts).cpu()
         self._search = PlainSearch(texts, self._vectors) if texts else None
 
-    def find(self, question: str, now: datetime) -> Sequence[Passage]:  # noqa: ARG002
+    def find(self, question: str, now: datetime) -> Found:  # noqa: ARG002
         """The `top_k` best."""
         if self._search is None:
-            return ()
+            return best((), self._top_k)
         query = self._vectors.new_empty(0) if self._name == "BM25" else self._embedder.embed_query(question).cpu()
-        return [self._passages[row] for row in self._search.search(self._name, question, query)[: self._top_k]]
+        rows = self._search.search(self._name, question, query)
+        return best([self._passages[row] for row in rows], self._top_k)
 
     def store_bytes(self) -> int:
         """Of texts and vectors; postings are made of the texts."""
@@ -68,6 +69,7 @@ def make_search(section: Mapping[str, Any], shared: Shared) -> Baseline:
     name = NAMES[section["kind"]]
     return Baseline(
         section["name"],
+        options,
         shared,
-        lambda *_: nullcontext(Made(PlainFinder(name, shared.embedder, options.top_k), evidence="ranking")),
+        lambda *_: nullcontext(PlainFinder(name, shared.embedder, options.top_k)),
     )

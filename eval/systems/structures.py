@@ -5,7 +5,8 @@ four (mixed), retrieved in a single step, reranked or iteratively, and read as t
 behind them (memory-doc). The sensitivity options have the paper's letters. A strategy of `nscma_torch.retrieval` ranks;
 `iterative` there weighs all rounds, where the paper ranks by the last question alone.
 
-Evidence is the ranking of places; how a fact or a summary has places says `eval.places`.
+Evidence is the ranking of places, what was read before what a single-step search of the structure finds beside it; how
+a fact or a summary has places says `eval.places`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pydantic import Field
 
 from eval.contract import Cost, Reply, Session, Shared
 from eval.systems.costs import Meter, together
+from eval.systems.documents import RANKED
 from eval.systems.memories import USER, MemoryOptions, Remembered, Setup, remembered, setup_of
 from eval.systems.options import options_of
 from nscma_torch.config import Section
@@ -80,8 +82,11 @@ class StructureSession:
         with meter.stage("retrieve"):
             hits = self._retrieved(question, now)
         reply = self._shared.reader.answer(question, self._own.passages(hits), options=options, now=now)
-        evidence = self._own.ranked(question, hits, self._shared.embedder)
-        return replace(reply, evidence=evidence, cost=together(meter.cost(), reply.cost))
+        cost = together(meter.cost(), reply.cost)
+        kinds = KINDS[self._options.structure]
+        ranked = self._own.ranked(question, hits, self._shared.embedder)
+        further = self._own.searched(question, now, self._shared, RANKED, kinds=kinds, strategy="single-step")
+        return replace(reply, evidence=tuple(dict.fromkeys((*ranked, *further))), cost=cost)
 
     def _retrieved(self, question: str, now: datetime) -> list[Hit]:
         wanted, parts = self._options, self._own.memory.parts
@@ -107,7 +112,7 @@ class Structures:
 
     def __init__(self, name: str, options: StructureOptions, setup: Setup, shared: Shared) -> None:
         self.name = name
-        self._options = options
+        self.options = options
         self.setup = setup
         self._shared = shared
 
@@ -115,7 +120,7 @@ class Structures:
     def open(self, folder: Path) -> Iterator[Session]:
         """A session with an empty memory."""
         with remembered(self.setup, self._shared, folder) as own:
-            yield StructureSession(own, self._options, self._shared)
+            yield StructureSession(own, self.options, self._shared)
 
 
 def make_structures(section: Mapping[str, Any], shared: Shared) -> Structures:

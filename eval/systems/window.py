@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from eval.contract import Passage, Shared
-from eval.systems.baseline import Baseline, Made, text_bytes
+from eval.systems.baseline import Baseline, Found, text_bytes
 from eval.systems.options import options_of
 from nscma_torch.config import Section
 from nscma_torch.protocols import Embedder
@@ -57,9 +57,9 @@ class Window:
             first -= 1
         return passages[first:]
 
-    def find(self, question: str, now: datetime) -> Sequence[Passage]:  # noqa: ARG002
+    def find(self, question: str, now: datetime) -> Found:  # noqa: ARG002
         """All of them."""
-        return self._passages
+        return Found(self._passages)
 
     def store_bytes(self) -> int:
         """Of the texts."""
@@ -68,14 +68,14 @@ class Window:
 
 def make_sliding_window(section: Mapping[str, Any], shared: Shared) -> Baseline:
     """Kind sliding-window."""
-    return _baseline(section["name"], shared, options_of(WindowOptions(), section).tokens)
+    options = options_of(WindowOptions(), section)
+    return _baseline(section["name"], options, shared, options.tokens)
 
 
 def make_full_context(section: Mapping[str, Any], shared: Shared) -> Baseline:
     """Kind full-context."""
-    options_of(FullContextOptions(), section)
-    return _baseline(section["name"], shared, None)
+    return _baseline(section["name"], options_of(FullContextOptions(), section), shared, None)
 
 
-def _baseline(name: str, shared: Shared, tokens: int | None) -> Baseline:
-    return Baseline(name, shared, lambda *_: nullcontext(Made(Window(shared.embedder, tokens), evidence="reader")))
+def _baseline(name: str, options: Section, shared: Shared, tokens: int | None) -> Baseline:
+    return Baseline(name, options, shared, lambda *_: nullcontext(Window(shared.embedder, tokens)))

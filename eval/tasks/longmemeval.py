@@ -96,13 +96,15 @@ class LongMemEval:
             return {"contains": float(reply.abstained), "words": word_count(reply.text)}
         sessions = question.facts["sessions"]
         wanted = [sessions.index(own) for own in question.facts["answer_sessions"] if own in sessions]
-        found = list(dict.fromkeys(sessions.index(sessions[place]) for place in reply.evidence))
-        return {
+        told = {
             "contains": float(holds(reply.text, question.answers[0])),
             "words": word_count(reply.text),
             "F1": token_f1(reply.text, question.answers),
-            **retrieval_scores(wanted, found),
         }
+        if reply.evidence is None:
+            return told
+        found = list(dict.fromkeys(sessions.index(sessions[place]) for place in reply.evidence))
+        return {**told, **retrieval_scores(wanted, found)}
 
 
 def _category(row: Mapping[str, Any]) -> str:

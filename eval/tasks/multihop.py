@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from eval import contract
-from eval.scoring import evidence_recall, exact_match, ndcg, token_f1
+from eval.scoring import evidence_ndcg, evidence_recall, exact_match, token_f1
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
 from eval.tasks.items import in_turn, whole
 from eval.tasks.options import TaskOptions, read_options
@@ -158,5 +158,5 @@ class Multihop:
             "F1": token_f1(reply.text, question.answers, closed=self._closed),
             "EM": exact_match(reply.text, question.answers),
             **evidence_recall(question.evidence, reply.evidence),
-            "nDCG@10": ndcg(question.evidence, reply.evidence, 10),
+            **evidence_ndcg(question.evidence, reply.evidence),
         }

@@ -92,12 +92,12 @@ class MultihopRag:
         }
 
 
-def ranks(evidence: Sequence[int], found: Sequence[int]) -> dict[str, float]:
-    """Hits@4, Hits@10, MAP@10 and MRR@10; {} without evidence.
+def ranks(evidence: Sequence[int], found: Sequence[int] | None) -> dict[str, float]:
+    """Hits@4, Hits@10, MAP@10 and MRR@10; {} without evidence or ranking (None).
 
     The source's precision at a rank counts what is new at that rank, not what was found up to it, and so does this.
     """
-    if not evidence:
+    if not evidence or found is None:
         return {}
     hits = [rank for rank, place in enumerate(dict.fromkeys(found), 1) if place in evidence and rank <= 10]
     return {

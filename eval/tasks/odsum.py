@@ -17,7 +17,7 @@ from pydantic import Field
 
 from eval import contract
 from eval.rouge import rouge
-from eval.scoring import evidence_recall, ndcg
+from eval.scoring import evidence_ndcg, evidence_recall
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
 from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
@@ -107,4 +107,4 @@ class Odsum:
     def score(self, question: contract.Question, reply: contract.Reply) -> Mapping[str, float]:
         """ROUGE against the best reference; recall and nDCG of the documents."""
         found = evidence_recall(question.evidence, reply.evidence)
-        return {**rouge(reply.text, question.answers), **found, "nDCG@10": ndcg(question.evidence, reply.evidence, 10)}
+        return {**rouge(reply.text, question.answers), **found, **evidence_ndcg(question.evidence, reply.evidence)}

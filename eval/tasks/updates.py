@@ -107,19 +107,20 @@ class Updates:
 
     def score(self, question: Question, reply: Reply) -> Mapping[str, float]:
         """What the reply holds, and the order of its evidence."""
-        facts, top = question.facts, reply.evidence[:K]
+        facts, top = question.facts, (reply.evidence or ())[:K]
         first, second = facts["original"], question.evidence
         if question.category == _CONTRADICTION:
             sides = [not set(side).isdisjoint(top) for side in (first, facts["second"])]
             found = evidence_recall(second, reply.evidence)
-            return {"both": float(all(sides)), "words": word_count(reply.text), **found}
+            both = {} if reply.evidence is None else {"both": float(all(sides))}
+            return {**both, "words": word_count(reply.text), **found}
         updated = _held(facts["current"], reply.text, facts["kind"])
         outdated = any(_held(value, reply.text, facts["kind"]) for value in facts["outdated"])
         scores = {"correct": float(updated and not outdated), "updated": float(updated)}
         scores["words"] = word_count(reply.text)
         if facts["outdated"]:
             scores["outdated"] = float(outdated)
-        if first and not set(first) & set(second):
+        if first and reply.evidence is not None and not set(first) & set(second):
             ranked = [place in second for place in top if place in second or place in first]
             scores["first"] = float(bool(ranked) and ranked[0])
         return {**scores, **evidence_recall(second, reply.evidence)}

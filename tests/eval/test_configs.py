@@ -8,16 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from eval.contract import Shared
+from eval.contract import Shared, System
 from eval.report import OPTIONS
 from eval.reporting.part import option_at, read
 from eval.reporting.sweeps import Sweeps
 from eval.run_config import RunConfig, read_config
 from eval.stand_ins import IndifferentProxy
+from eval.systems.baseline import Baseline
 from eval.systems.catalogue import make_system
+from eval.systems.nscma import Nscma
+from eval.systems.structures import Structures
 from eval.tasks.catalogue import KINDS
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch import load_config
+from nscma_torch.config import Section
 from nscma_torch.text.hash_embedder import HashEmbedder
 from tests.llm.scripted import ScriptedEngine
 
@@ -46,13 +50,41 @@ def test_its_tasks_have_options_that_there_are(config: RunConfig) -> None:
         read_options(options_of(section["kind"])(), section)
 
 
-def test_its_systems_can_be_made(config: RunConfig) -> None:
+def resolved(system: System) -> tuple[Section, ...]:
+    """All that a system is made of, defaults and the run's own sections of the configuration included."""
+    if isinstance(system, Baseline):
+        return (system.options,)
+    assert isinstance(system, Nscma | Structures)
+    return system.options.model_copy(update={"config": {}}), system.setup.config, system.setup.llm
+
+
+@pytest.fixture
+def chroma(tmp_path: Path) -> str:
+    """An interpreter that answers as ChromaDB's process does when it is asked for its version."""
+    program = tmp_path / "python"
+    program.write_text('#!/bin/sh\nwhile read -r line; do echo \'{"version": "0"}\'; done\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_its_systems_can_be_made_and_no_two_are_the_same(config: RunConfig, chroma: str) -> None:
     load_config(config.memory)
     engine = ScriptedEngine(lambda _: "") if "llm" in config.memory else None
     shared = Shared(config.memory, HashEmbedder(), IndifferentProxy(), engine, None, 1)  # type: ignore[arg-type]
+    seen: dict[str, str] = {}
     for section in config.systems.values():
         own = {key: value for key, value in section.items() if key != "tasks"}
-        assert make_system(own, shared).name == section["name"]
+        system = make_system({**own, "python": chroma} if own["kind"] == "rag" else own, shared)
+        assert system.name == section["name"]
+        made_of = repr((section["kind"], resolved(system)))
+        assert made_of not in seen, f"{system.name!r} is {seen[made_of]!r} under another name"
+        seen[made_of] = system.name
+
+
+def test_without_the_controller_as_much_is_retrieved(config: RunConfig) -> None:
+    for section in config.systems.values():
+        if section["name"] == "without controller":
+            assert section["top_k"] == load_config(config.memory).controller.top_k
 
 
 def test_its_judge_is_a_language_model(config: RunConfig) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eval.contract import Passage, Reader
+from eval.contract import Keep, Passage, Reader
 from eval.kept_time import KeptTime
 from eval.option_choice import supported_option
 from eval.reading import EmbeddedReader, PromptedReader
@@ -18,6 +19,7 @@ from eval.shared import equipped
 from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError
 from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder
+from tests.eval.systems.rig import places
 from tests.llm.scripted import ScriptedEngine
 
 NOW = datetime(2026, 5, 14, 10, tzinfo=UTC)
@@ -44,28 +46,28 @@ MOVES = [
 def embedded() -> Iterator[EmbeddedReader]:
     reader = EmbeddedReader({**SECTIONS, "llm": {"engine": "http"}}, HashEmbedder(), KeptTime())
     yield reader
-    reader.close()
+    reader.forget()
 
 
 def test_the_embedded_reader_reads_in_the_order_of_time_and_names_the_places(embedded: EmbeddedReader) -> None:
     where: Reader = embedded
     reply = where.answer("Where is Mary?", MOVES, options=(), now=NOW)
     assert "garden" in reply.text
-    assert reply.evidence[0] == 7
+    assert places(reply)[0] == 7
     assert not reply.abstained
     assert reply.cost.llm_calls == 0
     assert reply.cost.seconds["read"] > 0
     assert where.answer("Where is Mary?", MOVES[::-1], options=(), now=NOW).text == reply.text
     weight = where.answer("How much does the box of Mr. Okafor weigh?", MOVES, options=(), now=NOW)
     assert "12 kilograms" in weight.text
-    assert weight.evidence[0] == 5
+    assert places(weight)[0] == 5
 
 
 def test_what_was_said_after_now_is_not_known(embedded: EmbeddedReader) -> None:
     then = NOW - timedelta(days=96)
     reply = embedded.answer("Where is Mary?", MOVES, options=(), now=then)
     assert "kitchen" in reply.text
-    assert set(reply.evidence) == {3}
+    assert set(places(reply)) == {3}
 
 
 def test_pieces_of_one_message_and_equal_texts_are_all_read(embedded: EmbeddedReader) -> None:
@@ -98,14 +100,14 @@ def test_a_memory_is_made_once_for_the_same_passages_and_counts_each_time(tmp_pa
     once = time.spared
     reader.answer("Where was Mary?", MOVES[:2], options=(), now=NOW)
     assert time.spared == once
-    reader.close()
+    reader.forget()
 
 
 def test_the_embedded_reader_takes_an_option_whatever_it_knows(embedded: EmbeddedReader) -> None:
     options = ("a painting of the sea", "a weight of 3 grams", "twelve: 12 kilograms", "a bicycle")
     reply = embedded.answer("What does the box of Mr. Okafor weigh?", MOVES, options=options, now=NOW)
     assert reply.text == "twelve: 12 kilograms"
-    assert 5 in reply.evidence
+    assert 5 in places(reply)
     for order in (options, options[::-1]):
         unknown = embedded.answer("Who composed the opera?", MOVES, options=order, now=NOW)
         assert unknown.text in options
@@ -122,14 +124,50 @@ def test_options_are_compared_by_words_that_tell_them_apart() -> None:
     assert supported_option("Who? " * 500, long, texts, HashEmbedder()) in long
 
 
-def test_the_prompted_reader_quotes_the_passages_in_their_order() -> None:
+def parts_of(*texts: str, name: str = "Ludger") -> list[Passage]:
+    """Pieces of one message, all said at one time."""
+    message = Message("document", " ".join(texts), NOW - timedelta(days=1), name=name)
+    return [Passage(0, message, text, message.content.index(text)) for text in texts]
+
+
+def test_what_a_message_says_last_is_true_in_whatever_order_its_pieces_come(embedded: EmbeddedReader) -> None:
+    pieces = parts_of("Mary went to the kitchen.", "John slept.", "Mary travelled to the garden.")
+    for order in (pieces, pieces[::-1], pieces[1:] + pieces[:1]):
+        reply = embedded.answer("Where is Mary?", order, options=(), now=NOW)
+        assert "garden" in reply.text
+        embedded.forget()
+    swapped = parts_of("Mary travelled to the garden.", "Mary went to the kitchen.")
+    for order in (swapped, swapped[::-1]):
+        assert "kitchen" in embedded.answer("Where is Mary?", order, options=(), now=NOW).text
+
+
+def test_another_speaker_time_or_now_is_another_memory() -> None:
+    time = KeptTime()
+    reader = EmbeddedReader(SECTIONS, HashEmbedder(), time)
+    here = said(7, "I live in Oslo.")
+    assert "Oslo" in reader.answer("Where does Ludger live?", [here], options=(), now=NOW).text
+    other = replace(here, message=replace(here.message, name="Ann"))
+    assert "Oslo" in reader.answer("Where does Ann live?", [other], options=(), now=NOW).text
+    later = replace(here, message=replace(here.message, timestamp=NOW))
+    for passage, now in ((later, NOW), (here, NOW), (here, NOW + timedelta(days=1)), (replace(here, start=1), NOW)):
+        reader.answer("Where does Ludger live?", [passage], options=(), now=now)
+    assert time.spared == 0
+    reader.forget()
+    reader.answer("Where does Ludger live?", [replace(here, start=1)], options=(), now=NOW)
+    assert time.spared == 0
+    reader.answer("Where does Ludger live?", [replace(here, start=1)], options=(), now=NOW)
+    assert time.spared > 0
+    reader.forget()
+
+
+def test_the_prompted_reader_quotes_the_passages_in_the_order_they_were_said() -> None:
     engine = ScriptedEngine(lambda _: {"known": True, "evidence": [3, 1, 3], "answer": "garden"})
     reply = PromptedReader(engine, max_tokens=200).answer("Where is Mary?", MOVES, options=(), now=NOW)
-    assert (reply.text, reply.evidence, reply.abstained, reply.note) == ("garden", (5, 7), False, "")
+    assert (reply.text, reply.evidence, reply.abstained, reply.note) == ("garden", (7, 3), False, "")
     ((request,),) = engine.batches
     data = json.loads(request.turns[-1].content.split("\n")[3])
     assert data["today"] == "14 May 2026"
-    assert [text["text"] for text in data["texts"].values()] == [passage.text for passage in MOVES]
+    assert [text["text"] for text in data["texts"].values()] == [MOVES[i].text for i in (1, 2, 0)]
     assert data["texts"]["1"]["by"] == "Ludger"
     assert request.schema is not None
     assert (reply.cost.llm_calls, reply.cost.tokens_out) == (1, 5)
@@ -141,18 +179,38 @@ def test_the_prompted_reader_abstains_and_chooses_as_the_model_says() -> None:
     assert PromptedReader(engine, max_tokens=200).answer("Who?", MOVES, options=(), now=NOW).abstained
     engine = ScriptedEngine(lambda data: {"evidence": [2], "choice": len(data["options"])})
     reply = PromptedReader(engine, max_tokens=200).answer("Who?", MOVES, options=("a", "b", "c"), now=NOW)
-    assert (reply.text, reply.evidence) == ("c", (3,))
+    assert (reply.text, reply.evidence) == ("c", (5,))
     wrong = ScriptedEngine(lambda _: {"evidence": [2], "choice": 4})
     with pytest.raises(EngineError):
         PromptedReader(wrong, max_tokens=200).answer("Who?", MOVES, options=("a", "b", "c"), now=NOW)
     assert len(wrong.batches) == 2  # asked once more
 
 
+def test_where_not_all_fits_the_latest_or_the_first_are_kept() -> None:
+    engine = ScriptedEngine(lambda _: {"known": True, "evidence": [1], "answer": "x"}, context=2000)
+    passages = [said(place, f"{place} " + "word " * 60) for place in range(40)]
+    one = parts_of(*(f"{place} " + "text " * 100 for place in range(40)))
+    shown = []
+    for given, keep in ((passages, "latest"), (passages[::-1], "first"), (one, "latest"), (passages, "first")):
+        kept: Keep = "latest" if keep == "latest" else "first"
+        PromptedReader(engine, max_tokens=200).answer("Who?", given, options=(), now=NOW, keep=kept)
+        data = json.loads(engine.batches[-1][0].turns[-1].content.split("\n")[3])
+        shown.append([int(text["text"].split()[0]) for text in data["texts"].values()])
+    newest = list(range(40 - len(shown[0]), 40))
+    assert 2 < len(newest) < 20
+    assert shown == [newest, newest, newest, list(range(len(newest)))]
+    long = [said(0, "first " + "word " * 10_000 + "last")]
+    PromptedReader(engine, max_tokens=200).answer("Who?", long, options=(), now=NOW, keep="latest")
+    last = engine.batches[-1][0].turns[-1].content
+    assert "last" in last
+    assert "first" not in last
+
+
 def test_what_does_not_fit_the_context_is_dropped_from_the_end_and_told() -> None:
     engine = ScriptedEngine(lambda data: {"known": True, "evidence": [len(data["texts"])], "answer": "x"}, context=2000)
     passages = [said(place, f"{place} " + "word " * 100) for place in range(40)]
     reply = PromptedReader(engine, max_tokens=200).answer("Who?", passages, options=(), now=NOW)
-    assert 2 < reply.evidence[0] < 20
+    assert 2 < places(reply)[0] < 20
     assert "of" in reply.note
     assert "characters of the passages fit the context" in reply.note
     long = [said(0, "word " * 100_000), said(1, "never reached")]

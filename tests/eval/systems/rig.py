@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from eval.contract import Cost, Passage, Reply, Session, Shared
+from eval.contract import Cost, Keep, Passage, Reply, Session, Shared
 from eval.stand_ins import IndifferentProxy
 from eval.systems.catalogue import make_system
 from nscma_torch.errors import EngineError
@@ -42,24 +42,47 @@ class ShowingReader:
 
     Attributes:
         handed: passages of each question so far.
+        kept: which of them each question wants where not all fit.
+        forgot: how often a sample has ended.
     """
 
     handed: list[list[Passage]] = field(default_factory=list)
+    kept: list[Keep] = field(default_factory=list)
+    forgot: int = 0
 
-    def answer(self, question: str, passages: Sequence[Passage], *, options: Sequence[str], now: datetime) -> Reply:
+    def answer(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        *,
+        options: Sequence[str],
+        now: datetime,
+        keep: Keep = "first",
+    ) -> Reply:
         """All texts, or the last of the options that one of them holds."""
         assert question and now.tzinfo is not None
         self.handed.append(list(passages))
+        self.kept.append(keep)
         places = tuple(dict.fromkeys(passage.place for passage in passages))
         chosen = [option for option in options if any(option in passage.text for passage in passages)]
         text = chosen[-1] if chosen else " | ".join(passage.text for passage in passages)
         return Reply(text, not passages, places, cost=Cost(1, 2, 3, {"read": 0.5}))
+
+    def forget(self) -> None:
+        """Count the ends of samples."""
+        self.forgot += 1
 
 
 def shared(config: Mapping[str, Any] | None = None, engine: LanguageEngine | None = None) -> Shared:
     """What a run shares."""
     everything = {"gate": {"rule": "everything"}, "embedder": {"model": "hash"}}
     return Shared({**everything, **(config or {})}, HashEmbedder(), IndifferentProxy(), engine, ShowingReader(), 1)
+
+
+def places(reply: Reply) -> tuple[int, ...]:
+    """Of its evidence, of which there is a ranking."""
+    assert reply.evidence is not None
+    return reply.evidence
 
 
 @contextmanager

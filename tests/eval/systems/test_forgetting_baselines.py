@@ -8,9 +8,12 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import torch
+
 from eval.systems.catalogue import make_system
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.memory_bank import MemoryBank, MemoryBankOptions, retention
+from eval.units import seed_all
 from nscma_torch.llm.passage import word_count
 from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder
@@ -23,7 +26,7 @@ def test_the_summary_is_all_that_is_left(tmp_path: Path) -> None:
         reply = session.ask("Where do I live?", options=(), now=ASKED)
     assert isinstance(run.reader, ShowingReader)
     ((passage,),) = run.reader.handed
-    assert 0 < word_count(passage.text) <= 20 and reply.evidence == ()
+    assert 0 < word_count(passage.text) <= 20 and reply.evidence is None
     assert all(line.removeprefix("Rita: ") in SAID for line in passage.text.split("\n"))
     assert session.store_bytes() == len(passage.text.encode())
 
@@ -51,12 +54,15 @@ def found(messages: Sequence[Message], folder: Path, days: int, strength: float)
         now = BEGUN + timedelta(days=days)
         first = session.ask("What?", options=(), now=now).evidence
         assert session.ask("What?", options=(), now=now).evidence == first
-    return set(first)
+    return set(first or ())
 
 
 def test_what_is_old_is_forgotten_as_the_curve_says(tmp_path: Path) -> None:
     messages = [Message("assistant", f"Fact number {i}.", BEGUN) for i in range(400)]
-    kept = [found(messages, tmp_path / str(days), days, 10.0) for days in (0, 5, 20)]
+    kept = []
+    for days in (0, 5, 20):
+        torch.manual_seed(3)
+        kept.append(found(messages, tmp_path / str(days), days, 10.0))
     assert kept[0] == set(range(400)) and kept[2] < kept[1] < kept[0]
     for own, days in zip(kept[1:], (5, 20), strict=True):
         assert abs(len(own) / 400 - math.exp(-days / 10)) < 0.07
@@ -65,10 +71,19 @@ def test_what_is_old_is_forgotten_as_the_curve_says(tmp_path: Path) -> None:
 def test_a_recalled_memory_is_stronger_and_young_again() -> None:
     first = [Message("user", "My dog Biscuit eats fish.", BEGUN), Message("assistant", "The sky is green.", BEGUN)]
     again = Message("user", "Biscuit my dog eats no fish.", BEGUN + timedelta(days=1))
-    bank = MemoryBank(HashEmbedder(), MemoryBankOptions(top_k=1, strength=1e9), seed=1)
+    bank = MemoryBank(HashEmbedder(), MemoryBankOptions(top_k=1, strength=1e9))
     bank.keep(passages_of([*first, again], default_chunker(HashEmbedder())))
     assert bank.strength == [1e9 + 1, 1e9, 1e9]
     assert bank.recalled == [(BEGUN + timedelta(days=1)).date(), BEGUN.date(), (BEGUN + timedelta(days=1)).date()]
+
+
+def test_draws_are_those_that_the_sample_is_seeded_with(tmp_path: Path) -> None:
+    messages = [Message("assistant", f"Fact number {i}.", BEGUN) for i in range(100)]
+    kept = []
+    for name, sample in (("one", "a"), ("two", "a"), ("other", "b")):
+        seed_all(1, "task", sample)
+        kept.append(found(messages, tmp_path / name, 5, 10.0))
+    assert kept[0] == kept[1] != kept[2]
 
 
 def test_what_has_no_time_never_ages(tmp_path: Path) -> None:

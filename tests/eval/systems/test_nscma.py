@@ -16,7 +16,7 @@ from eval.systems.memories import USER, Remembered, remembered, setup_of
 from eval.systems.nscma import NscmaOptions, NscmaSession
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
-from tests.eval.systems.rig import ASKED, SAID, conversation, reading, shared
+from tests.eval.systems.rig import ASKED, SAID, conversation, places, reading, shared
 
 HOME = "Where do I live?"
 
@@ -38,7 +38,7 @@ def ask(memory: Remembered, question: str, *options: str, **own: Any) -> Reply:
 def test_facts_answer_with_what_holds_now(memory: Remembered, answering: str) -> None:
     reply = ask(memory, HOME, answering=answering)
     assert "Porto" in reply.text and "Lisbon" not in reply.text
-    assert reply.evidence[0] == 4 and not reply.abstained
+    assert places(reply)[0] == 4 and not reply.abstained
     assert reply.cost.seconds["ask"] > 0 and reply.cost.llm_calls == 0
 
 
@@ -56,7 +56,7 @@ def test_without_graph_there_are_no_facts_and_passages_answer(tmp_path: Path) ->
     with reading({"kind": "nscma", "graph": False}, shared(), tmp_path, conversation()) as session:
         reply = session.ask("What is my dog called?", options=(), now=ASKED)
         assert isinstance(session, NscmaSession) and not session.own.memory.facts(user_id=USER, archived=True)
-    assert "Biscuit" in reply.text and reply.evidence[0] == 1
+    assert "Biscuit" in reply.text and places(reply)[0] == 1
 
 
 def facts(folder: Path, **options: Any) -> list[Any]:
@@ -82,17 +82,31 @@ def test_no_question_changes_a_later_answer(memory: Remembered, answering: str) 
 
 def test_what_is_not_worded_as_a_question_is_looked_up(memory: Remembered) -> None:
     reply = ask(memory, "Tell it all: the dog, Biscuit.", working_memory=True)
-    assert "Biscuit" in reply.text and reply.evidence[0] == 1
+    assert "Biscuit" in reply.text and places(reply)[0] == 1
 
 
 def test_options_are_chosen_by_the_reader_from_what_was_found(memory: Remembered) -> None:
     reply = ask(memory, "What is my dog called?", "Rex", "Biscuit", top_k=2)
-    assert reply.text == "Biscuit" and reply.evidence[0] == 1 and len(reply.evidence) == 2
+    assert reply.text == "Biscuit" and places(reply)[0] == 1 and len(places(reply)) == 6
     assert reply.cost.llm_calls == 1 and set(reply.cost.seconds) == {"retrieve", "read"}
 
 
 def test_evidence_goes_on_with_what_a_search_finds(memory: Remembered) -> None:
-    assert len(ask(memory, HOME, retrieved=0).evidence) < len(ask(memory, HOME).evidence)
+    assert len(places(ask(memory, HOME, retrieved=0))) < len(places(ask(memory, HOME)))
+
+
+def test_what_evidence_takes_is_not_counted(memory: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, search = shared(), memory.memory.search
+
+    def spared(*args: Any, **kwargs: Any) -> Any:
+        run.time.spare(1.0)
+        return search(*args, **kwargs)
+
+    monkeypatch.setattr(memory.memory, "search", spared)
+    session = NscmaSession(memory, NscmaOptions(answering="ask"), run)
+    assert len(places(session.ask(HOME, options=(), now=ASKED))) > 1 and run.time.spared == 0.0
+    session.ask(HOME, options=("Porto", "Rome"), now=ASKED)
+    assert run.time.spared == 1.0  # what the reader was given counts
 
 
 def test_documents_are_cut_and_keep_their_place(tmp_path: Path) -> None:
@@ -105,7 +119,9 @@ def test_documents_are_cut_and_keep_their_place(tmp_path: Path) -> None:
         episodes = own.memory.get_all(user_id=USER, limit=None)
         assert len(episodes) > 5 and max(len(episode.text) for episode in episodes) <= 500
         hits = own.memory.search("Where is the golden key?", user_id=USER, top_k=1)
-        assert own.places(hits) == (1,) and own.passages(hits)[0].message is messages[1]
+        (passage,) = own.passages(hits)
+        assert own.places(hits) == (1,) and passage.message is messages[1]
+        assert abs(passage.start - text.index(passage.text)) < 20  # blanks between parts
 
 
 def test_online_and_offline_hierarchies_hold_the_same_chunks(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from eval.systems.catalogue import make_system
 from eval.systems.memories import MemoryOptions, Remembered, remembered, setup_of
 from eval.systems.structures import KINDS, StructureOptions, Structures, StructureSession
 from nscma_torch.records import Hit
-from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, reading, shared
+from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, places, reading, shared
 
 QUESTION = "How many degrees is the kiln set to?"
 LONGER = conversation([f"{text} That was on day {day}." for day, text in enumerate(SAID * 3)])
@@ -71,9 +71,10 @@ def test_strategies_keep_as_many_as_they_say(memory: Remembered, options: dict[s
 def test_reranking_looks_no_further_than_k(memory: Remembered) -> None:
     asked = (QUESTION, "Where do I live with my sister?", "What did I do with porcelain on day 9?")
     found = {
-        k: [set(read(memory, question, strategy="rerank", k=k, r=3)[0].evidence) for question in asked] for k in (3, 18)
+        k: [set(places(read(memory, question, strategy="rerank", k=k, r=3)[0])[:3]) for question in asked]
+        for k in (3, 18)
     }
-    assert found[3] == [set(read(memory, question, k=3)[0].evidence) for question in asked] != found[18]
+    assert found[3] == [set(places(read(memory, question, k=3)[0])[:3]) for question in asked] != found[18]
 
 
 @pytest.mark.parametrize(("n", "t", "shown"), [(1, 4, []), (2, 3, [3]), (3, 2, [2, 2])])
