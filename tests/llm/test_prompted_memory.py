@@ -210,7 +210,7 @@ def test_a_dispute_over_a_misbehaving_server(tmp_path: Path, light_proxy: Any, f
         report = memory.sleep(user_id="ada", now=day(10))
         assert (report.settled, report.disputed, report.failures) == (1, 0, ())
         assert told(memory) == {"Bob": "Oslo"}
-        (verdict,) = [one for one in memory.decisions(user_id="ada") if "http/double found" in one.reason]
+        (verdict,) = [one for one in memory.decisions(user_id="ada") if "found that the other side holds" in one.reason]
         memory.undo(verdict.id, user_id="ada", now=day(11))
         assert len(memory.conflicts(user_id="ada")) == 1
         assert memory.sleep(user_id="ada", now=day(11)).disputed == 1, "it is not asked for again"

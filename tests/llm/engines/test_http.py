@@ -249,6 +249,7 @@ def test_close_ends_what_hangs(server: MisbehavingServer, connect: Callable[...,
 def test_ctrl_c_cancels(server: MisbehavingServer, connect: Callable[..., HttpEngine]) -> None:
     engine = connect(concurrency=4, patience=Patience(read=600.0))
     server.misbehave({Fault.HANG: 1})
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
     def interrupt() -> None:
         wait_until(lambda: server.in_flight == 4)
@@ -258,6 +259,7 @@ def test_ctrl_c_cancels(server: MisbehavingServer, connect: Callable[..., HttpEn
     presser.start()
     with pytest.raises(KeyboardInterrupt):
         engine.generate([ask(f"item {i}") for i in range(10)])
+    signal.signal(signal.SIGINT, before)
     presser.join()
     wait_until(lambda: server.left == 4)
     assert server.met[Fault.HANG] == 4  # those in the queue were never sent
