@@ -108,7 +108,7 @@ class Wording:
     def facts(self, rng: random.Random, split: Split, *, kinds: int = 5, people: int = 3) -> list[Fact]:
         """Facts of so many kinds about so many people, or the user; each can stand beside the others."""
         words: list[str] = []
-        while len(words) < 24:
+        while len(words) < max(24, people * (kinds + 1)):
             word = made_up(rng, split)
             if word not in words:
                 words.append(word)

@@ -3,7 +3,8 @@
 A trace asks for one value of a few tokens after a prompt of hundreds, and a fresh model learns copying from such after
 many steps only. A drill quotes some facts as a prompt of the controller does and asks for all of them, one after the
 other, each with its right reply; the number of facts may grow from one. What is learned on drills serves traces: forms,
-prompts and wording are theirs. Before them come lists of made-up words that are said twice.
+prompts and wording are theirs. Before them come lists of made-up words that are said twice, and facts in plain
+sentences with plain questions. Many of those are of one kind, so that only the name tells which value is asked for.
 
 Shapes: B rows of a batch, T tokens of its longest.
 """
@@ -42,6 +43,8 @@ _FIRST_DAY = date(2026, 3, 2)
 _DAYS = 330
 _BETWEEN = ('", "', ", ", ". ", "; ", " and ")
 _INSIDE = (" lives in ", ": ", " works at ", " ")
+_KINDS = (1, 2, 2, 3)
+_PEOPLE = 7  # that facts of few kinds are about
 _SAYS = "\n\nThe user says now: "
 
 
@@ -51,7 +54,7 @@ def drill(rng: random.Random, wording: Wording, split: Split, facts: int) -> tup
     So are, now and then, facts that the prompt does not show. Half of the drills ask for drafts, half for actions.
     """
     few = rng.random() < 0.5  # kinds: then names alone tell facts apart
-    told = wording.facts(rng, split, kinds=2, people=7) if few else wording.facts(rng, split)
+    told = wording.facts(rng, split, kinds=2, people=_PEOPLE) if few else wording.facts(rng, split)
     shown, hidden = told[:facts], told[facts : facts + 1 + facts // 3]
     day = _FIRST_DAY + timedelta(days=rng.randrange(_DAYS))
     items = tuple({"who": "user", "day": format_day(day), "text": fact.said} for fact in shown)
@@ -101,12 +104,20 @@ class Drills:
     def batch(self, tokens: int, seed: str, facts: int) -> tuple[Tensor, Tensor]:
         """Ids [B, T] and labels [B, T] of drills of at most so many facts, their replies labelled."""
         rng = random.Random(seed)
-        return _filled(tokens, lambda: self.conversation(drill(rng, self._wording, self._split, rng.randint(1, facts))))
+        size = rng.randint(1, facts)  # one for the batch: rows of like length need little padding
+        return _filled(tokens, lambda: self.conversation(drill(rng, self._wording, self._split, size)))
 
     def copies(self, tokens: int, seed: str, most: int) -> tuple[Tensor, Tensor]:
         """Ids [B, T] and labels [B, T] of lists of 2 to `most` names or pairs, said twice; the second time labelled."""
         rng = random.Random(seed)
-        return _filled(tokens, lambda: self._twice(rng, rng.randint(2, most)))
+        size = rng.randint(2, most)
+        return _filled(tokens, lambda: self._twice(rng, size))
+
+    def plain(self, tokens: int, seed: str, facts: int) -> tuple[Tensor, Tensor]:
+        """Ids [B, T] and labels [B, T] of 2 to `facts` facts of few kinds, each then asked for; answers labelled."""
+        rng = random.Random(seed)
+        size = rng.randint(2, facts)
+        return _filled(tokens, lambda: self._asked(rng, size))
 
     def conversation(self, turns: tuple[Turn, ...]) -> tuple[list[int], list[int]]:
         """Ids, and labels of what the assistant says."""
@@ -129,6 +140,16 @@ class Drills:
         again = rng.sample(first, size) if rng.random() < 0.7 else first
         said, repeated = self._ids(between.join(first) + between), self._ids(between.join(again))
         return said + repeated, [IGNORED] * len(said) + repeated
+
+    def _asked(self, rng: random.Random, size: int) -> tuple[list[int], list[int]]:
+        told = self._wording.facts(rng, self._split, kinds=rng.choice(_KINDS), people=_PEOPLE)[:size]
+        ids = self._ids(" ".join(fact.said for fact in told) + "\n")
+        labels = [IGNORED] * len(ids)
+        for fact in rng.sample(told, len(told)):
+            question, answer = self._ids(fact.asked + " "), self._ids(fact.value + "\n")
+            ids += question + answer
+            labels += [IGNORED] * len(question) + answer
+        return ids, labels
 
     def _ids(self, text: str) -> list[int]:
         found: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]

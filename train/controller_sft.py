@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from nscma_torch.config import Controller, load_config
 from nscma_torch.errors import ConfigError
@@ -30,7 +31,7 @@ from nscma_torch.llm.loading import load_causal_lm
 from train.controller_base import fresh, with_lora
 from train.controller_dialogues import Split, Wording
 from train.controller_drills import Drills
-from train.controller_examples import Examples
+from train.controller_examples import IGNORED, Examples
 from train.controller_traces import Trace, traces_of
 
 
@@ -90,8 +91,24 @@ def reach(options: dict[str, Any], step: int) -> float:
     return 1.0 if step >= widening else 0.2 + 0.8 * step / widening
 
 
+class ReplyLoss(nn.Module):
+    """The mean cross entropy of the labelled tokens; logits are computed at these alone, a few of a long prompt."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, labels: Tensor) -> Tensor:
+        """Loss [] of ids [B, T] and labels [B, T], `IGNORED` where nothing is to be learned."""
+        model = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
+        hidden = model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
+        wanted = labels[:, 1:]
+        learned = wanted != IGNORED
+        return functional.cross_entropy(model.get_output_embeddings()(hidden[learned]).float(), wanted[learned])
+
+
 class Lessons:
-    """What a step learns from: traces, and with [drills] first repeated words, then drills too."""
+    """What a step learns from: traces, and with [drills] first repeated words, then plain facts, then drills too."""
 
     def __init__(self, examples: Examples, drills: Drills | None, config: dict[str, Any]) -> None:
         self._examples = examples
@@ -104,9 +121,11 @@ class Lessons:
         tokens, seed = self._options["batch_tokens"], f"{self._options['seed']} {step} {process}"
         if self._drills is not None:
             until, most = self._own["until"] * self._options["steps"], self._own["facts"]
-            turn = step % 8
-            if step < self._own["copies"] or (step < until and turn == 0):
-                return self._drills.copies(tokens, seed, 3 + min(5, 8 * step // self._own["copies"]))
+            copies, turn = self._own["copies"], step % 8
+            if step < copies or (step < until and turn == 0):
+                return self._drills.copies(tokens, seed, 3 + min(5, 8 * step // copies))
+            if step < copies + self._own["plain"] or (step < until and turn == 1):
+                return self._drills.plain(tokens, seed, most)
             if step < until and turn < 5:
                 return self._drills.batch(tokens, seed, 1 + min(most - 1, int(2 * most * step / until)))
             if turn % 4 == 0:
@@ -128,7 +147,7 @@ def train(model: Any, lessons: Lessons, options: dict[str, Any], out: Path, acce
                 weight.copy_(saved["weights"][name])
         optimizer.load_state_dict(saved["optimizer"])
         done = saved["step"]
-    wrapped, optimizer = accelerator.prepare(model, optimizer)
+    wrapped, optimizer = accelerator.prepare(ReplyLoss(model), optimizer)
     wrapped.train()
     began, tokens = time.monotonic(), 0
     stop = min(options["steps"], options.get("stop", options["steps"]))
@@ -138,7 +157,7 @@ def train(model: Any, lessons: Lessons, options: dict[str, Any], out: Path, acce
         for group in optimizer.param_groups:
             group["lr"] = rate(options, step)
         device = accelerator.device
-        loss = wrapped(input_ids=ids.to(device), labels=labels.to(device), use_cache=False).loss
+        loss = wrapped(ids.to(device), labels.to(device))
         accelerator.backward(loss)
         accelerator.clip_grad_norm_(list(learned.values()), options["clip"])
         optimizer.step()

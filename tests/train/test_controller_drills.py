@@ -89,6 +89,22 @@ def test_only_replies_and_repetitions_have_labels(tokenizer: Any) -> None:
         assert set(own[own != IGNORED].tolist()) <= set(row[:start].tolist())
 
 
+def test_plain_facts_are_asked_for_by_name(tokenizer: Any) -> None:
+    """Every label is part of an answer, every answer stands in a statement; kinds are told of several people."""
+    drills = Drills(tokenizer, WORDING, "train")
+    several = 0
+    for seed in "abcdef":
+        ids, labels = drills.plain(600, seed, 8)
+        for row, own in zip(ids, labels, strict=True):
+            text = tokenizer.decode(row[row != tokenizer.pad_token_id])
+            told, *asked = text.rstrip("\n").split("\n")
+            answers = [line.partition("? ")[2] for line in asked]
+            assert tokenizer.decode(own[own != IGNORED]) == "".join(answer + "\n" for answer in answers)
+            assert all(answer and answer in told for answer in answers) and len(set(answers)) == len(answers)
+            several += len({line.split(" ")[0] for line in asked}) < len(asked)
+    assert several > 5
+
+
 def test_drills_are_the_same_for_the_same_seed(tokenizer: Any) -> None:
     drills = Drills(tokenizer, WORDING, "train")
     ids, labels = drills.batch(2000, "a", 4)

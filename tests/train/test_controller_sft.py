@@ -23,7 +23,7 @@ from tests.llm.tiny_llama import build
 from train.controller_base import tokenizer_of
 from train.controller_dialogues import Split, Wording, made_up
 from train.controller_examples import IGNORED, Examples, spelled
-from train.controller_sft import run
+from train.controller_sft import ReplyLoss, run
 from train.controller_traces import Trace, traces_of
 
 ROOT = Path(__file__).parents[2]
@@ -139,7 +139,7 @@ def tiny(steps: int) -> dict[str, Any]:
     config = small("controller_tiny", steps)
     config["scratch"]["shape"] |= {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1}
     config["scratch"]["shape"] |= {"num_attention_heads": 2, "num_key_value_heads": 2}
-    config["drills"] |= {"copies": 1, "facts": 2}
+    config["drills"] |= {"copies": 1, "plain": 1, "facts": 2}
     return config
 
 
@@ -197,11 +197,24 @@ def test_an_adapter_lowers_the_loss_and_loads_in_the_engine(tmp_path: Path, quan
     assert replies[0].tokens != replies[1].tokens
 
 
+@pytest.mark.parametrize("adapted", [False, True])
+def test_the_loss_is_that_of_all_logits(tmp_path: Path, adapted: bool) -> None:
+    model: Any = load_causal_lm(build(tmp_path / "base", scale=1.0), device=torch.device("cpu")).model
+    if adapted:
+        peft = pytest.importorskip("peft")
+        model = peft.get_peft_model(model, peft.LoraConfig(task_type="CAUSAL_LM", r=4, init_lora_weights=False))
+    ids = torch.randint(0, 200, (3, 20), generator=torch.Generator().manual_seed(0))
+    labels = ids.clone()
+    labels[:, :12], labels[1, 15:] = IGNORED, IGNORED
+    whole = model(input_ids=ids, labels=labels).loss
+    torch.testing.assert_close(ReplyLoss(model)(ids, labels), whole)
+
+
 def test_contradictory_configurations_are_refused(tmp_path: Path, traces: list[Trace]) -> None:
     config = tiny(2) | {"lora": {"r": 4}}
     (tmp_path / "traces.jsonl").write_text(traces[0].line() + "\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="leave one out"):
         run(config, tmp_path, cpu=True)
-    config = small("controller_sft", 2) | {"drills": {"copies": 1, "until": 0.5, "facts": 2}}
+    config = small("controller_sft", 2) | {"drills": {"copies": 1, "plain": 1, "until": 0.5, "facts": 2}}
     with pytest.raises(ConfigError, match="can read already"):
         run(config, tmp_path, cpu=True)
