@@ -13,8 +13,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from eval.contract import Shared
-from eval.systems.memories import setup_of
-from eval.systems.nscma import Nscma, NscmaOptions
+from eval.systems.memories import MemorySystem
+from eval.systems.nscma import NscmaOptions, nscma
 from eval.systems.options import merged, options_of
 from nscma_torch.config import Section
 from nscma_torch.text.documents import BLOCK_CHARS
@@ -33,7 +33,7 @@ class CamOptions(Section):
     config: dict[str, Any] = Field({}, description="As of kind nscma.")
 
 
-def make_cam(section: Mapping[str, Any], shared: Shared) -> Nscma:
+def make_cam(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
     """Kind cam."""
     options = options_of(CamOptions(), section)
     hierarchy: dict[str, Any] = {"enabled": True, "overlapping": options.flexible}
@@ -54,4 +54,4 @@ def make_cam(section: Mapping[str, Any], shared: Shared) -> Nscma:
         section_chars=options.section_chars,
         config=merged(own, options.config),
     )
-    return Nscma(section["name"], made, setup_of(made, shared, {}), shared)
+    return nscma(section["name"], made, shared)

@@ -7,7 +7,7 @@ the proxy is not asked, so that its time is not spent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field
 
 from eval import places
-from eval.contract import Cost, Passage, Shared
+from eval.contract import Cost, Passage, Session, Shared
 from eval.metered_engine import MeteredEngine
 from eval.stand_ins import IndifferentProxy
 from eval.systems.costs import Meter, uncounted
@@ -243,3 +243,22 @@ def remembered(setup: Setup, shared: Shared, folder: Path) -> Iterator[Remembere
             yield Remembered(memory, setup, engine, folder)
         finally:
             shared.reader.forget()
+
+
+class MemorySystem:
+    """A system whose sessions each begin with an empty memory of one setup; `options` are its own."""
+
+    def __init__(
+        self, name: str, options: Section, setup: Setup, shared: Shared, session: Callable[[Remembered], Session]
+    ) -> None:
+        self.name = name
+        self.options = options
+        self.setup = setup
+        self._shared = shared
+        self._session = session
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Session]:
+        """A session with an empty memory."""
+        with remembered(self.setup, self._shared, folder) as own:
+            yield self._session(own)

@@ -20,19 +20,17 @@ the controller nor `Memory.ask` knows of options.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.contract import Cost, Reply, Session, Shared
+from eval.contract import Cost, Reply, Shared
 from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED
-from eval.systems.memories import RUN, USER, MemoryOptions, Remembered, Setup, remembered, setup_of
+from eval.systems.memories import RUN, USER, MemoryOptions, MemorySystem, Remembered, setup_of
 from eval.systems.options import options_of
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.phrasing import asks
@@ -109,23 +107,12 @@ class NscmaSession:
         return self.own.store_bytes()
 
 
-class Nscma:
-    """A system of kind nscma."""
-
-    def __init__(self, name: str, options: NscmaOptions, setup: Setup, shared: Shared) -> None:
-        self.name = name
-        self.options = options
-        self.setup = setup
-        self._shared = shared
-
-    @contextmanager
-    def open(self, folder: Path) -> Iterator[Session]:
-        """A session with an empty memory."""
-        with remembered(self.setup, self._shared, folder) as own:
-            yield NscmaSession(own, self.options, self._shared)
-
-
-def make_nscma(section: Mapping[str, Any], shared: Shared) -> Nscma:
+def make_nscma(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
     """Kind nscma."""
-    options = options_of(NscmaOptions(), section)
-    return Nscma(section["name"], options, setup_of(options, shared, {}), shared)
+    return nscma(section["name"], options_of(NscmaOptions(), section), shared)
+
+
+def nscma(name: str, options: NscmaOptions, shared: Shared) -> MemorySystem:
+    """The system that these options make."""
+    setup = setup_of(options, shared, {})
+    return MemorySystem(name, options, setup, shared, lambda own: NscmaSession(own, options, shared))

@@ -11,21 +11,19 @@ a fact or a summary has places says `eval.places`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.contract import Cost, Reply, Session, Shared
+from eval.contract import Cost, Reply, Shared
 from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED
-from eval.systems.memories import USER, MemoryOptions, Remembered, Setup, remembered, setup_of
+from eval.systems.memories import USER, MemoryOptions, MemorySystem, Remembered, setup_of
 from eval.systems.options import options_of
 from nscma_torch.config import Section
 from nscma_torch.records import Hit, Message, Scope, UnitKind
@@ -107,27 +105,12 @@ class StructureSession:
         return self._own.store_bytes()
 
 
-class Structures:
-    """A system of kind structures; `setup` is that of its memories."""
-
-    def __init__(self, name: str, options: StructureOptions, setup: Setup, shared: Shared) -> None:
-        self.name = name
-        self.options = options
-        self.setup = setup
-        self._shared = shared
-
-    @contextmanager
-    def open(self, folder: Path) -> Iterator[Session]:
-        """A session with an empty memory."""
-        with remembered(self.setup, self._shared, folder) as own:
-            yield StructureSession(own, self.options, self._shared)
-
-
-def make_structures(section: Mapping[str, Any], shared: Shared) -> Structures:
+def make_structures(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
     """Kind structures; only what the structure is made of is extracted and summarised."""
     options = options_of(StructureOptions(), section)
     extracted = options.structure in ("triple", "atomic_fact", "mixed")
     summarised = options.structure in ("summary", "mixed")
     memory = MemoryOptions(config=options.config, graph=extracted, section_chars=options.section_chars)
     below = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": summarised}}
-    return Structures(section["name"], options, setup_of(memory, shared, below), shared)
+    setup = setup_of(memory, shared, below)
+    return MemorySystem(section["name"], options, setup, shared, lambda own: StructureSession(own, options, shared))

@@ -16,8 +16,7 @@ from eval.run_config import RunConfig, read_config
 from eval.stand_ins import IndifferentProxy
 from eval.systems.baseline import Baseline
 from eval.systems.catalogue import make_system
-from eval.systems.nscma import Nscma
-from eval.systems.structures import Structures
+from eval.systems.memories import MemorySystem
 from eval.tasks.catalogue import KINDS
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch import load_config
@@ -54,7 +53,7 @@ def resolved(system: System) -> tuple[Section, ...]:
     """All that a system is made of, defaults and the run's own sections of the configuration included."""
     if isinstance(system, Baseline):
         return (system.options,)
-    assert isinstance(system, Nscma | Structures)
+    assert isinstance(system, MemorySystem)
     return system.options.model_copy(update={"config": {}}), system.setup.config, system.setup.llm
 
 

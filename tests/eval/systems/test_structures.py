@@ -10,8 +10,8 @@ import pytest
 
 from eval.contract import Passage, Reply
 from eval.systems.catalogue import make_system
-from eval.systems.memories import MemoryOptions, Remembered, remembered, setup_of
-from eval.systems.structures import KINDS, StructureOptions, Structures, StructureSession
+from eval.systems.memories import MemoryOptions, MemorySystem, Remembered, remembered, setup_of
+from eval.systems.structures import KINDS, StructureOptions, StructureSession
 from nscma_torch.records import Hit
 from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, places, reading, shared
 
@@ -48,7 +48,7 @@ def test_every_structure_is_read_as_it_is(memory: Remembered, structure: str) ->
 def test_only_what_a_structure_needs_is_made(tmp_path: Path) -> None:
     for structure, facts, summaries in (("chunk", False, False), ("summary", False, True), ("triple", True, False)):
         system = make_system({"kind": "structures", "structure": structure}, shared())
-        assert isinstance(system, Structures)
+        assert isinstance(system, MemorySystem)
         assert (system.setup.options.graph, system.setup.config.hierarchy.enabled) == (facts, summaries)
     with reading({"kind": "structures", "structure": "triple"}, shared(), tmp_path, conversation()) as session:
         assert session.ask("Where do I live?", options=(), now=ASKED).evidence and session.store_bytes() > 0
