@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from nscma_torch.aio import AsyncMemory
     from nscma_torch.buffer import Gating, SurpriseGate, SurpriseGateState
     from nscma_torch.config import Config, load_config
+    from nscma_torch.controller.controller import Controller
+    from nscma_torch.controller.trace import ControllerAnswer
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.errors import NscmaError
     from nscma_torch.memory import Memory
@@ -51,6 +53,8 @@ _HOME = {
     "AsyncMemory": "nscma_torch.aio",
     "Config": "nscma_torch.config",
     "load_config": "nscma_torch.config",
+    "Controller": "nscma_torch.controller.controller",
+    "ControllerAnswer": "nscma_torch.controller.trace",
     "NscmaError": "nscma_torch.errors",
     "Redecision": "nscma_torch.encode.replay",
     "Memory": "nscma_torch.memory",
@@ -78,6 +82,8 @@ __all__ = [
     "AsyncMemory",
     "AttachedMemory",
     "Config",
+    "Controller",
+    "ControllerAnswer",
     "CuratorDecision",
     "Decision",
     "EgoSplit",

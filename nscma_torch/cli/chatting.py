@@ -51,7 +51,6 @@ def chat(
 
         controller = Controller(
             memory,
-            memory.parts.engine,
             user_id=user,
             agent_id=agent,
             run_id=run,

@@ -48,7 +48,8 @@ class Controller:
     """Converses over a `Memory`.
 
     Args:
-        engine: what decides and writes; None for the rules of the embedded policy.
+        engine: what decides and writes; None for the one of the memory's configuration, and where that names none, for
+            the rules of the embedded policy.
         run_id: the conversation; its turns are one stream. Retrieval reads all of the user's (and agent's) memory.
         llm: temperature and longest reply of the engine; None for those of the memory's configuration.
         show: called with the reply so far while an engine that can stream writes it, drafts too.
@@ -71,13 +72,14 @@ class Controller:
         flush: bool = True,
     ) -> None:
         own = memory.config.controller
+        engine = engine or memory.parts.engine
         if show is not None and isinstance(engine, StreamingEngine):
             engine = ShowingEngine(engine, show)
         self.memory = memory
         self.scope = Scope(user_id, agent_id, run_id)
         self.policy: Policy
         if engine is None:
-            self.policy = EmbeddedPolicy(memory.parts.tasks, own)
+            self.policy = EmbeddedPolicy(memory.parts.tasks, memory.parts.relations, own)
         else:
             self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.parts.tally)
         if 3 * self.policy.most_tokens > own.turn_tokens:

@@ -13,7 +13,8 @@ from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import term_weights
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.protocols import LanguageTasks
-from nscma_torch.records import Answer, Episode, Hit, Usage
+from nscma_torch.records import Answer, Episode, Hit, Unit, Usage
+from nscma_torch.relations import Schema, family
 from nscma_torch.text.intents import intent
 from nscma_torch.text.terms import script, terms
 
@@ -27,8 +28,9 @@ class EmbeddedPolicy:
     name = "embedded"
     most_tokens = 0
 
-    def __init__(self, tasks: LanguageTasks, settings: Controller) -> None:
+    def __init__(self, tasks: LanguageTasks, relations: Schema, settings: Controller) -> None:
         self._tasks = tasks
+        self._relations = relations
         self._settings = settings
         self.threshold = settings.embedded_threshold
 
@@ -37,6 +39,7 @@ class EmbeddedPolicy:
 
         Each turn covers a share of the weight of the question's words; the uncertainty is 1 - (largest share - second
         largest). Only a question for how something stands now can be answered so: the context is the newest there is.
+        Where a later turn there states something of the same relation, the facts must say which of them holds: 1.
         """
         if not asks(situation.said):
             return Answered("好的，我记下了。" if script(situation.said) == "cjk" else "Noted.", 0.0), Usage()
@@ -50,7 +53,19 @@ class EmbeddedPolicy:
         best = max(range(len(hits)), key=lambda i: (shares[i], i))
         second = max((share for i, share in enumerate(shares) if i != best), default=0.0)
         told = self._tasks.answer(question, [hits[best]], support=_CERTAIN)
-        return _answered(told, 1.0 - (shares[best] - second)), told.usage
+        uncertainty = 1.0 - (shares[best] - second)
+        if uncertainty <= self.threshold and self._renewed([hit.unit for hit in hits[best:]]):
+            uncertainty = 1.0
+        return _answered(told, uncertainty), told.usage
+
+    def _renewed(self, turns: Sequence[Unit]) -> bool:
+        """Whether a later turn states something of a relation that the first one states something of."""
+        extracted = self._tasks.extract(turns, listeners=[""] * len(turns))
+        first, *later = (
+            {name for statement in own.statements for name in family(statement.relation, self._relations)}
+            for own in extracted
+        )
+        return any(first & relations for relations in later)
 
     def act(self, situation: Situation) -> Step:
         """The facts, then the messages, then the answer."""

@@ -9,6 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from nscma_torch.controller.controller import Controller, grounded
+from nscma_torch.controller.embedded import EmbeddedPolicy
+from nscma_torch.controller.prompted import PromptedPolicy
 from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Request
 from nscma_torch.llm.engines.structured import schema_of
@@ -240,6 +242,35 @@ def test_the_embedded_draft_is_sure_of_the_one_turn_that_tells(converse: Opener)
     controller.turn("The zeppelin leaves at noon on Sundays.")
     unsure = controller.turn("When is the zeppelin leaving?")
     assert unsure.draft_uncertainty == 1.0 and unsure.retrievals > 0, "two turns tell"
+
+
+@pytest.mark.parametrize(
+    ("turns", "question", "now"),
+    [
+        (["I live in Lisbon.", "My boss is called Rui.", "I moved to Porto last week."], "Where do I live?", "Porto"),
+        (
+            ["My sister works at Bosch.", "My sister left Bosch, she works at Siemens."],
+            "Where does my sister work?",
+            "Siemens",
+        ),
+    ],
+)
+def test_the_embedded_draft_leaves_what_was_renewed_to_the_facts(
+    converse: Opener, turns: list[str], question: str, now: str
+) -> None:
+    """The older statement is worded more like the question; the newer one holds."""
+    controller = converse(flush=True)
+    for turn in turns:
+        controller.turn(turn)
+    answer = controller.consider(question)
+    assert answer.text == now and answer.retrievals == 1 and answer.draft_uncertainty == 1.0
+
+
+def test_the_configured_engine_is_the_default(converse: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(converse().policy, EmbeddedPolicy)
+    memory = converse(name="other.db").memory
+    monkeypatch.setattr(memory.parts, "engine", ScriptedEngine(replies(Draft=GUESS)))
+    assert isinstance(Controller(memory, user_id="ada").policy, PromptedPolicy)
 
 
 def test_considering_stores_nothing(converse: Opener) -> None:
