@@ -7,6 +7,10 @@ CHROMA := .venv-chroma
 CACHE := .cache
 VLLM := $(HOME)/.cache/nscma/vllm-$(shell cksum < tests/vllm/requirements.txt | cut -d' ' -f1)
 RUN := $(VENV)/bin/python
+# Of the tables of eval.run: processes, and samples of each task; of all samples they take many hours.
+RANKS ?= 2
+SAMPLES ?= 20
+TABLES := babilong knowledge_update ablations structural sensitivity cam
 READY := $(VENV)/.ready
 
 .PHONY: demo test test-vllm check prove bench clean
@@ -24,12 +28,13 @@ demo: $(READY)
 test: $(READY)
 	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2
 
+IN_VLLM := PYTHONPATH=$(CACHE)/vllm:. OMP_NUM_THREADS=1 VLLM_CPU_KVCACHE_SPACE=1
+
 # vLLM pins too much to live beside the rest; its environment is shared by all checkouts.
 test-vllm: $(VLLM)/.ready
 	rm -rf $(CACHE)/vllm
 	$(VLLM)/bin/python -m pip install --quiet --no-deps --no-build-isolation --target $(CACHE)/vllm .
-	PYTHONPATH=$(CACHE)/vllm:. OMP_NUM_THREADS=1 VLLM_CPU_KVCACHE_SPACE=1 \
-		$(VLLM)/bin/pytest -m vllm -o filterwarnings= -o pythonpath= tests/vllm
+	$(IN_VLLM) $(VLLM)/bin/pytest -m vllm -o filterwarnings= -o pythonpath= tests/vllm
 
 $(VLLM)/.ready: tests/vllm/requirements.txt
 	$(PYTHON) -m venv $(VLLM)
@@ -43,7 +48,7 @@ check: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready
+prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm
 	$(RUN) -m pytest -m prove -s
 	$(RUN) -m eval.recall --data $(DATA)
 	$(RUN) -m eval.recall --data $(DATA) --fusion rrf --gates on
@@ -64,6 +69,9 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready
 	$(RUN) -m eval.chunking --data $(DATA) --cache $(CACHE) --sets qmsum --worlds 1
 	$(RUN) -m eval.grounding --half test
 	$(RUN) -m eval.controller --dialogues 60
+	$(RUN) -m train.controller_sft --config configs/train/controller_tiny.toml --out $(CACHE)/controller --cpu
+	$(IN_VLLM) $(VLLM)/bin/python -m eval.controller --config $(CACHE)/controller/controller.toml \
+		--model $(CACHE)/controller/model --engine vllm --dialogues 40
 	$(RUN) -m eval.statements_quality --half test
 	$(RUN) -m eval.paraphrases --half test
 	$(RUN) -m eval.update_fidelity --cache $(CACHE) --paraphrases test --figure
@@ -71,6 +79,13 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready
 	$(RUN) -m eval.babi --data $(DATA) --renamed
 	$(RUN) -m eval.beam_updates --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.forgetting --data $(DATA) --cache $(CACHE)
+	CHROMA_PYTHON=$(CHROMA)/bin/python $(RUN) -m pytest tests/eval/systems -k rag
+	$(RUN) -m eval.judge --agreement
+	for table in $(TABLES); do \
+		$(RUN) -m torch.distributed.run --standalone --nproc-per-node $(RANKS) -m eval.run --limit $(SAMPLES) \
+			--config configs/eval/$$table.toml --data $(DATA) --out $(CACHE)/$$table --cache $(CACHE) && \
+		$(RUN) -m eval.report $(CACHE)/$$table --to $(CACHE)/$$table/report || exit 1; \
+	done
 	$(RUN) kernels/bench.py
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python

@@ -25,8 +25,9 @@ from nscma_torch.encode.eraser import Eraser
 from nscma_torch.encode.extraction import Extractor
 from nscma_torch.encode.indexer import Indexer
 from nscma_torch.encode.reembed import check_fingerprint
+from nscma_torch.encode.restated import Restatements
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.writer import EXTRACT, Writer
+from nscma_torch.encode.writer import EXTRACT, RESTATE, Writer
 from nscma_torch.errors import ConfigError
 from nscma_torch.hierarchy.integrator import Integrator
 from nscma_torch.hierarchy.settings import CamSettings
@@ -278,6 +279,7 @@ class Parts:
             self.database,
             {
                 EXTRACT: Handler(extractor.run, section.batch_size),
+                RESTATE: Handler(Restatements(self.database, self.relations).run, section.batch_size),
                 CURATE: Handler(self.curator.run, section.batch_size, separable=False),
                 INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False),
             },

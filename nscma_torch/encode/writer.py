@@ -43,6 +43,7 @@ from nscma_torch.storage.database import Database, next_seq
 from nscma_torch.storage.streams import Stream
 
 EXTRACT = "extract"  # the job that a written message waits for
+RESTATE = "restate"  # the job of a deferred one that was said before
 
 
 class Writer:
@@ -234,6 +235,12 @@ class Writer:
         units.insert(connection, [u for row, i in zip(rows, new, strict=True) for u in chunk_units(row, indexed[i])])
         if batch.infer:
             jobs.enqueue(connection, user_id, EXTRACT, [(stream.id, row["seq"]) for row in rows if row["write"]])
+            repeated = [
+                (stream.id, row["seq"])
+                for row, seen in zip(rows, weighed.observations, strict=True)
+                if seen.repeat and not row["write"]
+            ]
+            jobs.enqueue(connection, user_id, RESTATE, repeated)
         return dict(zip(new, rows, strict=True))
 
 

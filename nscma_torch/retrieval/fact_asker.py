@@ -18,7 +18,7 @@ from nscma_torch.storage.database import Database
 from nscma_torch.storage.groups import CURATE
 from nscma_torch.text.terms import script
 
-_MAKING = ("extract", CURATE)  # jobs that facts still wait for
+_MAKING = ("extract", "restate", CURATE)  # jobs that facts still wait for
 _SHOWN = 3  # messages shown under an answer
 
 

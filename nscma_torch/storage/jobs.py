@@ -98,12 +98,12 @@ def waiting(connection: Connection) -> bool:
     return any(connection.execute(query).first() for query in (queued, select(recalls.c.user_id).limit(1)))
 
 
-def queued(connection: Connection, user_id: str, kinds: Sequence[str]) -> bool:
-    """Whether jobs of these kinds are queued for a user."""
-    query = (
-        select(jobs.c.seq).where(jobs.c.state == "queued", jobs.c.user_id == user_id, jobs.c.kind.in_(kinds)).limit(1)
-    )
-    return connection.execute(query).first() is not None
+def queued(connection: Connection, user_id: str, kinds: Sequence[str], *, before: int | None = None) -> bool:
+    """Whether jobs of these kinds are queued for a user; with `before`, on an episode with a smaller row number."""
+    query = select(jobs.c.seq).where(jobs.c.state == "queued", jobs.c.user_id == user_id, jobs.c.kind.in_(kinds))
+    if before is not None:
+        query = query.where(jobs.c.episode_seq < before)
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def finish(connection: Connection, done: Sequence[Job]) -> None:
