@@ -61,8 +61,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm
 	$(RUN) -m eval.search_speed --data $(DATA)
 	$(RUN) -m eval.search_speed --data $(DATA) --dtype bfloat16
 	$(RUN) -m train.gate --evaluate --cache $(CACHE)
-	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --out $(CACHE) --sets LoCoMo "BEAM user"
-	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --sets "BEAM all" --limit 4
+	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --out $(CACHE)
 	$(RUN) -m eval.repetition --half test
 	$(RUN) -m eval.needles --data $(DATA)
 	$(RUN) -m eval.deferring --data $(DATA) --cache $(CACHE)
