@@ -7,21 +7,15 @@ document sentences in its midst are read that tell of somebody by name, as a nar
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nscma_torch.llm.chinese import asserted
 from nscma_torch.llm.contractions import written_out
 from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES, is_noun_phrase, is_person, word_set
-from nscma_torch.text.sentences import Span, split_sentences
+from nscma_torch.llm.speech import speech_in, told_within, without_speech
+from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import script
 
-_MARKS = re.compile(r"[\"“”]|「[^」]*」|(?<=\s)'[^'\"“”]{3,}'(?=[\s.,!]|$)")
-_SPEAKERS = re.compile(
-    r"\b(?:I|me|my|mine|we|us|our|ours|you|your|yours|he|she|him|his|her|hers|they|them|their|it|this|that|these|those"
-    r"|here|now)\b",
-    re.IGNORECASE,
-)
 _UNREAL = re.compile(  # the whole sentence states nothing
     r"^\W*(?:(?:and|but|so|well|oh|ok|okay|even|then|still|honestly|only)\W+)*(?:if|unless|suppose|supposing"
     r"|imagine|pretend|say|had I|were I|let's say|picture"
@@ -164,12 +158,12 @@ class Clause:
 def clauses(text: str, verbs: frozenset[str], *, document: bool = False) -> list[Clause]:
     """The asserting clauses in order. A part that begins with a verb of `verbs` shares the subject of the last."""
     found: list[Clause] = []
-    speech = [span for span in _quotations(text) if _is_speech(text[span.start : span.end])]
-    masked = _masked(text, speech)
+    speech = speech_in(text)
+    masked = without_speech(text, speech)
     corrects = False
     spans = [(span, masked) for span in split_sentences(masked)]
     if document:
-        spans += [(span, text) for own in speech for span in _told_within(text, own, verbs)]
+        spans += [(span, text) for own in speech for span in told_within(text, own, verbs)]
     for span, source in sorted(spans, key=lambda pair: pair[0].start):
         sentence = _HEDGE.sub("", source[span.start : span.end].replace("’", "'").strip())
         cjk = script(sentence) == "cjk"
@@ -187,64 +181,6 @@ def clauses(text: str, verbs: frozenset[str], *, document: bool = False) -> list
             if "\x00" not in part and any(map(str.isalnum, part))
         ]
     return found
-
-
-def _quotations(text: str) -> list[Span]:
-    """What stands between quotation marks, with them.
-
-    A straight mark opens and closes in turn, but where only one can be: after a word and before a blank nothing opens
-    (a text that was cut in mid-speech, inches), after a blank and before a word nothing closes (a paragraph of speech
-    that the next one goes on with).
-    """
-    found: list[Span] = []
-    opened: int | None = None
-    for mark in _MARKS.finditer(text):
-        start, end = mark.span()
-        if end - start > 1:
-            if opened is None:
-                found.append(Span(start, end))
-            continue
-        after_word = start > 0 and not text[start - 1].isspace()
-        before_word = end < len(text) and not text[end].isspace()
-        opens = mark[0] == "“" or (mark[0] == '"' and before_word and not after_word)
-        closes = mark[0] == "”" or (mark[0] == '"' and after_word and not before_word)
-        if opened is not None and not opens:
-            found.append(Span(opened, end))
-            opened = None
-        elif not closes:
-            found += [] if opened is None else [Span(opened, start)]
-            opened = start
-    return found
-
-
-def _masked(text: str, speech: Sequence[Span]) -> str:
-    """The text with speech as blanks up to the mark that ends its sentence."""
-    parts, done = [], 0
-    for span in speech:
-        end = text[span.end - 2 : span.end] if text[span.end - 2] in ".!?…。！？" else ""
-        parts += [text[done : span.start], "\x00" * (span.end - span.start - len(end)), end]
-        done = span.end
-    return "".join([*parts, text[done:]])
-
-
-def _is_speech(quoted: str) -> bool:
-    """Whether it is more than the quoted words of a name."""
-    return len(quoted) > 4 and (len(quoted.split()) > 3 or not quoted.isascii())
-
-
-def _told_within(text: str, speech: Span, verbs: frozenset[str]) -> list[Span]:
-    """Sentences between the first and the last of a speech that begin with a name and its verb, and name no speaker."""
-    inside = split_sentences(text[speech.start + 1 : speech.end - 1])[1:-1]
-    moved = [Span(speech.start + 1 + span.start, speech.start + 1 + span.end) for span in inside]
-    return [span for span in moved if _tells(text[span.start : span.end], verbs)]
-
-
-def _tells(sentence: str, verbs: frozenset[str]) -> bool:
-    name, _, rest = sentence.partition(" ")
-    verb = rest.partition(" ")[0].lower()
-    return (
-        sentence.endswith(".") and is_person(name) and (verb in verbs or verb in AUXILIARIES)
-    ) and not _SPEAKERS.search(sentence)
 
 
 _TAG = re.compile(
