@@ -240,11 +240,15 @@ class FactQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A unit found by a search. `parts` (with `explain=True`) holds each lane's score and rank."""
+    """A unit found by a search. `parts` (with `explain=True`) holds each lane's score and rank.
+
+    `renewed`: for a question on how something stands now, a newer hit that stands before it tells of the same matter.
+    """
 
     unit: Unit
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)
+    renewed: bool = False
 
     @property
     def id(self) -> str:

@@ -103,8 +103,11 @@ class EmbeddedTasks:
         return [None for _ in disputes]
 
     def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
-        """The passages that answer best, each with its speaker and day; or that it does not know."""
+        """The passages that answer best, each with its speaker and day, none that another one renews; or that it does
+        not know.
+        """
         begin = time.perf_counter()
+        hits = [hit for hit in hits if not hit.renewed] or hits
         chinese = script(question) == "cjk"
         trace = (f"{len(hits)} hits", f"support {support:.2f} of {self._support_needed:.2f} needed")
         confidence = min(1.0, max(0.0, support / 2))

@@ -2,7 +2,8 @@
 
 For a question on how something stands now ("What is my budget?"), of two of the best hits in which one person speaks of
 the same matter, the newer one is put directly before the older. Nothing is dropped, and the set of hits stays: an
-older one that turns out to be about something else is one place further down.
+older one that turns out to be about something else is one place further down. It is marked as renewed, and an
+embedded answer quotes the newer one alone.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ _AS_GOOD = 0.7  # least score of the newer, as a share of that of the older; of 
 
 def newest_of_a_matter_first(
     scores: Mapping[int, float], units: Mapping[int, Unit], cosines: Callable[[Sequence[int]], Tensor]
-) -> dict[int, float]:
-    """These scores (by row number, best first) in the new order; a unit that is moved up takes the score of the one
-    that it now precedes.
+) -> tuple[dict[int, float], frozenset[int]]:
+    """These scores (by row number, best first) in the new order, and the units that a newer one renews.
+
+    A unit that is moved up takes the score of the one that it now precedes.
 
     Args:
         units: those of the first `HEAD`, at least.
@@ -31,22 +33,27 @@ def newest_of_a_matter_first(
     """
     order = [seq for seq in list(scores)[:HEAD] if seq in units and units[seq].role == "user"]
     if len(order) < 2:
-        return dict(scores)
+        return dict(scores), frozenset()
     alike = dict(zip(order, cosines(order).tolist(), strict=True))
     column = {seq: i for i, seq in enumerate(order)}
-    ranked, value = list(scores), dict(scores)
+
+    def renews(newer: int, older: int) -> bool:
+        """Of the same matter, and said later."""
+        return (
+            (units[older].occurred_at, older) < (units[newer].occurred_at, newer)
+            and units[older].name == units[newer].name
+            and set(units[older].episode_ids).isdisjoint(units[newer].episode_ids)
+            and scores[newer] >= _AS_GOOD * scores[older]
+            and alike[newer][column[older]] >= _SAME_MATTER
+        )
+
+    ranked, value, renewed = list(scores), dict(scores), set()
     for newer in sorted(order, key=lambda seq: (units[seq].occurred_at, seq)):  # so a later one ends up before it
         place = ranked.index(newer)
-        for older in ranked[:place]:
-            if (
-                older in alike
-                and (units[older].occurred_at, older) < (units[newer].occurred_at, newer)
-                and units[older].name == units[newer].name
-                and set(units[older].episode_ids).isdisjoint(units[newer].episode_ids)
-                and scores[newer] >= _AS_GOOD * scores[older]
-                and alike[newer][column[older]] >= _SAME_MATTER
-            ):
-                ranked.insert(ranked.index(older), ranked.pop(place))
-                value[newer] = value[older]
-                break
-    return {seq: value[seq] for seq in ranked}
+        matter = {older for older in order if renews(newer, older)}
+        renewed |= matter
+        first = next((older for older in ranked[:place] if older in matter), None)
+        if first is not None:
+            ranked.insert(ranked.index(first), ranked.pop(place))
+            value[newer] = value[first]
+    return {seq: value[seq] for seq in ranked}, frozenset(renewed)

@@ -26,12 +26,14 @@ class Found:
     Attributes:
         parts: of a unit, what its score was made of.
         trace: short lines for people.
+        renewed: units of which a newer one of the same matter was found too; see `current`.
     """
 
     scores: Mapping[int, float]
     support: float
     parts: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     trace: tuple[str, ...] = ()
+    renewed: frozenset[int] = frozenset()
 
 
 def best_first(scores: Mapping[int, float], top_k: int) -> dict[int, float]:

@@ -111,12 +111,15 @@ class Retriever:
 
 def _hits(ground: Ground, found: Found, explain: bool) -> list[Hit]:
     parts = found.parts if explain else {}
-    return [Hit(unit, found.scores[seq], parts.get(seq, {})) for seq, unit in ground.units(found.scores).items()]
+    return [
+        Hit(unit, found.scores[seq], parts.get(seq, {}), seq in found.renewed)
+        for seq, unit in ground.units(found.scores).items()
+    ]
 
 
 def _renewed(ground: Ground, found: Found, top_k: int) -> Found:
     head = list(found.scores)[:HEAD]
-    scores = newest_of_a_matter_first(found.scores, ground.units(head), ground.cosines)
+    scores, renewed = newest_of_a_matter_first(found.scores, ground.units(head), ground.cosines)
     own = {seq: {"own_score": found.scores[seq]} for seq, score in scores.items() if score != found.scores[seq]}
     parts = {seq: dict(found.parts.get(seq, {})) | own.get(seq, {}) for seq in scores}
-    return replace(found, scores=dict(list(scores.items())[:top_k]), parts=parts)
+    return replace(found, scores=dict(list(scores.items())[:top_k]), parts=parts, renewed=renewed)

@@ -29,7 +29,8 @@ def cosines(seqs: Sequence[int]) -> Tensor:
 
 def reordered(scores: dict[int, float], **fields: Any) -> dict[int, float]:
     units = {seq: unit(seq, **fields) for seq in scores}
-    found = newest_of_a_matter_first(scores, units, cosines)
+    found, renewed = newest_of_a_matter_first(scores, units, cosines)
+    assert renewed <= set(scores)
     assert sorted(found) == sorted(scores), "nothing is dropped and nothing added"
     assert list(found.values()) == sorted(found.values(), reverse=True)
     return found
@@ -58,13 +59,13 @@ def test_what_no_person_said_is_left_where_it_is(fields: dict[str, Any]) -> None
 
 def test_two_people_do_not_renew_each_other() -> None:
     units = {0: unit(0, name="Ana"), 1: unit(1, name="Ben")}
-    assert list(newest_of_a_matter_first({0: 1.0, 1: 0.9}, units, cosines)) == [0, 1]
+    assert list(newest_of_a_matter_first({0: 1.0, 1: 0.9}, units, cosines)[0]) == [0, 1]
 
 
 def test_only_the_head_is_looked_at() -> None:
     scores = {seq: 1.0 - seq / 100 for seq in range(HEAD + 2)}
     units = {seq: unit(seq) for seq in scores}
-    found = list(newest_of_a_matter_first(scores, units, lambda seqs: torch.ones(len(seqs), len(seqs))))
+    found = list(newest_of_a_matter_first(scores, units, lambda seqs: torch.ones(len(seqs), len(seqs)))[0])
     assert found == [*range(HEAD - 1, -1, -1), HEAD, HEAD + 1]
 
 
@@ -92,6 +93,8 @@ def test_auto_puts_the_update_first_and_a_strategy_by_name_does_not(
     assert told[0].score == told[1].score > told[0].parts["own_score"], "what it was moved up from is shown"
     least = plain[1].score + 0.001
     assert [hit.text for hit in memory.search(asked, user_id="ada", now=later, threshold=least)] == [said[0]]
+    answer = memory.ask("What is my monthly budget for the books?", user_id="ada", now=later)
+    assert "50" in answer.text and "35" not in answer.text and len(answer.evidence) >= 1
     before = memory.search(asked, user_id="ada", now=START + timedelta(days=1))
     assert before[0].text == said[0]
 
@@ -99,8 +102,14 @@ def test_auto_puts_the_update_first_and_a_strategy_by_name_does_not(
 def test_a_chain_ends_with_the_newest_before_what_it_renews() -> None:
     near = torch.tensor([[1.0, 0.6, 0.3], [0.6, 1.0, 0.6], [0.3, 0.6, 1.0]])
     scores = {0: 1.0, 1: 0.9, 2: 0.8}
-    found = newest_of_a_matter_first(scores, {seq: unit(seq) for seq in scores}, lambda seqs: near[seqs][:, seqs])
-    assert list(found) == [2, 1, 0]
+    units = {seq: unit(seq) for seq in scores}
+    found, renewed = newest_of_a_matter_first(scores, units, lambda seqs: near[seqs][:, seqs])
+    assert list(found) == [2, 1, 0] and renewed == {0, 1}
+
+
+def test_what_is_renewed_is_marked_wherever_it_stands() -> None:
+    units = {seq: unit(seq) for seq in (2, 0, 3)}
+    assert newest_of_a_matter_first({2: 1.0, 0: 0.9, 3: 0.8}, units, cosines)[1] == {0}
 
 
 def test_parts_of_one_message_do_not_renew_each_other() -> None:
