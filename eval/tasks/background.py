@@ -4,7 +4,8 @@ The construction of `SentenceSampler` in booydar/babilong, babilong/babilong_uti
 other as in the book, those of under 10 tokens are left out, and the last one is cut so that the tokens are exactly as
 many as asked for. As in data/create_tasks.py @ 2b54e1ee, where the published samples come from, reading begins at a
 random place of a random book. Deviations: it goes on with the following book where one ends, and does not draw another;
-sentences are those of `nscma_torch.text.sentences` in place of NLTK's Punkt.
+sentences are those of `nscma_torch.text.sentences` in place of NLTK's Punkt, of text whose lines are joined first: to
+Punkt, the end of a line is no end of a sentence.
 
 Tokens are those of a `tokenizer.json`. GPT-2's, which the published samples were measured with, is not among this
 project's files; without a path the WordPiece tokenizer of the bundled all-MiniLM-L6-v2 counts: over four of the novels
@@ -14,6 +15,7 @@ of `data/novels` it makes a token of 4.0 to 4.4 bytes of English prose.
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +28,7 @@ from nscma_torch.text.sentences import Span, split_sentences
 
 LEAST = 10  # tokens of a sentence that is taken
 _KEPT_BOOKS = 64
+_BLANK = re.compile(r"\n\s*\n")
 
 
 @dataclass
@@ -35,9 +38,9 @@ class _Book:
     tokens: dict[int, int] = field(default_factory=dict)
 
     def sentence(self, i: int) -> str:
-        """Sentence i on one line."""
+        """Sentence i."""
         span = self.sentences[i]
-        return " ".join(self.text[span.start : span.end].split())
+        return self.text[span.start : span.end]
 
 
 class Background:
@@ -89,7 +92,8 @@ class Background:
         raise ConfigError(f"no sentence of {self._paths[0].parent} has {LEAST} tokens; use books of whole sentences")
 
     def _read(self, place: int) -> _Book:
-        text = self._paths[place].read_text(encoding="utf-8")
+        paragraphs = _BLANK.split(self._paths[place].read_text(encoding="utf-8"))
+        text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
         return _Book(text, split_sentences(text))
 
     def _count(self, book: _Book, i: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,14 @@ def test_background_is_consecutive_and_goes_on_with_the_next_book(data: Path) ->
     order = [100 * book + i for book in range(3) for i in range(40)]
     start = order.index(numbers[0])
     assert numbers == [order[(start + i) % len(order)] for i in range(len(numbers))]
+
+
+def test_the_end_of_a_line_is_no_end_of_a_sentence(tmp_path: Path) -> None:
+    lines = [LINE.format(i=i).replace("slowly on", "slowly\non") for i in range(30)]
+    (tmp_path / "book.txt").write_text("\n".join(lines[:15]) + "\n\n" + "\n".join(lines[15:]), encoding="utf-8")
+    background = Background(tmp_path)
+    taken = background.sample(400, random.Random(0))
+    assert len(taken) > 10 and all(" slowly on " in sentence and sentence.endswith("town.") for sentence in taken[:-1])
 
 
 def test_samples_depend_on_seed_task_and_number_alone(data: Path) -> None:
