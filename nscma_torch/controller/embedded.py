@@ -16,6 +16,7 @@ from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Answer, Episode, Hit, Unit, Usage
 from nscma_torch.relations import Schema, family
 from nscma_torch.text.intents import intent
+from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import script, terms
 
 _MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
@@ -39,7 +40,7 @@ class EmbeddedPolicy:
 
         Each turn covers a share of the weight of the question's words; the uncertainty is 1 - (largest share - second
         largest). Only a question for how something stands now can be answered so: the context is the newest there is.
-        Where a later turn there states something of the same relation, the facts must say which of them holds: 1.
+        Where a later turn there tells the same of the same person, the facts must say which of them holds: 1.
         """
         if not asks(situation.said):
             return Answered("好的，我记下了。" if script(situation.said) == "cjk" else "Noted.", 0.0), Usage()
@@ -59,13 +60,17 @@ class EmbeddedPolicy:
         return _answered(told, uncertainty), told.usage
 
     def _renewed(self, turns: Sequence[Unit]) -> bool:
-        """Whether a later turn states something of a relation that the first one states something of."""
+        """Whether a later turn says of somebody what the first one says of them: where they live, what they like."""
         extracted = self._tasks.extract(turns, listeners=[""] * len(turns))
         first, *later = (
-            {name for statement in own.statements for name in family(statement.relation, self._relations)}
+            {
+                (name_key(statement.subject), name)
+                for statement in own.statements
+                for name in family(statement.relation, self._relations)
+            }
             for own in extracted
         )
-        return any(first & relations for relations in later)
+        return any(first & told for told in later)
 
     def act(self, situation: Situation) -> Step:
         """The facts, then the messages, then the answer."""

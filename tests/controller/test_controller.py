@@ -266,6 +266,14 @@ def test_the_embedded_draft_leaves_what_was_renewed_to_the_facts(
     assert answer.text == now and answer.retrievals == 1 and answer.draft_uncertainty == 1.0
 
 
+def test_what_is_told_of_another_person_renews_nothing(converse: Opener) -> None:
+    controller = converse(flush=True)
+    for turn in ("Ana lives in Porto.", "Ben lives in Rome."):
+        controller.turn(turn)
+    answer = controller.consider("Where does Ana live?", threshold=0.6)
+    assert answer.retrievals == 0 and "Porto" in answer.text and "Rome" not in answer.text
+
+
 def test_the_configured_engine_is_the_default(converse: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(converse().policy, EmbeddedPolicy)
     memory = converse(name="other.db").memory
