@@ -279,7 +279,7 @@ class Parts:
             self.database,
             {
                 EXTRACT: Handler(extractor.run, section.batch_size),
-                RESTATE: Handler(Restatements(self.database, self.relations).run, section.batch_size),
+                RESTATE: Handler(Restatements(self.database).run, 1, last=True),
                 CURATE: Handler(self.curator.run, section.batch_size, separable=False),
                 INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False),
             },

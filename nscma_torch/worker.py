@@ -21,12 +21,14 @@ from nscma_torch.storage.jobs import Job
 class Handler:
     """What works on one kind of job: `run` commits its results and finishes the jobs in one transaction.
 
-    `separable` jobs are tried one by one the last time; those of other kinds make sense together only.
+    `separable` jobs are tried one by one the last time; those of other kinds make sense together only. Jobs of kinds
+    that come `last` wait until all others are done.
     """
 
     run: Callable[[Sequence[Job]], None]
     batch_size: int
     separable: bool = True
+    last: bool = False
 
 
 _LEASE = "worker"
@@ -56,6 +58,7 @@ class Worker:
         self._handlers = handlers
         self._sizes = {kind: handler.batch_size for kind, handler in handlers.items()}
         self._alone = {kind: max(1, max_attempts - 1) for kind, handler in handlers.items() if handler.separable}
+        self._last = frozenset(kind for kind, handler in handlers.items() if handler.last)
         self._working = threading.Lock()
         self._recall_kind = recall_kind
         self._max_attempts = max_attempts
@@ -104,7 +107,7 @@ class Worker:
             jobs.count_recalls(connection, self._recall_kind)
         while self._hold():
             with self._database.read() as connection:
-                batch = jobs.next_batch(connection, self._sizes, alone=self._alone)
+                batch = jobs.next_batch(connection, self._sizes, alone=self._alone, last=self._last)
                 epoch = streams.version(connection, batch[0].user_id)[1] if batch else 0
             if not batch:
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import Connection
 
@@ -48,8 +49,8 @@ class Controller:
     """Converses over a `Memory`.
 
     Args:
-        engine: what decides and writes; None for the one of the memory's configuration, and where that names none, for
-            the rules of the embedded policy.
+        engine: what decides and writes; None for the rules of the embedded policy. By default the one of the memory's
+            configuration, and the rules where that names none.
         run_id: the conversation; its turns are one stream. Retrieval reads all of the user's (and agent's) memory.
         llm: temperature and longest reply of the engine; None for those of the memory's configuration.
         show: called with the reply so far while an engine that can stream writes it, drafts too.
@@ -62,7 +63,7 @@ class Controller:
     def __init__(
         self,
         memory: Memory,
-        engine: LanguageEngine | None = None,
+        engine: LanguageEngine | Literal["configured"] | None = "configured",
         *,
         user_id: str,
         agent_id: str | None = None,
@@ -72,7 +73,8 @@ class Controller:
         flush: bool = True,
     ) -> None:
         own = memory.config.controller
-        engine = engine or memory.parts.engine
+        if engine == "configured":
+            engine = memory.parts.engine
         if show is not None and isinstance(engine, StreamingEngine):
             engine = ShowingEngine(engine, show)
         self.memory = memory

@@ -12,6 +12,7 @@ from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import term_weights
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
+from nscma_torch.llm.statements import statement_reader
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Answer, Episode, Hit, Unit, Usage
 from nscma_torch.relations import Schema, family
@@ -61,14 +62,14 @@ class EmbeddedPolicy:
 
     def _renewed(self, turns: Sequence[Unit]) -> bool:
         """Whether a later turn says of somebody what the first one says of them: where they live, what they like."""
-        extracted = self._tasks.extract(turns, listeners=[""] * len(turns))
+        reader = statement_reader(self._relations)
         first, *later = (
             {
                 (name_key(statement.subject), name)
-                for statement in own.statements
+                for statement in reader.read(turn)
                 for name in family(statement.relation, self._relations)
             }
-            for own in extracted
+            for turn in turns
         )
         return any(first & told for told in later)
 

@@ -8,9 +8,9 @@ from datetime import datetime
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.rules import OF_THE_PROXY
-from nscma_torch.encode.writer import EXTRACT
+from nscma_torch.encode.writer import EXTRACT, RESTATE
 from nscma_torch.records import Decision, Episode, Scope
-from nscma_torch.storage import episodes, history, jobs, streams
+from nscma_torch.storage import backlog, episodes, history, jobs, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 
@@ -61,7 +61,10 @@ def replay(
                     continue
                 if not decision.write:
                     jobs.withdraw(connection, EXTRACT, seq)
+                    if seen.repeat and not row["encoded"]:
+                        backlog.queue_repeated(connection, RESTATE, [row])
                 elif not row["encoded"]:
+                    jobs.withdraw(connection, RESTATE, seq)
                     jobs.enqueue(connection, scope.user_id, EXTRACT, [(stream.id, seq)])
                 history.note(
                     connection,

@@ -37,7 +37,7 @@ from nscma_torch.encode.weighing import (
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope
-from nscma_torch.storage import episodes, fingerprint, jobs, streams, units
+from nscma_torch.storage import backlog, episodes, fingerprint, jobs, streams, units
 from nscma_torch.storage.clock import optional_micros, to_micros
 from nscma_torch.storage.database import Database, next_seq
 from nscma_torch.storage.streams import Stream
@@ -235,12 +235,9 @@ class Writer:
         units.insert(connection, [u for row, i in zip(rows, new, strict=True) for u in chunk_units(row, indexed[i])])
         if batch.infer:
             jobs.enqueue(connection, user_id, EXTRACT, [(stream.id, row["seq"]) for row in rows if row["write"]])
-            repeated = [
-                (stream.id, row["seq"])
-                for row, seen in zip(rows, weighed.observations, strict=True)
-                if seen.repeat and not row["write"]
-            ]
-            jobs.enqueue(connection, user_id, RESTATE, repeated)
+            deferred = zip(rows, weighed.observations, strict=True)
+            repeated = [row for row, seen in deferred if seen.repeat and not row["write"]]
+            backlog.queue_repeated(connection, RESTATE, repeated)
         return dict(zip(new, rows, strict=True))
 
 

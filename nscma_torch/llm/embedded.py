@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
 from nscma_torch.llm.extractive import extract_summary
@@ -20,7 +20,7 @@ from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.cues import salience
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.sentences import split_sentences
-from nscma_torch.text.terms import script
+from nscma_torch.text.terms import script, terms
 from nscma_torch.text.timestamps import MONTHS, format_day
 
 _PLAIN = 0.5  # salience of a sentence without any cue
@@ -103,11 +103,11 @@ class EmbeddedTasks:
         return [None for _ in disputes]
 
     def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
-        """The passages that answer best, each with its speaker and day, none that another one renews; or that it does
-        not know.
+        """The passages that answer best, each with its speaker and day; or that it does not know.
+
+        What a newer hit renews is not shown, unless it has more of the question's words: that tells of something alike.
         """
         begin = time.perf_counter()
-        hits = [hit for hit in hits if not hit.renewed] or hits
         chinese = script(question) == "cjk"
         trace = (f"{len(hits)} hits", f"support {support:.2f} of {self._support_needed:.2f} needed")
         confidence = min(1.0, max(0.0, support / 2))
@@ -121,6 +121,7 @@ class EmbeddedTasks:
             return Answer(text, True, confidence, (), (*trace, "abstained"), usage)
         kind = _kind_asked(question)
         weights = term_weights(question, hits)
+        hits = _standing(hits, weights)
         passages = [best_passage(hit.text, weights, self._words) for hit in hits]
         top = max(hit.score for hit in hits)
         scores = [
@@ -136,6 +137,17 @@ class EmbeddedTasks:
         text = "\n".join(_quoted(item, chinese) for item in evidence)
         usage = Usage(seconds=time.perf_counter() - begin)
         return Answer(text, False, confidence, evidence, (*trace, f"{len(evidence)} passages shown"), usage)
+
+
+def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
+    """The hits without those of which a newer one, not renewed itself, covers as much of the question."""
+    covers = [sum(weights[term] for term in set(terms(hit.text)) & weights.keys()) for hit in hits]
+    newest = [(hit.occurred_at, own) for hit, own in zip(hits, covers, strict=True) if not hit.renewed]
+    return [
+        hit
+        for hit, own in zip(hits, covers, strict=True)
+        if not (hit.renewed and any(at >= hit.occurred_at and other >= own for at, other in newest))
+    ]
 
 
 def _factual(text: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 For a question on how something stands now ("What is my budget?"), of two of the best hits in which one person speaks of
 the same matter, the newer one is put directly before the older. Nothing is dropped, and the set of hits stays: an
-older one that turns out to be about something else is one place further down. It is marked as renewed, and an
-embedded answer quotes the newer one alone.
+older one that turns out to be about something else is one place further down. It is marked as renewed; what is made of
+that is up to who reads the hits.
 """
 
 from __future__ import annotations

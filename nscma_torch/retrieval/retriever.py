@@ -92,12 +92,16 @@ class Retriever:
         with self._database.read() as connection:
             chunks = units.chunks_of(connection, user_id, [id for hit in hits for id in hit.unit.episode_ids])
         scores: dict[int, float] = {}
+        renewed: set[int] = set()
         for hit in hits:
             own = [seq for id in hit.unit.episode_ids for seq in chunks.get(id, ())]
             for seq in sorted(dict.fromkeys(own), key=lambda seq: (-ranked.get(seq, 0.0), seq)):
+                if seq not in scores and hit.renewed:
+                    renewed.add(seq)
                 scores.setdefault(seq, hit.score)
         found = self._searcher.load(list(scores), user_id)
-        return [Hit(found[seq], score) for seq, score in scores.items() if seq in found][: len(hits)]
+        behind = [Hit(found[seq], score, renewed=seq in renewed) for seq, score in scores.items() if seq in found]
+        return behind[: len(hits)]
 
     def chosen(self, question: str, strategy: str | None, kinds: Collection[UnitKind]) -> Plan:
         """The strategy that this question about these kinds gets, and why."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from sqlalchemy import Connection, func, select
 
 from nscma_torch.storage import episodes as episode_rows
@@ -26,6 +29,34 @@ def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) ->
     )
     waiting = [(stream_id, seq) for stream_id, seq in connection.execute(query)]
     return jobs.enqueue(connection, user_id, kind, waiting)
+
+
+def queue_repeated(connection: Connection, kind: str, rows: Sequence[Mapping[Any, Any]]) -> int:
+    """Queue those of these deferred episodes whose whole text the user's memory held before; returns how many."""
+    queued = 0
+    for row in rows:
+        if episode_rows.said_before(connection, row["user_id"], row["seq"], [row["text_hash"]]):
+            queued += jobs.enqueue(connection, row["user_id"], kind, [(row["stream_id"], row["seq"])])
+    return queued
+
+
+def same_said(connection: Connection, seq: int) -> list[tuple[int, bool]]:
+    """Episodes before this one in which the same speaker says the same to the same agent, oldest first.
+
+    Each with whether facts were made of it. What is hidden, is to expire or was stored without inference is none.
+    """
+    own = episodes.alias()
+    alike = (
+        (episodes.c.user_id == own.c.user_id)
+        & (episodes.c.text_hash == own.c.text_hash)
+        & (episodes.c.seq < own.c.seq)
+        & (episodes.c.role == own.c.role)
+        & episodes.c.name.is_not_distinct_from(own.c.name)
+        & episodes.c.agent_id.is_not_distinct_from(own.c.agent_id)
+    )
+    query = select(episodes.c.seq, episodes.c.encoded).join(own, alike).where(own.c.seq == seq)
+    query = query.where(episodes.c.status == "active", episodes.c.expires_at.is_(None), episodes.c.write.is_not(None))
+    return [(row.seq, row.encoded) for row in connection.execute(query.order_by(episodes.c.seq))]
 
 
 def unread(connection: Connection, user_id: str, now: int) -> int:

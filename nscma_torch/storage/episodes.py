@@ -229,12 +229,6 @@ def said_before(connection: Connection, user_id: str, seq: int, hashes: Sequence
     return bool(hashes) and set(hashes) <= set(connection.execute(query).scalars())
 
 
-def whose_text(connection: Connection, seq: int) -> tuple[str | None, str] | None:
-    """`agent_id` and `text_hash` of an episode; None where it is gone."""
-    row = connection.execute(select(episodes.c.agent_id, episodes.c.text_hash).where(episodes.c.seq == seq)).first()
-    return None if row is None else (row.agent_id, row.text_hash)
-
-
 def row_of(connection: Connection, seq: int) -> Mapping[Any, Any]:
     """One row of the log."""
     return connection.execute(select(episodes).where(episodes.c.seq == seq)).mappings().one()

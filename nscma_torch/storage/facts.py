@@ -102,6 +102,16 @@ def by_ids(connection: Connection, user_id: str, ids: Collection[str]) -> list[F
     return found
 
 
+def holding(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
+    """Which of these statements stand behind a fact that is active now and has no end."""
+    found: set[int] = set()
+    for some in pages(sorted(set(statement_seqs))):
+        query = select(fact_sources.c.statement_seq).join(facts, _F.seq == fact_sources.c.fact_seq)
+        query = query.where(_F.retired_at.is_(None), _F.status == "active", _F.valid_to.is_(None))
+        found.update(connection.execute(query.where(fact_sources.c.statement_seq.in_(some))).scalars())
+    return found
+
+
 def retire(connection: Connection, seqs: Collection[int], at: int) -> None:
     """Believe these rows no longer, from the time `at` on."""
     for some in pages(sorted(seqs)):

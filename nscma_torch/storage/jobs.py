@@ -6,7 +6,7 @@ its work is committed, in the same transaction; a failed one stays with its erro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, func, select
@@ -71,16 +71,22 @@ def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[
 
 
 def next_batch(
-    connection: Connection, sizes: Mapping[str, int], *, alone: Mapping[str, int] | None = None
+    connection: Connection,
+    sizes: Mapping[str, int],
+    *,
+    alone: Mapping[str, int] | None = None,
+    last: Collection[str] = (),
 ) -> list[Job]:
     """The oldest queued job of the kinds in `sizes`, and those of its kind and lane, in the order they were said.
 
     Batches are cut by count, `sizes` for each kind, and by lane, never by time, so that timing cannot change a result.
     A batch that failed is tried again as it was. `alone` names kinds whose jobs go one by one after so many failures,
-    so that one message that cannot be worked on does not hold up others.
+    so that one message that cannot be worked on does not hold up others. Kinds in `last` are taken where no other is
+    queued.
     """
     columns = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
-    oldest = select(*columns).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes)).order_by(jobs.c.seq)
+    oldest = select(*columns).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes))
+    oldest = oldest.order_by(jobs.c.kind.in_(last), jobs.c.seq)
     first = connection.execute(oldest.limit(1)).first()
     if first is None:
         return []
@@ -98,12 +104,18 @@ def waiting(connection: Connection) -> bool:
     return any(connection.execute(query).first() for query in (queued, select(recalls.c.user_id).limit(1)))
 
 
-def queued(connection: Connection, user_id: str, kinds: Sequence[str], *, before: int | None = None) -> bool:
-    """Whether jobs of these kinds are queued for a user; with `before`, on an episode with a smaller row number."""
-    query = select(jobs.c.seq).where(jobs.c.state == "queued", jobs.c.user_id == user_id, jobs.c.kind.in_(kinds))
-    if before is not None:
-        query = query.where(jobs.c.episode_seq < before)
-    return connection.execute(query.limit(1)).first() is not None
+def queued(connection: Connection, user_id: str, kinds: Sequence[str]) -> bool:
+    """Whether jobs of these kinds are queued for a user."""
+    query = (
+        select(jobs.c.seq).where(jobs.c.state == "queued", jobs.c.user_id == user_id, jobs.c.kind.in_(kinds)).limit(1)
+    )
+    return connection.execute(query).first() is not None
+
+
+def failed(connection: Connection, user_id: str, kind: str, *, before: int) -> bool:
+    """Whether a user's job of this kind has failed, on an episode with a smaller row number."""
+    query = select(jobs.c.seq).where(jobs.c.state == "failed", jobs.c.user_id == user_id, jobs.c.kind == kind)
+    return connection.execute(query.where(jobs.c.episode_seq < before).limit(1)).first() is not None
 
 
 def finish(connection: Connection, done: Sequence[Job]) -> None:

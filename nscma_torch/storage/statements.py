@@ -28,10 +28,8 @@ __all__ = [
     "CURATE",
     "Key",
     "StatementRow",
-    "between",
     "clear",
     "concerned",
-    "last_said",
     "mark",
     "of_episodes",
     "of_keys",
@@ -143,22 +141,6 @@ def of_keys(connection: Connection, lane: str, keys: Collection[Key]) -> list[St
             if statement.key in chosen:
                 found.append(statement)
     return sorted(found, key=said)
-
-
-def last_said(connection: Connection, lane: str, text_hash: str, *, before: int) -> list[StatementRow]:
-    """What counts of the last message before an episode that has this text and says something, by the keys it used."""
-    query = _counting(lane).where(episodes.c.text_hash == text_hash, _S.episode_seq < before)
-    rows = connection.execute(query.order_by(_S.episode_seq.desc(), _S.start, _S.seq)).mappings()
-    found = [StatementRow(**row) for row in rows]
-    return [row for row in found if row.episode_seq == found[0].episode_seq]
-
-
-def between(
-    connection: Connection, lane: str, subjects: Collection[str], *, after: int, before: int
-) -> list[StatementRow]:
-    """What counts and was said of these subjects after one episode and before another, by the keys it used."""
-    query = _counting(lane).where(_S.subject.in_(subjects), _S.episode_seq > after, _S.episode_seq < before)
-    return [StatementRow(**row) for row in connection.execute(query.order_by(_S.seq)).mappings()]
 
 
 def of_relation(connection: Connection, lane: str, relation: str) -> list[StatementRow]:

@@ -279,6 +279,7 @@ def test_the_configured_engine_is_the_default(converse: Opener, monkeypatch: pyt
     memory = converse(name="other.db").memory
     monkeypatch.setattr(memory.parts, "engine", ScriptedEngine(replies(Draft=GUESS)))
     assert isinstance(Controller(memory, user_id="ada").policy, PromptedPolicy)
+    assert isinstance(Controller(memory, None, user_id="ada").policy, EmbeddedPolicy)
 
 
 def test_considering_stores_nothing(converse: Opener) -> None:

@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.memory import Memory
+from nscma_torch.records import Message
 
 Open = Callable[..., Memory]
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -46,6 +48,69 @@ def test_what_changed_back_holds_again(memory: Memory, runs: bool, flush: bool) 
     assert memory.ask("Where do I live?", user_id="u").text == "Rome"
     past = [fact.object for fact in memory.timeline("user", "lives_in", user_id="u")]
     assert past == ["Rome", "Oslo", "Rome", "Oslo", "Rome"]
+
+
+def test_many_changes_are_all_followed(memory: Memory) -> None:
+    """More repetitions than a batch has jobs, which wait for each other's extraction."""
+    tell(memory, ["I live in Rome.", "I live in Oslo."] * 20)
+    assert known(memory, "lives_in") == {"Oslo"}
+    assert len(memory.timeline("user", "lives_in", user_id="u")) == 40
+
+
+def test_each_speaker_repeats_themself(open_memory: Open) -> None:
+    memory = open_memory(config={"hierarchy": {"enabled": False}})
+    said = [("Ana", "Rome"), ("Bob", "Oslo"), ("Bob", "Rome"), ("Ana", "Oslo"), ("Bob", "Rome"), ("Ana", "Rome")]
+    for day, (name, city) in enumerate(said):
+        memory.add(Message("user", f"I live in {city}.", AT + timedelta(days=day), name=name), user_id="u")
+    memory.flush()
+    assert [memory.ask(f"Where does {name} live?", user_id="u").text for name in ("Ana", "Bob")] == ["Rome", "Rome"]
+
+
+def test_the_order_is_that_of_saying(memory: Memory) -> None:
+    for day, city in ((100, "Oslo"), (10, "Rome"), (200, "Rome")):
+        memory.add(f"I live in {city}.", user_id="u", timestamp=AT + timedelta(days=day))
+        memory.flush()
+    assert known(memory, "lives_in") == {"Rome"}
+
+
+def test_what_was_undone_or_deleted_can_be_said_again(memory: Memory) -> None:
+    tell(memory, ["I live in Rome."])
+    (decision,) = [one for one in memory.decisions(user_id="u") if one.action == "ADD"]
+    memory.undo(decision.id, user_id="u")
+    assert known(memory, "lives_in") == set()
+    tell(memory, ["I live in Rome."])
+    assert known(memory, "lives_in") == {"Rome"}
+    first, second = (entry.id for entry in memory.log(user_id="u"))
+    (third,) = memory.add("I live in Rome.", user_id="u", timestamp=AT + timedelta(days=9))
+    for id in (first, second):
+        memory.delete(id, user_id="u")
+    memory.flush()
+    assert known(memory, "lives_in") == {"Rome"} and memory.log(user_id="u")[-1].id == third.id
+
+
+def test_what_fails_is_not_taken_for_unchanged(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise EngineUnavailableError("the server is away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(memory.parts.tasks, "extract", away)
+        tell(memory, ["I live in Rome.", "I live in Oslo.", "I live in Rome."])
+        assert memory.stats().jobs_failed == 3
+    memory.retry_failed()
+    memory.flush()
+    assert known(memory, "lives_in") == {"Rome"}
+
+
+def test_a_replay_that_defers_looks_at_what_was_said_before(open_memory: Open) -> None:
+    config = {"hierarchy": {"enabled": False}}
+    with open_memory("replay.db", config={**config, "gate": {"rule": "everything"}}) as memory:
+        for day, city in enumerate(("Rome", "Oslo", "Rome")):
+            memory.add(f"I live in {city}.", user_id="u", timestamp=AT + timedelta(days=day))
+    memory = open_memory("replay.db", config=config)
+    memory.replay(user_id="u", dry_run=False)
+    memory.flush()
+    assert [entry.decision is not None and entry.decision.write for entry in memory.log(user_id="u")][2] is False
+    assert known(memory, "lives_in") == {"Rome"}
 
 
 def test_what_was_denied_holds_again(memory: Memory) -> None:

@@ -99,6 +99,37 @@ def test_auto_puts_the_update_first_and_a_strategy_by_name_does_not(
     assert before[0].text == said[0]
 
 
+@pytest.mark.parametrize(
+    ("said", "asked", "wanted"),
+    [
+        (
+            ("The red folder holds the tax papers.", "The blue folder holds the holiday papers."),
+            "What is in the red folder?",
+            0,
+        ),
+        (
+            ("The kitchen tap needs a new washer.", "The bathroom tap needs a new handle."),
+            "What does the kitchen tap need?",
+            0,
+        ),
+        (
+            ("The car is at Rossi's garage.", "The car is at the garage of Bianchi now."),
+            "Which garage is the car at?",
+            1,
+        ),
+    ],
+)
+def test_an_answer_keeps_what_only_looks_renewed(
+    open_memory: Callable[..., Memory], light_proxy: Any, said: tuple[str, str], asked: str, wanted: int
+) -> None:
+    """Two like things are two things: the one that is asked for has a word of the question that the other lacks."""
+    memory = open_memory("things.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    for day, text in enumerate(said):
+        memory.add(Message("user", text, START + timedelta(days=day)), user_id="ada")
+    answer = memory.ask(asked, user_id="ada", now=START + timedelta(days=9))
+    assert said[wanted] in answer.text
+
+
 def test_a_chain_ends_with_the_newest_before_what_it_renews() -> None:
     near = torch.tensor([[1.0, 0.6, 0.3], [0.6, 1.0, 0.6], [0.3, 0.6, 1.0]])
     scores = {0: 1.0, 1: 0.9, 2: 0.8}
