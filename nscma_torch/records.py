@@ -240,10 +240,7 @@ class FactQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A unit found by a search. `parts` (with `explain=True`) holds each lane's score and rank.
-
-    `renewed`: for a question on how something stands now, a newer hit that stands before it tells of the same matter.
-    """
+    """A unit found by a search; `parts` (`explain=True`) made its score; `renewed`: see `retrieval.current`."""
 
     unit: Unit
     score: float
