@@ -10,7 +10,7 @@ from nscma_torch.controller.phrasing import asks, questions
 from nscma_torch.controller.policy import ECHO, Answered, Situation, Step
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.llm.extractive import extract_summary
-from nscma_torch.llm.passage import term_weights
+from nscma_torch.llm.passage import covered, term_weights
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.llm.statements import statement_reader
 from nscma_torch.protocols import LanguageTasks
@@ -18,7 +18,7 @@ from nscma_torch.records import Answer, Episode, Hit, Unit, Usage
 from nscma_torch.relations import Schema, family
 from nscma_torch.text.intents import intent
 from nscma_torch.text.names import name_key
-from nscma_torch.text.terms import script, terms
+from nscma_torch.text.terms import script
 
 _MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
 _CERTAIN = 2.0  # support of what stands in context word for word
@@ -51,7 +51,7 @@ class EmbeddedPolicy:
             return _answered(self._tasks.answer(question, [], support=0.0), 1.0), Usage()
         weights = term_weights(question, hits)
         mass = sum(weights.values()) or 1.0
-        shares = [sum(weights[term] for term in set(terms(hit.text)) & weights.keys()) / mass for hit in hits]
+        shares = [covered(hit.text, weights) / mass for hit in hits]
         best = max(range(len(hits)), key=lambda i: (shares[i], i))
         second = max((share for i, share in enumerate(shares) if i != best), default=0.0)
         told = self._tasks.answer(question, [hits[best]], support=_CERTAIN)

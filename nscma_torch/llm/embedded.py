@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
 from nscma_torch.llm.extractive import extract_summary
-from nscma_torch.llm.passage import best_passage, term_weights
+from nscma_torch.llm.passage import best_passage, covered, term_weights
 from nscma_torch.llm.relevance import helpful, refined, relevance
 from nscma_torch.llm.statements import statement_reader
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
@@ -20,7 +20,7 @@ from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.cues import salience
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.sentences import split_sentences
-from nscma_torch.text.terms import script, terms
+from nscma_torch.text.terms import script
 from nscma_torch.text.timestamps import MONTHS, format_day
 
 _PLAIN = 0.5  # salience of a sentence without any cue
@@ -141,7 +141,7 @@ class EmbeddedTasks:
 
 def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
     """The hits without those of which a newer one, not renewed itself, covers as much of the question."""
-    covers = [sum(weights[term] for term in set(terms(hit.text)) & weights.keys()) for hit in hits]
+    covers = [covered(hit.text, weights) for hit in hits]
     newest = [(hit.occurred_at, own) for hit, own in zip(hits, covers, strict=True) if not hit.renewed]
     return [
         hit

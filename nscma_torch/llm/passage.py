@@ -51,6 +51,11 @@ def term_weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
     }
 
 
+def covered(text: str, weights: Mapping[str, float]) -> float:
+    """The weight of the question's terms that a text holds; the same in whatever order they are added."""
+    return math.fsum(weights[term] for term in set(terms(text)) & weights.keys())
+
+
 def _size(text: str, first: Span, last: Span) -> int:
     return word_count(text[first.start : last.end])
 

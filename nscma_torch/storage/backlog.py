@@ -31,13 +31,11 @@ def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) ->
     return jobs.enqueue(connection, user_id, kind, waiting)
 
 
-def queue_repeated(connection: Connection, kind: str, rows: Sequence[Mapping[Any, Any]]) -> int:
-    """Queue those of these deferred episodes whose whole text the user's memory held before; returns how many."""
-    queued = 0
+def queue_repeated(connection: Connection, kind: str, rows: Sequence[Mapping[Any, Any]]) -> None:
+    """Queue those of these deferred episodes whose whole text the user's memory held before."""
     for row in rows:
         if episode_rows.said_before(connection, row["user_id"], row["seq"], [row["text_hash"]]):
-            queued += jobs.enqueue(connection, row["user_id"], kind, [(row["stream_id"], row["seq"])])
-    return queued
+            jobs.enqueue(connection, row["user_id"], kind, [(row["stream_id"], row["seq"])])
 
 
 def same_said(connection: Connection, seq: int) -> list[tuple[int, bool]]:
