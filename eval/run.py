@@ -5,9 +5,10 @@
         [--limit N] [--systems NAME …] [--tasks NAME …] [--retry-failed] [--threads N]
 
 A rank takes the next sample that nobody has, opens a memory for each system in turn, has it read the sample's messages
-and asks its questions. What came of it is one JSON line in OUT/raw-<rank>.jsonl, on disk before the next is begun
-(`units`, `raw_lines`). Killed and started again, with as many ranks or others, a run does what is not done. When all
-ranks are through, rank 0 writes OUT/results.jsonl, sorted, and OUT/run.json.
+and asks its questions; systems that would make the same memory share one, at its full cost each. What came of it is
+one JSON line in OUT/raw-<rank>.jsonl, on disk before the next is begun (`units`, `raw_lines`). Killed and started
+again, with as many ranks or others, a run does what is not done. When all ranks are through, rank 0 writes
+OUT/results.jsonl, sorted, and OUT/run.json.
 
 A sample that fails is a line with its error, listed at the end, and the exit status is 1; --retry-failed does those
 again. An engine that is down, a fault of the configuration, a package that is missing or a full disk would fail every
@@ -23,6 +24,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,16 +208,19 @@ def _lines(
     """A line for each unit of a group."""
     task, sample = tasks[group.task], None
     unanswered: list[dict[str, Any]] = []
-    for name in group.systems:
-        seed_all(seed, group.task, group.sample)
-        try:
-            if sample is None:
-                sample = task.sample(group.sample)
-                unanswered = unasked(task, sample)
-            rest = measured(sample, task, systems[name], equipment.time)
-        except Exception as error:  # noqa: BLE001 - whatever a sample does to a system becomes its line
-            rest = failed(error, unanswered)
-        yield {**head(group, task, name, seed=seed), **rest}
+    with tempfile.TemporaryDirectory(prefix="eval-") as folders, equipment.shared.at_hand.sample():
+        for number, name in enumerate(group.systems):
+            folder = Path(folders) / str(number)
+            folder.mkdir()
+            seed_all(seed, group.task, group.sample)
+            try:
+                if sample is None:
+                    sample = task.sample(group.sample)
+                    unanswered = unasked(task, sample)
+                rest = measured(sample, task, systems[name], equipment.time, folder)
+            except Exception as error:  # noqa: BLE001 - whatever a sample does to a system becomes its line
+                rest = failed(error, unanswered)
+            yield {**head(group, task, name, seed=seed), **rest}
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ import errno
 import hashlib
 import random
 import re
-import tempfile
 import traceback
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -121,9 +120,9 @@ def unasked(task: Task, sample: Sample) -> list[dict[str, Any]]:
     return [{**_asked(question), "scores": _scores(task, question, Reply(""))} for question in sample.questions]
 
 
-def measured(sample: Sample, task: Task, system: System, time: KeptTime) -> dict[str, Any]:
-    """The end of the line of a unit that succeeded."""
-    with tempfile.TemporaryDirectory(prefix="eval-") as folder, system.open(Path(folder)) as session:
+def measured(sample: Sample, task: Task, system: System, time: KeptTime, folder: Path) -> dict[str, Any]:
+    """The end of the line of a unit that succeeded; `folder` is empty, and stays while the sample is at hand."""
+    with system.open(folder) as session:
         before = time.spared
         read = session.read(sample.messages)
         spared = time.spared - before

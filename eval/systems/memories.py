@@ -8,7 +8,7 @@ the proxy is not asked, so that its time is not spent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -19,6 +19,7 @@ from pydantic import Field
 
 from eval import places
 from eval.contract import Cost, Passage, Session, Shared
+from eval.kept_time import KeptTime
 from eval.metered_engine import MeteredEngine
 from eval.stand_ins import IndifferentProxy
 from eval.systems.costs import Meter, uncounted
@@ -63,7 +64,7 @@ class MemoryOptions(Section):
 
 @dataclass(frozen=True)
 class Setup:
-    """How memories of one system are made; see `setup_of`."""
+    """How memories of one system are made; see `setup_of`. Systems of equal setups share them."""
 
     options: MemoryOptions
     config: Config
@@ -84,7 +85,8 @@ def setup_of(options: MemoryOptions, shared: Shared, below: Mapping[str, Any]) -
             raise ConfigError("rebuild builds the hierarchy, and hierarchy.enabled = false; leave one of them out")
         hierarchy = override(hierarchy, {"enabled": False, "batch_size": _AT_ONCE})
     engineless = config.model_copy(update={"llm": Llm(), "hierarchy": hierarchy})
-    return Setup(options, engineless, config.llm)
+    own = MemoryOptions(**{key: getattr(options, key) for key in MemoryOptions.model_fields if key != "config"})
+    return Setup(own, engineless, config.llm)
 
 
 def tasks_of(setup: Setup, engine: LanguageEngine | None) -> Tasks:
@@ -120,12 +122,16 @@ class Remembered:
         newest: the latest time that a message has said.
     """
 
-    def __init__(self, memory: Memory, setup: Setup, engine: MeteredEngine | None, folder: Path) -> None:
+    def __init__(
+        self, memory: Memory, options: MemoryOptions, engine: MeteredEngine | None, folder: Path, time: KeptTime
+    ) -> None:
         self.memory = memory
         self.engine = engine
         self.newest = _UNDATED
-        self._options = setup.options
+        self._options = options
         self._folder = folder
+        self._time = time
+        self._read: tuple[Cost, float] | None = None  # what it took: calls and tokens; seconds, cold
         self._messages: Sequence[Message] = ()
         self._place: dict[str, int] = {}
         self._start: dict[str, int] = {}  # of a part in its message
@@ -134,9 +140,16 @@ class Remembered:
     def read(self, messages: Sequence[Message]) -> Cost:
         """Store the messages in order, and have the background work done.
 
+        A memory that has read them for another system costs as much once more.
+
         Raises `JobError` where some of that failed.
         """
-        meter = Meter(self.engine)
+        if self._read is not None:
+            assert messages is self._messages, "a memory holds one sample"
+            spent, seconds = self._read
+            self._time.spare(seconds)
+            return spent
+        meter, before = Meter(self.engine), self._time.spared
         self._messages = messages
         waiting = 0
         for some in self._batches():
@@ -151,7 +164,9 @@ class Remembered:
             with meter.stage("flush"):
                 self.memory.rebuild(user_id=USER)
             self._flush(meter)
-        return meter.cost()
+        cost = meter.cost()
+        self._read = replace(cost, seconds={}), sum(cost.seconds.values()) + self._time.spared - before
+        return cost
 
     def _batches(self) -> Iterator[list[tuple[int, int, Message]]]:
         most = self.memory.config.limits.max_batch
@@ -177,6 +192,11 @@ class Remembered:
             self.memory.flush()
         if failures := self.memory.stats().failures:
             raise JobError(f"background work failed: {failures[0]}")
+
+    @property
+    def has_read(self) -> bool:
+        """Whether all messages are in it, and all work on them is done."""
+        return self._read is not None
 
     def places(self, hits: Sequence[Hit]) -> tuple[int, ...]:
         """Places of the messages behind hits, in their order."""
@@ -240,13 +260,16 @@ def remembered(setup: Setup, shared: Shared, folder: Path) -> Iterator[Remembere
             settings = CuratorSettings(**config.curator.model_dump())
             own.curator = Curator(own.database, without_conflicts(own.relations), settings)
         try:
-            yield Remembered(memory, setup, engine, folder)
+            yield Remembered(memory, setup.options, engine, folder, shared.time)
         finally:
             shared.reader.forget()
 
 
 class MemorySystem:
-    """A system whose sessions each begin with an empty memory of one setup; `options` are its own."""
+    """A system with a memory of one setup for each sample; `options` are its own.
+
+    Asking leaves no trace, so what another system of the same setup has read is at hand to this one too.
+    """
 
     def __init__(
         self, name: str, options: Section, setup: Setup, shared: Shared, session: Callable[[Remembered], Session]
@@ -259,6 +282,13 @@ class MemorySystem:
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Session]:
-        """A session with an empty memory."""
-        with remembered(self.setup, self._shared, folder) as own:
+        """A session with a memory that is empty, or has read the sample at hand."""
+        at_hand = self._shared.at_hand
+        if (own := at_hand.find(self.setup)) is not None:
             yield self._session(own)
+            return
+        with ExitStack() as stack:
+            own = stack.enter_context(remembered(self.setup, self._shared, folder))
+            yield self._session(own)
+            if own.has_read:
+                at_hand.keep(self.setup, own, stack)
