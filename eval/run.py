@@ -208,7 +208,7 @@ def _lines(
     """A line for each unit of a group."""
     task, sample = tasks[group.task], None
     unanswered: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="eval-") as folders, equipment.shared.at_hand.sample():
+    with tempfile.TemporaryDirectory(prefix="eval-") as folders, equipment.sample():
         for number, name in enumerate(group.systems):
             folder = Path(folders) / str(number)
             folder.mkdir()

@@ -12,12 +12,13 @@ from typing import Any
 import torch
 
 from eval.contract import Passage, Reader, Shared
+from eval.embedded_reader import EmbeddedReader
 from eval.embedding_cache import CachedEmbedder
 from eval.kept_time import KeptTime
 from eval.machine import chip_name
 from eval.metered_engine import MeteredEngine
+from eval.prompted_reader import PromptedReader
 from eval.proxy_cache import CachedProxy
-from eval.reading import EmbeddedReader, PromptedReader
 from nscma_kernels import native_dtype
 from nscma_torch.assembly import load_proxy, torch_device
 from nscma_torch.config import Config, load_config
@@ -38,6 +39,15 @@ class Equipment:
     shared: Shared
     time: KeptTime
     embedder: CachedEmbedder
+
+    @contextmanager
+    def sample(self) -> Iterator[None]:
+        """A block about one sample, through which is kept what its systems have in common."""
+        with self.shared.at_hand.sample():
+            try:
+                yield
+            finally:
+                self.shared.reader.forget()
 
     def keep(self) -> None:
         """Save new vectors, and see those of other ranks."""

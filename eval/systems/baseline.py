@@ -101,10 +101,7 @@ class Baseline:
         """A session that has read nothing."""
         engine = None if self._shared.engine is None else MeteredEngine(self._shared.engine)
         with self._make(folder, engine) as finder:
-            try:
-                yield BaselineSession(finder, self._shared, engine)
-            finally:
-                self._shared.reader.forget()
+            yield BaselineSession(finder, self._shared, engine)
 
 
 def text_bytes(passages: Sequence[Passage]) -> int:

@@ -259,10 +259,7 @@ def remembered(setup: Setup, shared: Shared, folder: Path) -> Iterator[Remembere
         if not setup.options.curator:
             settings = CuratorSettings(**config.curator.model_dump())
             own.curator = Curator(own.database, without_conflicts(own.relations), settings)
-        try:
-            yield Remembered(memory, setup.options, engine, folder, shared.time)
-        finally:
-            shared.reader.forget()
+        yield Remembered(memory, setup.options, engine, folder, shared.time)
 
 
 class MemorySystem:

@@ -13,6 +13,7 @@ from eval.contract import Task
 from eval.tasks.babilong import Babilong
 from eval.tasks.beam import Beam
 from eval.tasks.fables import Fables
+from eval.tasks.fewer import FewerQuestions
 from eval.tasks.locomo import Locomo
 from eval.tasks.longmemeval import LongMemEval
 from eval.tasks.multihop import Multihop
@@ -53,7 +54,7 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any], Path], Benchmark]] = MappingPro
 )
 
 
-def make_task(section: Mapping[str, Any], data: Path) -> Benchmark:
+def make_task(section: Mapping[str, Any], data: Path) -> Task:
     """The task of a section of the configuration, on the data in a folder.
 
     Raises `ConfigError` for an unknown kind or key, a bad value, or data that are not there.
@@ -72,4 +73,5 @@ def make_task(section: Mapping[str, Any], data: Path) -> Benchmark:
     if not task.ids():
         why = f" ({len(task.malformed)} malformed; {task.malformed[0]})" if task.malformed else ""
         raise ConfigError(f"task {name!r} found no sample in {data}{why}; put its files there as published")
-    return task
+    most = section.get("questions", 0)
+    return FewerQuestions(task, most) if most else task

@@ -16,6 +16,7 @@ class TaskOptions(Section):
 
     kind: str = Field("", description="Key of eval/tasks/catalogue.py.")
     name: str = Field("", description="For tables; empty for the task's own.")
+    questions: int = Field(0, ge=0, description="Most questions of a sample, spread over all of them; 0 for all.")
 
 
 OptionsT = TypeVar("OptionsT", bound=TaskOptions)

@@ -43,12 +43,10 @@ class ShowingReader:
     Attributes:
         handed: passages of each question so far.
         kept: which of them each question wants where not all fit.
-        forgot: how often a sample has ended.
     """
 
     handed: list[list[Passage]] = field(default_factory=list)
     kept: list[Keep] = field(default_factory=list)
-    forgot: int = 0
 
     def answer(
         self,
@@ -69,8 +67,7 @@ class ShowingReader:
         return Reply(text, not passages, places, cost=Cost(1, 2, 3, {"read": 0.5}))
 
     def forget(self) -> None:
-        """Count the ends of samples."""
-        self.forgot += 1
+        """Nothing is kept from one question to the next."""
 
 
 def shared(config: Mapping[str, Any] | None = None, engine: LanguageEngine | None = None) -> Shared:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from eval.contract import Keep, Passage, Reader
+from eval.embedded_reader import EmbeddedReader
 from eval.kept_time import KeptTime
 from eval.option_choice import supported_option
-from eval.reading import EmbeddedReader, PromptedReader
+from eval.prompted_reader import PromptedReader
 from eval.shared import equipped
 from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError
 from nscma_torch.records import Message

@@ -1,150 +1,29 @@
-"""The two readers: a small memory of its own that the passages go into, and one prompt to a language model.
-
-Every baseline hands its passages to the run's reader, so that systems differ in what they find, not in how they read.
-Both read them in the order they were said, (timestamp, place, start), whatever order they are given in, and nothing
-that was said after `now`.
-"""
+"""The reader by one prompt to a language model."""
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
 from eval.contract import Cost, Keep, Passage, Reply
-from eval.kept_time import KeptTime
 from eval.metered_engine import MeteredEngine
-from eval.option_choice import supported_option
-from eval.stand_ins import IndifferentProxy
-from nscma_torch import Memory, load_config
-from nscma_torch.errors import JobError
+from eval.passages import as_said, known
 from nscma_torch.llm.asking import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import quoted
 from nscma_torch.llm.prompts.tasks import answer_form
-from nscma_torch.protocols import Embedder
 from nscma_torch.text.timestamps import format_day
 
-_USER = "reader"
-_NOTHING = Reply("", abstained=True)
-_MOST_HITS = 10  # that an option of a multiple choice is looked for in
 _LONGEST = 32  # characters of a token, on average over a prompt, at most
 _OVERHEAD = 512  # bytes of a prompt's item beside its text, at most
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A memory of some passages; `place` is by the ids of its messages, `seconds` are what it took, cold."""
-
-    key: tuple[datetime, Sequence[Passage]]
-    memory: Memory
-    place: Mapping[str, int]
-    seconds: float
-
-
-class EmbeddedReader:
-    """Reads without a language model: a memory of the passages is asked.
-
-    The gate writes everything, there is no hierarchy, and the embedded language tasks read facts and answer. All
-    passages are read, however many. A memory is kept while the same passages come at the same time, the sample through
-    at most, and counts as made again for each question, under the stage "read". A multiple choice is decided by
-    `option_choice`, always, even where the memory would rather say that it does not know.
-
-    Args:
-        sections: of the run's memories: embedder, chunker, retrieval and answer hold here too.
-        time: hears of a memory that was not made again.
-    """
-
-    def __init__(self, sections: Mapping[str, Any], embedder: Embedder, time: KeptTime) -> None:
-        own = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
-        kept = {key: value for key, value in sections.items() if key not in ("llm", "proxy", *own)}
-        self._config = load_config({**kept, **own})
-        self._embedder = embedder
-        self._time = time
-        self._opened: _Opened | None = None
-        self._open = ExitStack()
-
-    def answer(
-        self,
-        question: str,
-        passages: Sequence[Passage],
-        *,
-        options: Sequence[str],
-        now: datetime,
-        keep: Keep = "first",  # noqa: ARG002
-    ) -> Reply:
-        """What the memory of the passages answers; abstains without passages."""
-        known = _known(passages, now)
-        if not known:
-            return _NOTHING
-        began = time.perf_counter()
-        opened = self._of(_as_said(known, now), now)
-        answer = opened.memory.ask(question, user_id=_USER, now=now)
-        evidence = [evidence.hit for evidence in answer.evidence]
-        text, abstained = "" if answer.abstained else answer.text, answer.abstained
-        if options:
-            hits = opened.memory.search(question, user_id=_USER, top_k=_MOST_HITS, now=now)
-            shown = [evidence.text for evidence in answer.evidence] or [hit.text for hit in hits]
-            text = supported_option(question, options, [text, *shown] if text else shown, self._embedder)
-            evidence, abstained = evidence or hits, False
-        sources = (source for hit in evidence for source in hit.unit.episode_ids)
-        places = tuple(dict.fromkeys(opened.place[source] for source in sources))
-        cost = Cost(seconds={"read": time.perf_counter() - began})
-        return Reply(text, abstained, places, answer.confidence, cost)
-
-    def forget(self) -> None:
-        """Let go of the last memory."""
-        self._opened = None
-        self._open.close()
-
-    def _of(self, passages: Sequence[Passage], now: datetime) -> _Opened:
-        key = now, passages
-        if self._opened is not None and self._opened.key == key:
-            self._time.spare(self._opened.seconds)
-            return self._opened
-        self.forget()
-        began, before = time.perf_counter(), self._time.spared
-        folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="reading-"))
-        memory = self._open.enter_context(
-            Memory(Path(folder) / "passages.db", config=self._config, embedder=self._embedder, proxy=IndifferentProxy())
-        )
-        messages = [
-            replace(passage.message, content=passage.text, timestamp=_said(passage, now), idempotency_key=None)
-            for passage in passages
-        ]
-        added = memory.add(messages, user_id=_USER, now=now)
-        memory.flush()
-        if failures := memory.stats().failures:
-            raise JobError(f"the passages could not be read: {failures[0]}")
-        place = {item.id: passage.place for item, passage in zip(added, passages, strict=True)}
-        took = time.perf_counter() - began + self._time.spared - before
-        self._opened = _Opened(key, memory, place, took)
-        return self._opened
-
-
-def _said(passage: Passage, now: datetime) -> datetime:
-    return passage.message.timestamp or now
-
-
-def _known(passages: Sequence[Passage], now: datetime) -> list[Passage]:
-    """Those that say something and were said by now."""
-    return [passage for passage in passages if passage.text.strip() and _said(passage, now) <= now]
-
-
-def _as_said(passages: Sequence[Passage], now: datetime) -> list[Passage]:
-    """In the order they were said."""
-    return sorted(passages, key=lambda passage: (_said(passage, now), passage.place, passage.start))
-
 
 _SYSTEM = """You answer a question from numbered texts and from nothing else.
 {rules}
@@ -210,14 +89,14 @@ class PromptedReader:
 
         Raises EngineError where there is no reply that can be used, or the question alone does not fit.
         """
-        texts = _known(passages, now)
+        texts = known(passages, now)
         if not texts:
-            return _NOTHING
+            return Reply("", abstained=True)
         began, before = time.perf_counter(), self._engine.spent
         pieces = self._cut(texts)
-        wanted = self._near(_as_said(pieces, now)[::-1] if keep == "latest" else pieces)
+        wanted = self._near(as_said(pieces, now)[::-1] if keep == "latest" else pieces)
         prompt = _prompt(question, options, now)
-        fitting = _as_said(self._asker.packed(wanted, lambda some: prompt(_as_said(some, now)))[0], now)
+        fitting = as_said(self._asker.packed(wanted, lambda some: prompt(as_said(some, now)))[0], now)
         places, text, abstained = self._read(question, fitting, options, now)
         spent = self._engine.spent.since(before)
         cost = Cost(spent.llm_calls, spent.tokens_in, spent.tokens_out, {"read": time.perf_counter() - began})

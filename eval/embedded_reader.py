@@ -1,0 +1,144 @@
+"""The reader without a language model: a small memory of its own that the passages go into.
+
+Every baseline hands its passages to the run's reader, so that systems differ in what they find, not in how they read.
+This one and `PromptedReader` read them in the order they were said, (timestamp, place, start), whatever order they are
+given in, and nothing that was said after `now`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from eval.contract import Cost, Keep, Passage, Reply
+from eval.kept_extractions import KeptExtractions
+from eval.kept_time import KeptTime
+from eval.option_choice import supported_option
+from eval.passages import as_said, known, said_at
+from eval.stand_ins import IndifferentProxy
+from nscma_torch import Memory, load_config
+from nscma_torch.errors import JobError
+from nscma_torch.protocols import Embedder
+from nscma_torch.relations import load_relations
+
+_MOST_HITS = 10  # that an option of a multiple choice is looked for in
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Passages as a user of the memory; `place` is by the ids of its messages, `seconds` are what it took, cold."""
+
+    user: str
+    passages: Sequence[Passage]
+    place: Mapping[str, int]
+    seconds: float
+
+
+class EmbeddedReader:
+    """Reads without a language model: a memory of the passages is asked.
+
+    The gate writes everything, there is no hierarchy, and the embedded language tasks read facts and answer. All
+    passages are read, however many. Each list of passages is a user of one memory, since what one user says changes
+    nothing for another; it is kept through the sample at most, and counts as read again for each question, under the
+    stage "read". A multiple choice is decided by `option_choice`, always, even where the memory would rather say that
+    it does not know.
+
+    Args:
+        sections: of the run's memories: embedder, chunker, retrieval and answer hold here too.
+        time: hears of what was not read again.
+    """
+
+    def __init__(self, sections: Mapping[str, Any], embedder: Embedder, time: KeptTime) -> None:
+        own = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
+        kept = {key: value for key, value in sections.items() if key not in ("llm", "proxy", *own)}
+        self._config = load_config({**kept, **own})
+        self._embedder = embedder
+        self._time = time
+        relations = self._config.facts.relations
+        self._tasks = KeptExtractions(
+            time,
+            **self._config.answer.model_dump(),
+            summary_words=self._config.hierarchy.summary_words,
+            relations=load_relations(None if relations == "bundled" else relations),
+        )
+        self._memory: Memory | None = None
+        self._read: dict[tuple[Any, ...], _Read] = {}
+        self._users = count(1)
+        self._open = ExitStack()
+
+    def answer(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        *,
+        options: Sequence[str],
+        now: datetime,
+        keep: Keep = "first",  # noqa: ARG002
+    ) -> Reply:
+        """What the memory of the passages answers; abstains without passages."""
+        texts = known(passages, now)
+        if not texts:
+            return Reply("", abstained=True)
+        began = time.perf_counter()
+        memory = self._opened()
+        read = self._of(memory, as_said(texts, now), now)
+        answer = memory.ask(question, user_id=read.user, now=now)
+        evidence = [evidence.hit for evidence in answer.evidence]
+        text, abstained = "" if answer.abstained else answer.text, answer.abstained
+        if options:
+            hits = memory.search(question, user_id=read.user, top_k=_MOST_HITS, now=now)
+            shown = [evidence.text for evidence in answer.evidence] or [hit.text for hit in hits]
+            text = supported_option(question, options, [text, *shown] if text else shown, self._embedder)
+            evidence, abstained = evidence or hits, False
+        sources = (source for hit in evidence for source in hit.unit.episode_ids)
+        places = tuple(dict.fromkeys(read.place[source] for source in sources))
+        cost = Cost(seconds={"read": time.perf_counter() - began})
+        return Reply(text, abstained, places, answer.confidence, cost)
+
+    def forget(self) -> None:
+        """Let go of all passages."""
+        self._memory = None
+        self._read = {}
+        self._open.close()
+
+    def _opened(self) -> Memory:
+        if self._memory is None:
+            folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="reading-"))
+            self._memory = self._open.enter_context(
+                Memory(
+                    Path(folder) / "passages.db",
+                    config=self._config,
+                    embedder=self._embedder,
+                    proxy=IndifferentProxy(),
+                    tasks=self._tasks,
+                )
+            )
+        return self._memory
+
+    def _of(self, memory: Memory, passages: Sequence[Passage], now: datetime) -> _Read:
+        key = now, *((passage.place, passage.start, passage.text) for passage in passages)
+        read = self._read.get(key)
+        if read is not None and read.passages == passages:
+            self._time.spare(read.seconds)
+            return read
+        began, before = time.perf_counter(), self._time.spared
+        user = f"reader {next(self._users)}"
+        messages = [
+            replace(passage.message, content=passage.text, timestamp=said_at(passage, now), idempotency_key=None)
+            for passage in passages
+        ]
+        added = memory.add(messages, user_id=user, now=now)
+        memory.flush()
+        if failures := memory.stats(user_id=user).failures:
+            raise JobError(f"the passages could not be read: {failures[0]}")
+        place = {item.id: passage.place for item, passage in zip(added, passages, strict=True)}
+        took = time.perf_counter() - began + self._time.spared - before
+        self._read[key] = _Read(user, passages, place, took)
+        return self._read[key]
