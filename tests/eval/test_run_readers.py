@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,8 +17,10 @@ from eval.kept_time import KeptTime
 from eval.option_choice import supported_option
 from eval.prompted_reader import PromptedReader
 from eval.shared import equipped
+from nscma_torch import Memory
 from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError
-from nscma_torch.records import Message
+from nscma_torch.llm.embedded import EmbeddedTasks
+from nscma_torch.records import Message, Unit
 from nscma_torch.text.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import places
 from tests.llm.scripted import ScriptedEngine
@@ -91,16 +93,40 @@ def test_without_a_passage_both_abstain(embedded: EmbeddedReader, passages: list
     assert not engine.batches
 
 
-def test_a_memory_is_made_once_for_the_same_passages_and_counts_each_time(tmp_path: Path) -> None:
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of the passages that go into a memory at once."""
+    numbers: list[int] = []
+    add = Memory.add
+
+    def counted(self: Memory, messages: Sequence[Message], **more: Any) -> Any:
+        numbers.append(len(messages))
+        return add(self, messages, **more)
+
+    monkeypatch.setattr(Memory, "add", counted)
+    return numbers
+
+
+def test_the_same_passages_are_stored_once_and_count_each_time(
+    stored: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    extract = EmbeddedTasks.extract
+
+    def heard(self: EmbeddedTasks, units: Sequence[Unit], **more: Any) -> Any:
+        read.extend(unit.text for unit in units)
+        return extract(self, units, **more)
+
+    monkeypatch.setattr(EmbeddedTasks, "extract", heard)
     time = KeptTime()
     reader = EmbeddedReader(SECTIONS, HashEmbedder(), time)
+    for passages in (MOVES, MOVES[:2], MOVES[::-1]):
+        reader.answer("Where was Mary?", passages, options=(), now=NOW)
+    assert stored == [3, 2]
+    assert sorted(read) == sorted(passage.text for passage in MOVES), "a text is read for facts once"
+    before = time.spared
     reader.answer("Where is Mary?", MOVES, options=(), now=NOW)
-    assert time.spared == 0
-    reader.answer("Where was Mary?", MOVES, options=(), now=NOW)
-    assert time.spared > 0
-    once = time.spared
-    reader.answer("Where was Mary?", MOVES[:2], options=(), now=NOW)
-    assert time.spared == once
+    assert time.spared > before and stored == [3, 2]
     reader.forget()
 
 
@@ -142,9 +168,8 @@ def test_what_a_message_says_last_is_true_in_whatever_order_its_pieces_come(embe
         assert "kitchen" in embedded.answer("Where is Mary?", order, options=(), now=NOW).text
 
 
-def test_another_speaker_time_or_now_is_another_memory() -> None:
-    time = KeptTime()
-    reader = EmbeddedReader(SECTIONS, HashEmbedder(), time)
+def test_another_speaker_time_or_now_is_another_memory(embedded: EmbeddedReader, stored: list[int]) -> None:
+    reader = embedded
     here = said(7, "I live in Oslo.")
     assert "Oslo" in reader.answer("Where does Ludger live?", [here], options=(), now=NOW).text
     other = replace(here, message=replace(here.message, name="Ann"))
@@ -152,13 +177,14 @@ def test_another_speaker_time_or_now_is_another_memory() -> None:
     later = replace(here, message=replace(here.message, timestamp=NOW))
     for passage, now in ((later, NOW), (here, NOW), (here, NOW + timedelta(days=1)), (replace(here, start=1), NOW)):
         reader.answer("Where does Ludger live?", [passage], options=(), now=now)
-    assert time.spared == 0
+    assert stored == [1] * 5, "here, now, is the first one again"
+    assert "Oslo" in reader.answer("Where does Ludger live?", [here], options=(), now=NOW).text
+    assert reader.answer("Where does Ludger live?", [other], options=(), now=NOW).abstained
     reader.forget()
-    reader.answer("Where does Ludger live?", [replace(here, start=1)], options=(), now=NOW)
-    assert time.spared == 0
-    reader.answer("Where does Ludger live?", [replace(here, start=1)], options=(), now=NOW)
-    assert time.spared > 0
-    reader.forget()
+    before = len(stored)
+    for _ in range(2):
+        reader.answer("Where does Ludger live?", [replace(here, start=1)], options=(), now=NOW)
+    assert len(stored) == before + 1
 
 
 def test_the_prompted_reader_quotes_the_passages_in_the_order_they_were_said() -> None:
