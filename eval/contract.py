@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from eval.at_hand import AtHand
+from eval.kept_extractions import ExtractionCache
 from eval.kept_time import KeptTime
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.protocols import Embedder, Proxy
@@ -156,6 +157,7 @@ class Shared:
         seed: of the language model's sampling. What a system draws itself it draws from the global generators, which
             are seeded for each sample of a task.
         time: what their caches spared; a system keeps what it does not count out of it.
+        extractions: what embedded language tasks have read out of texts.
         at_hand: what systems made of the sample at hand; its cost counts for each that uses it.
     """
 
@@ -166,6 +168,7 @@ class Shared:
     reader: Reader
     seed: int
     time: KeptTime = field(default_factory=KeptTime)
+    extractions: ExtractionCache = field(default_factory=ExtractionCache)
     at_hand: AtHand = field(default_factory=AtHand)
 
 

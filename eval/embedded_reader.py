@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.contract import Cost, Keep, Passage, Reply
-from eval.kept_extractions import KeptExtractions
+from eval.kept_extractions import ExtractionCache, KeptExtractions
 from eval.kept_time import KeptTime
 from eval.option_choice import supported_option
 from eval.passages import as_said, known, said_at
@@ -53,21 +53,20 @@ class EmbeddedReader:
     Args:
         sections: of the run's memories: embedder, chunker, retrieval and answer hold here too.
         time: hears of what was not read again.
+        extractions: what is known of texts.
     """
 
-    def __init__(self, sections: Mapping[str, Any], embedder: Embedder, time: KeptTime) -> None:
+    def __init__(
+        self, sections: Mapping[str, Any], embedder: Embedder, time: KeptTime, extractions: ExtractionCache
+    ) -> None:
         own = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
         kept = {key: value for key, value in sections.items() if key not in ("llm", "proxy", *own)}
         self._config = load_config({**kept, **own})
         self._embedder = embedder
         self._time = time
         relations = self._config.facts.relations
-        self._tasks = KeptExtractions(
-            time,
-            **self._config.answer.model_dump(),
-            summary_words=self._config.hierarchy.summary_words,
-            relations=load_relations(None if relations == "bundled" else relations),
-        )
+        schema = load_relations(None if relations == "bundled" else relations)
+        self._tasks = KeptExtractions(extractions, time, schema, **self._config.answer.model_dump())
         self._memory: Memory | None = None
         self._read: dict[tuple[Any, ...], list[_Read]] = {}  # those alike differ in their messages
         self._users = count(1)

@@ -14,6 +14,7 @@ import torch
 from eval.contract import Passage, Reader, Shared
 from eval.embedded_reader import EmbeddedReader
 from eval.embedding_cache import CachedEmbedder
+from eval.kept_extractions import ExtractionCache
 from eval.kept_time import KeptTime
 from eval.machine import chip_name
 from eval.metered_engine import MeteredEngine
@@ -79,13 +80,14 @@ def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path |
     proxy = CachedProxy(plain_proxy, folder, kept_time=time)
     chosen = choose_engine(config.llm, on)
     engine = None if chosen is None else MeteredEngine(chosen)
-    local = EmbeddedReader(sections, embedder, time)
+    extractions = ExtractionCache()
+    local = EmbeddedReader(sections, embedder, time, extractions)
     reader: Reader = local
     if engine is not None:
         reader = PromptedReader(engine, max_tokens=config.llm.max_tokens, temperature=config.llm.temperature)
     _warm_up(plain_proxy, local)
     try:
-        yield Equipment(Shared(sections, embedder, proxy, engine, reader, seed, time), time, embedder)
+        yield Equipment(Shared(sections, embedder, proxy, engine, reader, seed, time, extractions), time, embedder)
     finally:
         local.forget()
         embedder.save()

@@ -24,6 +24,7 @@ NscmaError
 │   ├── StoreFormatError             corrupt, or not an nscma store
 │   ├── StoreVersionError            written by a newer version
 │   ├── StoreAccessError             the file or its folder cannot be read or written
+│   ├── StoreClosedError             the memory was closed before it was used
 │   ├── StoreFullError               no space left; nothing was written
 │   ├── StoreBusyError               another process held the store for too long
 │   ├── EmbedderMismatchError        vectors of another embedder; see `nscma reembed`
@@ -135,6 +136,10 @@ class StoreVersionError(StoreError):
 
 class StoreAccessError(StoreError):
     """The file or its folder cannot be read or written."""
+
+
+class StoreClosedError(StoreError):
+    """The memory was closed before it was used."""
 
 
 class StoreFullError(StoreError):

@@ -361,9 +361,13 @@ class Memory(Knowing):
             self.erase(user_id=user_id)
 
     def close(self) -> None:
-        """Queue the recalls, close engine and file. Background work stays queued; `flush()` first to have it done."""
+        """Queue the recalls, close engine and file. Background work stays queued; `flush()` first to have it done.
+
+        Whatever is called afterwards raises StoreClosedError, but for `close`, which does nothing more.
+        """
         try:
-            self._recalls.queue()
+            if not self.parts.database.closed:
+                self._recalls.queue()
         finally:
             self.parts.close()
 

@@ -1,4 +1,5 @@
-"""Runs the background jobs of a store: one worker at a time, batches in stream order, failures kept and visible."""
+"""Runs the background jobs of a store: one worker at a time, batches in the order of what was said, failures kept and
+visible."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ from nscma_torch.storage.jobs import Job
 class Handler:
     """What works on one kind of job: `run` commits its results and finishes the jobs in one transaction.
 
-    `separable` jobs are tried one by one the last time; those of other kinds make sense together only. Jobs of kinds
-    that come `last` wait until all others are done.
+    `separable` jobs depend on no other: a batch takes them from all lanes of a user, and the last time they are tried
+    one by one; those of other kinds make sense together only, lane by lane. Jobs of kinds that come `last` wait until
+    all others are done.
     """
 
     run: Callable[[Sequence[Job]], None]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.errors import InvalidInputError, StoreClosedError
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
@@ -377,6 +377,26 @@ def test_a_closed_memory_has_queued_its_recalls(open_memory: Open) -> None:
         memory.add("The kettle is blue.", user_id="ada")
         memory.search("kettle", user_id="ada")
     assert open_memory().stats().recalls_queued == 1
+
+
+def test_a_closed_memory_says_so_and_closes_again(open_memory: Open) -> None:
+    memory = open_memory()
+    memory.add("The kettle is blue.", user_id="ada")
+    memory.close()
+    uses: list[Callable[[], object]] = [
+        lambda: memory.add("The kettle is red.", user_id="ada"),
+        lambda: memory.search("kettle", user_id="ada"),
+        lambda: memory.ask("What colour is the kettle?", user_id="ada"),
+        lambda: memory.flush(),
+        lambda: memory.stats(),
+        lambda: list(memory.export()),
+        lambda: memory.reset(),
+    ]
+    for use in uses:
+        with pytest.raises(StoreClosedError, match="is closed; open it again"):
+            use()
+    memory.close()
+    assert open_memory().stats().episodes == 1
 
 
 def test_headings_of_a_document_are_not_speakers(memory: Memory) -> None:

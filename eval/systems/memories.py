@@ -19,6 +19,7 @@ from pydantic import Field
 
 from eval import places
 from eval.contract import Cost, Passage, Session, Shared
+from eval.kept_extractions import KeptExtractions
 from eval.kept_time import KeptTime
 from eval.metered_engine import MeteredEngine
 from eval.stand_ins import IndifferentProxy
@@ -32,7 +33,6 @@ from nscma_torch.config import Config, Llm, Section, override
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.errors import ConfigError, JobError
-from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.protocols import Embedder
@@ -89,14 +89,15 @@ def setup_of(options: MemoryOptions, shared: Shared, below: Mapping[str, Any]) -
     return Setup(own, engineless, config.llm)
 
 
-def tasks_of(setup: Setup, engine: LanguageEngine | None) -> Tasks:
+def tasks_of(setup: Setup, shared: Shared, engine: LanguageEngine | None) -> Tasks:
     """The language tasks of a memory, by the run's engine where it has one."""
     config = setup.config
     relations = load_relations(None if config.facts.relations == "bundled" else config.facts.relations)
     words = config.hierarchy.summary_words
     tasks: Tasks
     if engine is None:
-        tasks = EmbeddedTasks(**config.answer.model_dump(), summary_words=words, relations=relations)
+        settings = config.answer.model_dump()
+        tasks = KeptExtractions(shared.extractions, shared.time, relations, **settings, summary_words=words)
     else:
         tasks = PromptedTasks(
             engine,
@@ -254,7 +255,9 @@ def remembered(setup: Setup, shared: Shared, folder: Path) -> Iterator[Remembere
     store, config = folder / "memory.db", setup.config
     unheard = config.gate.rule == "everything" and config.chunker.strategy != "surprise"
     proxy = IndifferentProxy() if unheard else shared.proxy
-    with Memory(store, config=config, embedder=shared.embedder, proxy=proxy, tasks=tasks_of(setup, engine)) as memory:
+    with Memory(
+        store, config=config, embedder=shared.embedder, proxy=proxy, tasks=tasks_of(setup, shared, engine)
+    ) as memory:
         own = memory.parts
         if not setup.options.curator:
             settings = CuratorSettings(**config.curator.model_dump())

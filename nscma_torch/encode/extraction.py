@@ -40,7 +40,7 @@ class Extractor:
         self._integrate = integrate
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Work on one batch of jobs of one user and stream: language first, then one transaction for its results."""
+        """Work on one batch of jobs of one user: language first, then one transaction for its results."""
         user_id = batch[0].user_id
         wanted = {job.episode_seq: job for job in batch if job.episode_seq is not None}
         with self._database.read() as connection:

@@ -80,9 +80,9 @@ def next_batch(
     """The oldest queued job of the kinds in `sizes`, and those of its kind and lane, in the order they were said.
 
     Batches are cut by count, `sizes` for each kind, and by lane, never by time, so that timing cannot change a result.
-    A batch that failed is tried again as it was. `alone` names kinds whose jobs go one by one after so many failures,
-    so that one message that cannot be worked on does not hold up others. Kinds in `last` are taken where no other is
-    queued.
+    A batch that failed is tried again as it was. `alone` names kinds whose jobs depend on no other: they come from all
+    lanes of a user, and go one by one after so many failures, so that one message that cannot be worked on does not
+    hold up others. Kinds in `last` are taken where no other is queued.
     """
     columns = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
     oldest = select(*columns).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes))
@@ -92,7 +92,8 @@ def next_batch(
         return []
     if alone and first.attempts >= alone.get(first.kind, first.attempts + 1):
         return [Job(*first)]
-    beside = select(*columns).where(jobs.c.state == "queued", jobs.c.kind == first.kind, jobs.c.lane == first.lane)
+    together = jobs.c.user_id == first.user_id if alone and first.kind in alone else jobs.c.lane == first.lane
+    beside = select(*columns).where(jobs.c.state == "queued", jobs.c.kind == first.kind, together)
     beside = beside.where(jobs.c.attempts == first.attempts)
     ordered = beside.order_by(jobs.c.episode_seq, jobs.c.seq).limit(sizes[first.kind])
     return [Job(*row) for row in connection.execute(ordered)]

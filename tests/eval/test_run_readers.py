@@ -13,6 +13,7 @@ import pytest
 
 from eval.contract import Keep, Passage, Reader
 from eval.embedded_reader import EmbeddedReader
+from eval.kept_extractions import ExtractionCache
 from eval.kept_time import KeptTime
 from eval.option_choice import supported_option
 from eval.prompted_reader import PromptedReader
@@ -47,7 +48,7 @@ MOVES = [
 
 @pytest.fixture
 def embedded() -> Iterator[EmbeddedReader]:
-    reader = EmbeddedReader({**SECTIONS, "llm": {"engine": "http"}}, HashEmbedder(), KeptTime())
+    reader = EmbeddedReader({**SECTIONS, "llm": {"engine": "http"}}, HashEmbedder(), KeptTime(), ExtractionCache())
     yield reader
     reader.forget()
 
@@ -119,7 +120,7 @@ def test_the_same_passages_are_stored_once_and_count_each_time(
 
     monkeypatch.setattr(EmbeddedTasks, "extract", heard)
     time = KeptTime()
-    reader = EmbeddedReader(SECTIONS, HashEmbedder(), time)
+    reader = EmbeddedReader(SECTIONS, HashEmbedder(), time, ExtractionCache())
     for passages in (MOVES, MOVES[:2], MOVES[::-1]):
         reader.answer("Where was Mary?", passages, options=(), now=NOW)
     assert stored == [3, 2]

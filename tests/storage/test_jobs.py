@@ -54,6 +54,17 @@ def test_a_batch_is_of_one_lane_in_its_order(connection: Connection) -> None:
     assert numbers(jobs.next_batch(connection, SIZES)) == [1, 3]
 
 
+def test_a_batch_of_jobs_that_stand_alone_is_of_all_lanes_of_a_user(connection: Connection) -> None:
+    jobs.enqueue(connection, "ada", "extract", [("even", 4), ODD, EVEN])
+    jobs.enqueue(connection, "ada", "other", [("odd", 3)])
+    jobs.enqueue(connection, "bob", "extract", [("bobs", None)])
+    batch = jobs.next_batch(connection, SIZES, alone={"extract": 1})
+    assert [(job.lane, job.episode_seq) for job in batch] == [("odd", 1), ("even", 2), ("even", 4)]
+    assert numbers(jobs.next_batch(connection, {"extract": 2}, alone={"extract": 1})) == [1, 2]
+    jobs.fail(connection, batch, "no", max_attempts=3)
+    assert numbers(jobs.next_batch(connection, {"extract": 9}, alone={"extract": 1})) == [4], "the oldest job first"
+
+
 def test_each_kind_has_its_own_size(connection: Connection) -> None:
     jobs.enqueue(connection, "ada", "other", [("odd", i) for i in (1, 2, 3)])
     jobs.enqueue(connection, "ada", "extract", [("odd", i) for i in (1, 2, 3)])
