@@ -274,7 +274,10 @@ class Parts:
     def worker(self) -> Worker:
         """Runs background jobs."""
         section, hierarchy = self.config.worker, self.config.hierarchy
-        extractor = Extractor(self.database, self.indexer, self.tasks, self.relations, integrate=hierarchy.enabled)
+        made = self.config.facts.units
+        extractor = Extractor(
+            self.database, self.indexer, self.tasks, self.relations, made=made, integrate=hierarchy.enabled
+        )
         return Worker(
             self.database,
             {

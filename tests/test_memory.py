@@ -272,7 +272,8 @@ def test_infer_false_extracts_nothing_even_when_recalled(eager: Memory) -> None:
     assert eager.get(said.id, user_id="ada").accesses == 1  # type: ignore[union-attr]
 
 
-def test_a_deferred_message_is_found_and_encoded_once_it_is_recalled(memory: Memory) -> None:
+def test_a_deferred_message_is_found_and_encoded_once_it_is_recalled(open_memory: Open) -> None:
+    memory = open_memory()
     memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
     deferred = memory.add("haha ok", user_id="ada")[0]
     assert deferred.decision is not None and not deferred.decision.write
@@ -288,7 +289,7 @@ def test_a_deferred_message_is_found_and_encoded_once_it_is_recalled(memory: Mem
     memory.search("haha", user_id="ada", top_k=1)
     memory.search("haha", user_id="ada", top_k=1)
     memory.close()
-    assert memory.stats().recalls_queued == 2
+    assert open_memory().stats().recalls_queued == 2
 
 
 def test_search_and_every_other_read_write_nothing(
@@ -396,7 +397,7 @@ def test_a_closed_memory_says_so_and_closes_again(open_memory: Open) -> None:
         with pytest.raises(StoreClosedError, match="is closed; open it again"):
             use()
     memory.close()
-    assert open_memory().stats().episodes == 1
+    assert open_memory().stats().messages == 1
 
 
 def test_headings_of_a_document_are_not_speakers(memory: Memory) -> None:
@@ -434,9 +435,8 @@ def test_a_bad_later_message_leaves_nothing(memory: Memory) -> None:
 def test_state_of_another_proxy_is_made_anew(open_memory: Open, light_proxy: Proxy) -> None:
     with open_memory() as memory:
         memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
-    with open_memory(proxy=light_proxy) as memory:
+    with open_memory(proxy=light_proxy) as memory, open_memory("light.db", proxy=light_proxy) as fresh:
         memory.add("She moved to Bergen.", user_id="ada")
-    with open_memory("light.db", proxy=light_proxy) as fresh:
         fresh.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
         fresh.add("She moved to Bergen.", user_id="ada")
         states = []

@@ -27,7 +27,7 @@ from eval.systems.costs import Meter, uncounted
 from eval.systems.documents import placed_parts
 from eval.systems.files import folder_bytes
 from eval.systems.options import merged
-from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, WithoutNotes, without_conflicts
+from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, without_conflicts
 from nscma_torch import Memory, load_config
 from nscma_torch.config import Config, Llm, Section, override
 from nscma_torch.curator.curation import Curator
@@ -52,7 +52,7 @@ class MemoryOptions(Section):
     config: dict[str, Any] = Field({}, description="Sections of a nscma_torch configuration, over those of the run.")
     graph: bool = Field(True, description="Whether facts are read out of what was said.")
     curator: bool = Field(True, description="Whether newer facts archive older ones; else all stay active.")
-    notes: bool = Field(True, description="Whether atomic facts are stored, which only kind atomic_fact searches for.")
+    notes: bool = Field(True, description="Whether atomic facts are stored; false sets facts.units = ['triple'].")
     flush_every: int = Field(
         0, ge=0, description="Messages after which the background work is done: CAM online; 0 for once, at the end."
     )
@@ -76,7 +76,8 @@ def setup_of(options: MemoryOptions, shared: Shared, below: Mapping[str, Any]) -
 
     Raises `ConfigError` for an unknown key, or where a language model is configured and the run has none.
     """
-    config = load_config(merged(merged(below, shared.config), options.config))
+    noteless = {} if options.notes else {"facts": {"units": ["triple"]}}
+    config = load_config(merged(merged(merged(below, shared.config), noteless), options.config))
     if shared.engine is None and config.llm.engine != "embedded":
         raise ConfigError(f"llm.engine = {config.llm.engine!r} is configured, and the run has started no engine")
     hierarchy = config.hierarchy
@@ -109,8 +110,6 @@ def tasks_of(setup: Setup, shared: Shared, engine: LanguageEngine | None) -> Tas
         )
     if not setup.options.graph:
         return WithoutFacts(tasks)
-    if not setup.options.notes:
-        tasks = WithoutNotes(tasks)
     return tasks if setup.options.curator else WithoutConflicts(tasks)
 
 

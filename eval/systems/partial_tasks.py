@@ -55,14 +55,6 @@ class WithoutFacts(_As):
         return [Extraction() for _ in zip(units, listeners, strict=True)]
 
 
-class WithoutNotes(_As):
-    """Reads statements, and no sentences that stand alone: no atomic facts, which only searches for them would find."""
-
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
-        """As the tasks, without sentences."""
-        return [replace(own, sentences=()) for own in self._tasks.extract(units, listeners=listeners)]
-
-
 class WithoutConflicts(_As):
     """Reads what was said to hold, and not what it ends, denies or corrects."""
 

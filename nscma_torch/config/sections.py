@@ -210,6 +210,10 @@ class Facts(Section):
 
     relations: str = Field("bundled", description="'bundled', or the path of a relation file of your own.")
     answer: bool = Field(True, description="Whether `ask` answers from facts where they tell.")
+    units: tuple[Literal["triple", "atomic_fact"], ...] = Field(
+        ("triple", "atomic_fact"),
+        description="What is stored beside the facts for searches of these kinds; most of what a long text embeds.",
+    )
 
 
 class Curator(Section):
@@ -282,6 +286,13 @@ class Config(Section):
     curator: Curator = Curator()
     worker: Worker = Worker()
     controller: Controller = Controller()
+
+    @model_validator(mode="after")
+    def _kinds_are_made(self) -> Self:
+        for kind in self.retrieval.kinds:
+            if kind in ("triple", "atomic_fact") and kind not in self.facts.units:
+                raise ValueError(f"retrieval.kinds names {kind!r}, which is not made: add it to facts.units")
+        return self
 
     @model_validator(mode="after")
     def _proxy_is_served(self) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from torch import Tensor
@@ -27,16 +27,25 @@ class Extractor:
 
     Args:
         schema: the relations that a statement may have.
+        made: kinds of units that are made of what is read, of "atomic_fact" and "triple".
         integrate: whether what was extracted is queued for its hierarchy.
     """
 
     def __init__(
-        self, database: Database, indexer: Indexer, tasks: LanguageTasks, schema: Schema, *, integrate: bool
+        self,
+        database: Database,
+        indexer: Indexer,
+        tasks: LanguageTasks,
+        schema: Schema,
+        *,
+        made: Collection[str],
+        integrate: bool,
     ) -> None:
         self._database = database
         self._schema = schema
         self._indexer = indexer
         self._tasks = tasks
+        self._made = frozenset(made)
         self._integrate = integrate
 
     def run(self, batch: Sequence[Job]) -> None:
@@ -55,8 +64,10 @@ class Extractor:
         for (seq, unit), own in zip(chunks, extracted, strict=True):
             named = [statement for statement in own.statements if name_key(statement.subject)]
             said[seq] += both_sides((self._placed(statement, unit) for statement in named), self._schema)
-            texts += [(seq, "atomic_fact", fact) for fact in own.sentences]
-            texts += [(seq, "triple", sentence(s, self._schema)) for s in named if s.object]
+            if "atomic_fact" in self._made:
+                texts += [(seq, "atomic_fact", fact) for fact in own.sentences]
+            if "triple" in self._made:
+                texts += [(seq, "triple", sentence(s, self._schema)) for s in named if s.object]
         indexed = self._indexer.index([text for _, _, text in texts], [True] * len(texts))
         vectors = self._vectors({chunk: unit.text for chunk, unit in found.items() if chunk not in embedded})
         with self._database.write() as connection:

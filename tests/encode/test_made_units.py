@@ -1,0 +1,40 @@
+"""Which kinds of units are made of what was read: as configured, with the facts in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nscma_torch.config import load_config
+from nscma_torch.errors import ConfigError
+from nscma_torch.memory import Memory
+
+SAID = "I live in Porto with my sister Ana."
+
+
+def made(open_memory: Callable[..., Memory], units: list[str]) -> tuple[dict[str, int], Any]:
+    config = {"facts": {"units": units}, "gate": {"rule": "everything"}}
+    with open_memory("-".join(["of", *units]), config) as memory:
+        memory.add(SAID, user_id="ada")
+        memory.flush()
+        assert memory.verify() == []
+        return dict(memory.stats().units), memory.ask("Where do I live?", user_id="ada").text
+
+
+def test_only_configured_kinds_are_made_and_the_facts_stay(open_memory: Callable[..., Memory]) -> None:
+    all_kinds, answer = made(open_memory, ["triple", "atomic_fact"])
+    assert all_kinds["triple"] and all_kinds["atomic_fact"] and "Porto" in answer
+    for units in ([], ["triple"], ["atomic_fact"]):
+        kinds, answer = made(open_memory, units)
+        assert kinds == {kind: count for kind, count in all_kinds.items() if kind == "chunk" or kind in units}
+        assert "Porto" in answer
+
+
+@pytest.mark.parametrize("kind", ["triple", "atomic_fact"])
+def test_a_kind_that_is_searched_and_not_made_is_an_error(kind: str) -> None:
+    with pytest.raises(ConfigError, match=f"retrieval.kinds names '{kind}', which is not made: add it to facts.units"):
+        load_config({"facts": {"units": []}, "retrieval": {"kinds": ["chunk", kind]}})
+    load_config({"facts": {"units": [kind]}, "retrieval": {"kinds": ["chunk", kind]}})
+    load_config({"facts": {"units": []}, "retrieval": {"kinds": ["chunk", "summary"]}})
