@@ -196,11 +196,12 @@ def test_an_idempotency_key_belongs_to_its_user(memory: Memory) -> None:
     assert [memory.get_all(user_id=user)[0].text for user in ("a", "b")] == ["I am a.", "I am b."]
 
 
-def test_failures_and_recalls_are_counted_per_user(memory: Memory) -> None:
-    memory.add("I moved to Kyoto.", user_id="a")
-    memory.add("I moved to Porto.", user_id="b")
-    memory.search("Kyoto", user_id="a")
-    memory.close()
+def test_failures_and_recalls_are_counted_per_user(open_memory: Open) -> None:
+    with open_memory() as first:
+        first.add("I moved to Kyoto.", user_id="a")
+        first.add("I moved to Porto.", user_id="b")
+        first.search("Kyoto", user_id="a")
+    memory = open_memory()
     assert memory.stats(user_id="a").recalls_queued == 1
     assert memory.stats(user_id="b").recalls_queued == 0
     assert memory.stats(user_id="nobody").messages == 0
