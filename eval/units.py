@@ -129,6 +129,7 @@ def measured(sample: Sample, task: Task, system: System, time: KeptTime, folder:
         size = session.store_bytes()
         questions = [_answered(sample, question, task, session, time) for question in sample.questions]
     return {
+        "data": digest(sample),
         "messages": len(sample.messages),
         "bytes": sum(len(message.content.encode(errors="replace")) for message in sample.messages),
         "read": _cost(read, spared),
@@ -136,6 +137,13 @@ def measured(sample: Sample, task: Task, system: System, time: KeptTime, folder:
         "questions": questions,
         "error": None,
     }
+
+
+def digest(sample: Sample) -> str:
+    """Of what was read and asked, 16 hex digits: another one for the same sample means that the data are others."""
+    said = [(m.role, m.name, m.timestamp, m.source, m.session, m.content) for m in sample.messages]
+    asked = [(q.id, q.text, q.answers, q.evidence, q.options, q.asked_at) for q in sample.questions]
+    return hashlib.sha256(repr((said, asked, sample.asked_at)).encode(errors="replace")).hexdigest()[:16]
 
 
 def _answered(sample: Sample, question: Question, task: Task, session: Session, time: KeptTime) -> dict[str, Any]:

@@ -79,6 +79,7 @@ class Line(_Shape):
     system: str
     sample: str
     half: Literal["even", "odd"]
+    data: str | None = None
     bytes: int = 0
     read: Spent = Spent()
     store_bytes: int = 0
@@ -169,11 +170,16 @@ def load(folder: Path) -> Results:
     """The results of a run's folder. InvalidInputError where the run is not finished, or its lines contradict it."""
     run = _run(folder)
     lines: dict[tuple[str, str], dict[str, Line]] = {}
+    read: dict[tuple[str, str], str] = {}
     for line in raw_lines(folder):
         own = lines.setdefault((line.task, line.system), {})
         if line.sample in own:
             raise InvalidInputError(f"{line.task}, {line.system}, {line.sample} stands twice in the results")
         own[line.sample] = line
+        if line.data and read.setdefault((line.task, line.sample), line.data) != line.data:
+            raise InvalidInputError(
+                f"{line.task}, {line.sample}: the systems did not read the same data; run it on one version of them"
+            )
     if not lines:
         raise InvalidInputError(f"{folder} has no results: its results.jsonl is empty")
     judges = _judge(folder, lines)

@@ -316,6 +316,10 @@ def test_lines_that_contradict_the_format_are_refused(tmp_path: Path) -> None:
         load(run(tmp_path / "bad", [*lines, {**lines[0], "half": "first"}]))
     with pytest.raises(InvalidInputError, match="empty"):
         load(run(tmp_path / "empty", []))
+    both = talks({"full": always, "plain": always})
+    load(run(tmp_path / "same", [{**own, "data": own["sample"]} for own in both[:-1]] + both[-1:]))
+    with pytest.raises(InvalidInputError, match="Talks, s-0019: the systems did not read the same data"):
+        load(run(tmp_path / "other", [{**own, "data": str(n // 39)} for n, own in enumerate(both)]))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 from eval.raw_lines import RawLines, cut_torn, read_all
 from eval.run import main
 from eval.run_config import read_config
-from eval.units import Stopped, failed
+from eval.units import Stopped, digest, failed
 from nscma_torch.errors import (
     ConfigError,
     JobError,
@@ -133,6 +134,9 @@ def test_a_line_tells_everything(config: Callable[..., str], tmp_path: Path) -> 
     line, other = results(out, timed=True)
     assert (line["index"], line["half"], other["half"]) == (0, "even", "odd")
     assert (line["seed"], line["metrics"], line["messages"]) == (3, ["accuracy", "draw"], 2)
+    sample = tiny_run.TinyTask({"name": "kitchen", "samples": 2}).sample("s0")
+    assert line["data"] == digest(sample) != other["data"]
+    assert digest(replace(sample, questions=sample.questions[:1])) != digest(sample)
     assert line["bytes"] == len("The parcel of s0 is in the kitchen.So it is 世界.".encode())
     assert line["store_bytes"] > 0
     assert line["error"] is None
