@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 from eval.contract import Cost, Keep, Passage, Reply
-from eval.kept_extractions import ExtractionCache, KeptExtractions
+from eval.kept_extractions import ExtractionCache, KeptExtractions, schema_of
 from eval.kept_time import KeptTime
 from eval.option_choice import supported_option
 from eval.passages import as_said, known, said_at
@@ -26,9 +25,9 @@ from eval.stand_ins import IndifferentProxy
 from nscma_torch import Memory, load_config
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import Embedder
-from nscma_torch.relations import load_relations
 
 _MOST_HITS = 10  # that an option of a multiple choice is looked for in
+_MOST_LISTS = 1000  # of passages that are kept; about a megabyte each
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,9 @@ class EmbeddedReader:
 
     The gate writes everything, there is no hierarchy, and the embedded language tasks read facts and answer. All
     passages are read, however many. Each list of passages is a user of one memory, since what one user says changes
-    nothing for another; it is kept through the sample at most, and counts as read again for each question, under the
-    stage "read". A multiple choice is decided by `option_choice`, always, even where the memory would rather say that
-    it does not know.
+    nothing for another; it is kept for some time, through the sample at most, and counts as read again for each
+    question, under the stage "read". A multiple choice is decided by `option_choice`, always, even where the memory
+    would rather say that it does not know.
 
     Args:
         sections: of the run's memories: embedder, chunker, retrieval and answer hold here too.
@@ -64,12 +63,11 @@ class EmbeddedReader:
         self._config = load_config({**kept, **own})
         self._embedder = embedder
         self._time = time
-        relations = self._config.facts.relations
-        schema = load_relations(None if relations == "bundled" else relations)
+        schema = schema_of(self._config.facts.relations)
         self._tasks = KeptExtractions(extractions, time, schema, **self._config.answer.model_dump())
         self._memory: Memory | None = None
         self._read: dict[tuple[Any, ...], list[_Read]] = {}  # those alike differ in their messages
-        self._users = count(1)
+        self._lists = 0
         self._open = ExitStack()
 
     def answer(
@@ -86,8 +84,12 @@ class EmbeddedReader:
         if not texts:
             return Reply("", abstained=True)
         began = time.perf_counter()
+        try:
+            read = self._of(as_said(texts, now), now)
+        except BaseException:  # what could not be read would be in the way of what comes next
+            self.forget()
+            raise
         memory = self._opened()
-        read = self._of(memory, as_said(texts, now), now)
         answer = memory.ask(question, user_id=read.user, now=now)
         evidence = [evidence.hit for evidence in answer.evidence]
         text, abstained = "" if answer.abstained else answer.text, answer.abstained
@@ -105,6 +107,7 @@ class EmbeddedReader:
         """Let go of all passages."""
         self._memory = None
         self._read = {}
+        self._lists = 0
         self._open.close()
 
     def _opened(self) -> Memory:
@@ -121,15 +124,18 @@ class EmbeddedReader:
             )
         return self._memory
 
-    def _of(self, memory: Memory, passages: Sequence[Passage], now: datetime) -> _Read:
+    def _of(self, passages: Sequence[Passage], now: datetime) -> _Read:
         key = now, *((passage.place, passage.start, passage.text) for passage in passages)
-        alike = self._read.setdefault(key, [])
-        for read in alike:
+        for read in self._read.get(key, ()):
             if read.passages == passages:
                 self._time.spare(read.seconds)
                 return read
+        if self._lists == _MOST_LISTS:
+            self.forget()
         began, before = time.perf_counter(), self._time.spared
-        user = f"reader {next(self._users)}"
+        memory = self._opened()
+        self._lists += 1
+        user = f"reader {self._lists}"
         messages = [
             replace(passage.message, content=passage.text, timestamp=said_at(passage, now), idempotency_key=None)
             for passage in passages
@@ -140,5 +146,6 @@ class EmbeddedReader:
             raise JobError(f"the passages could not be read: {failures[0]}")
         place = {item.id: passage.place for item, passage in zip(added, passages, strict=True)}
         took = time.perf_counter() - began + self._time.spared - before
-        alike.append(_Read(user, passages, place, took))
-        return alike[-1]
+        read = _Read(user, passages, place, took)
+        self._read.setdefault(key, []).append(read)
+        return read

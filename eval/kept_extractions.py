@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from typing import Any
 
 from eval.kept_time import KeptTime
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.records import Extraction, Unit
-from nscma_torch.relations import Schema
+from nscma_torch.relations import Schema, load_relations
 
 _MOST = 50_000  # texts; the oldest go first
 _Kept = tuple[Extraction, float]  # and the seconds that it took
+
+
+@cache
+def schema_of(relations: str) -> Schema:
+    """The relations that facts.relations names; the same object each time, for a schema equals itself alone."""
+    return load_relations(None if relations == "bundled" else relations)
 
 
 class ExtractionCache:

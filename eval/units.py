@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import random
 import re
 import traceback
@@ -142,8 +143,12 @@ def measured(sample: Sample, task: Task, system: System, time: KeptTime, folder:
 def digest(sample: Sample) -> str:
     """Of what was read and asked, 16 hex digits: another one for the same sample means that the data are others."""
     said = [(m.role, m.name, m.timestamp, m.source, m.session, m.content) for m in sample.messages]
-    asked = [(q.id, q.text, q.answers, q.evidence, q.options, q.asked_at) for q in sample.questions]
-    return hashlib.sha256(repr((said, asked, sample.asked_at)).encode(errors="replace")).hexdigest()[:16]
+    asked = [
+        (q.id, q.text, q.answers, q.category, q.evidence, q.options, q.asked_at, dict(q.facts))
+        for q in sample.questions
+    ]
+    told = json.dumps([said, asked, sample.asked_at], default=str, sort_keys=True)
+    return hashlib.sha256(told.encode(errors="replace")).hexdigest()[:16]
 
 
 def _answered(sample: Sample, question: Question, task: Task, session: Session, time: KeptTime) -> dict[str, Any]:

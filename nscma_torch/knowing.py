@@ -9,7 +9,7 @@ from nscma_torch.arguments import checked_count, checked_flag, checked_limit, ch
 from nscma_torch.assembly import Parts
 from nscma_torch.curator.feedback import take_feedback
 from nscma_torch.curator.skills import FoundSkill
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.errors import InvalidInputError, StoreClosedError
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import Answer, CuratorDecision, Fact, FactStatus, Node, Scope, SleepReport
 from nscma_torch.storage import decisions, facts, hierarchies, profiles, tree
@@ -24,8 +24,16 @@ _ALL: tuple[FactStatus, ...] = ("active", "archived", "disputed")
 class Knowing:
     """The facts of a user, kept true by the curator. What `flush` has not worked off yet is not in them."""
 
-    parts: Parts
+    _parts: Parts
     _recalls: Recalls
+    _closed = False
+
+    @property
+    def parts(self) -> Parts:
+        """What the memory is made of. Raises StoreClosedError once it is closed."""
+        if self._closed:
+            raise StoreClosedError(f"the memory in {self._parts.database.path} is closed; open it again")
+        return self._parts
 
     def facts(
         self,

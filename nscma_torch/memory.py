@@ -61,8 +61,8 @@ class Memory(Knowing):
         tasks: LanguageTasks | None = None,
     ) -> None:
         self.config = config if isinstance(config, Config) else load_config(config)
-        self.parts = Parts(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
-        self._recalls = Recalls(self.parts.database)
+        self._parts = Parts(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
+        self._recalls = Recalls(self._parts.database)
 
     def add(
         self,
@@ -363,13 +363,16 @@ class Memory(Knowing):
     def close(self) -> None:
         """Queue the recalls, close engine and file. Background work stays queued; `flush()` first to have it done.
 
-        Whatever is called afterwards raises StoreClosedError, but for `close`, which does nothing more.
+        Whatever asks for the store afterwards raises StoreClosedError; a `flush` that is at work in another thread ends
+        as it would have. To close again does nothing more.
         """
+        if self._closed:
+            return
         try:
-            if not self.parts.database.closed:
-                self._recalls.queue()
+            self._recalls.queue()
         finally:
-            self.parts.close()
+            self._closed = True
+            self._parts.close()
 
     def __enter__(self) -> Self:
         return self

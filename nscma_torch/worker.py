@@ -22,7 +22,7 @@ from nscma_torch.storage.jobs import Job
 class Handler:
     """What works on one kind of job: `run` commits its results and finishes the jobs in one transaction.
 
-    `separable` jobs depend on no other: a batch takes them from all lanes of a user, and the last time they are tried
+    `separable` jobs depend on no other: a batch takes them from all lanes of a user, and where it fails they are tried
     one by one; those of other kinds make sense together only, lane by lane. Jobs of kinds that come `last` wait until
     all others are done.
     """
@@ -59,7 +59,7 @@ class Worker:
         self._database = database
         self._handlers = handlers
         self._sizes = {kind: handler.batch_size for kind, handler in handlers.items()}
-        self._alone = {kind: max(1, max_attempts - 1) for kind, handler in handlers.items() if handler.separable}
+        self._alone = frozenset(kind for kind, handler in handlers.items() if handler.separable)
         self._last = frozenset(kind for kind, handler in handlers.items() if handler.last)
         self._working = threading.Lock()
         self._recall_kind = recall_kind
@@ -121,7 +121,7 @@ class Worker:
                     text = f"{type(error).__name__}: {error}"
                     if streams.version(connection, batch[0].user_id)[1] != epoch:  # what it quotes may be erased by now
                         text = jobs.FORGOTTEN
-                    jobs.fail(connection, batch, text, max_attempts=self._max_attempts)
+                    jobs.fail(connection, batch, text, max_attempts=self._max_attempts, alone=self._alone)
             done += len(batch)
             if progress is not None:
                 progress(done)

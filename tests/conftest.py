@@ -103,7 +103,7 @@ def open_memory(tmp_path: Path, proxy: RecurrentProxy, embedder: HashEmbedder) -
 
     yield open_
     for memory in opened:
-        memory.parts.database.close()
+        memory._parts.database.close()
 
 
 @pytest.fixture

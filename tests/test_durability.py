@@ -18,7 +18,6 @@ from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import units
 from nscma_torch.storage.user_index import UserIndex
-from tests.connections import let_go
 
 Open = Callable[..., Memory]
 FEW, MANY = range(3), range(3, 50)
@@ -121,7 +120,7 @@ def test_every_acknowledged_message_survives_sigkill(
             assert_same_index(held, fresh_index(memory, "ada"))
         watching = memory
         watching.search("vault", user_id="ada")
-        let_go(watching)  # its recalls stay unwritten: the next kill starts from the same file
+        watching.parts.database.close()  # its recalls stay unwritten: the next kill starts from the same file
     print(f"{task}, seed {seed}: {len(said)} acknowledged, all there")
 
 
@@ -138,7 +137,7 @@ def test_extraction_that_was_killed_ends_as_one_that_was_not(
     undisturbed.flush()
     assert undisturbed.stats().units["atomic_fact"] > 10
     rng = random.Random(seed)
-    let_go(killed)
+    killed.parts.database.close()
     for kill in range(2):
         log = tmp_path / f"said-{kill}"
         pid = processes.start("flush", log, store=str(tmp_path / "killed.db"))

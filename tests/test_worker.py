@@ -1,4 +1,4 @@
-"""Background jobs: leased, in stream order, retried, and never lost or silently failed."""
+"""Background jobs: leased, in the order they were said, retried, and never lost or silently failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nscma_torch.errors import JobError, StoreBusyError
+from nscma_torch.errors import JobError, StoreBusyError, StoreClosedError
 from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, Message, Unit
@@ -59,7 +59,7 @@ def facts(memory: Memory, user: str = "ada") -> list[str]:
     return [hit.text for hit in memory.search("sister born Kyoto", user_id=user, kinds=("atomic_fact",), top_k=99)]
 
 
-def test_batches_are_cut_by_count_stream_and_order(open_memory: Open) -> None:
+def test_batches_are_cut_by_count_user_and_order(open_memory: Open) -> None:
     tasks = Tasks()
     memory = open_memory(config={"worker": {"batch_size": 4}}, tasks=tasks)
     for i, text in enumerate(FACTS):
@@ -95,6 +95,59 @@ def test_a_failure_is_visible_kept_and_retried(open_memory: Open) -> None:
     assert memory.stats().jobs_failed == 0
     assert len(facts(memory)) == len(FACTS)
     assert memory.verify() == []
+
+
+def of_many_runs(memory: Memory) -> Memory:
+    """With each fact in a conversation of its own."""
+    for i, text in enumerate(FACTS):
+        memory.add(text, user_id="ada", run_id=f"run {i}")
+    return memory
+
+
+def test_messages_of_many_conversations_are_worked_on_together(open_memory: Open) -> None:
+    tasks = Tasks()
+    memory = of_many_runs(open_memory(config={"worker": {"batch_size": 5}}, tasks=tasks))
+    memory.flush()
+    assert tasks.batches == [FACTS[:5], FACTS[5:]]
+    assert len(facts(memory)) == len(FACTS) and memory.verify() == []
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_what_cannot_be_worked_on_fails_alone_among_conversations(most: int, open_memory: Open) -> None:
+    tasks = Tasks("number 3")
+    memory = of_many_runs(open_memory(config={"worker": {"max_attempts": most}}, tasks=tasks))
+    memory.flush()
+    assert memory.stats().jobs_failed == 1 and len(facts(memory)) == len(FACTS) - 1
+    assert sum("number 3" in text for batch in tasks.batches for text in batch) == max(most, 2)
+
+
+def test_a_job_that_others_made_fail_keeps_its_own_attempts(open_memory: Open) -> None:
+    tasks = Tasks("number 3")
+    memory = of_many_runs(open_memory(tasks=tasks))
+    failing = iter([False, False, True])  # the batch, and alone two of the others: the second fails once
+    extract = tasks.extract
+
+    def at_times(units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        if next(failing, False):
+            raise JobError("the server restarts")
+        return extract(units, listeners=listeners)
+
+    tasks.extract = at_times  # type: ignore[method-assign]
+    memory.flush()
+    assert memory.stats().failures == ("JobError: the model's reply for 'number 3' does not parse",)
+    assert memory.stats().jobs_failed == 1 and len(facts(memory)) == len(FACTS) - 1
+
+
+def test_a_flush_that_is_at_work_ends_though_the_memory_is_closed(open_memory: Open) -> None:
+    memory = open_memory(tasks=Tasks(meanwhile=lambda: memory.close()))
+    memory.add(FACTS[0], user_id="ada")
+    assert memory.flush() == 1
+    with pytest.raises(StoreClosedError):
+        memory.stats()
+    again = open_memory()
+    assert again.stats().jobs_queued == 0 and len(facts(again)) == 1
+    with again.parts.database.read() as connection:
+        assert jobs.lease_holder(connection, "worker") is None
 
 
 def test_a_failed_batch_leaves_nothing_behind(open_memory: Open) -> None:

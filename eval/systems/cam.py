@@ -42,7 +42,7 @@ def make_cam(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
     own = {
         "gate": {"rule": "everything"},
         "hierarchy": hierarchy,
-        "retrieval": {"kinds": ["chunk"]},
+        "retrieval": {"strategy": options.retrieval, "kinds": ["chunk"]},
     }
     offline = options.development == "offline"
     made = NscmaOptions(
@@ -51,7 +51,6 @@ def make_cam(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
         rebuild=offline,
         flush_every=0 if offline else options.batch,
         top_k=options.top_k,
-        strategy=options.retrieval,
         section_chars=options.section_chars,
         config=merged(own, options.config),
     )

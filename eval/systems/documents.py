@@ -18,8 +18,11 @@ _NO_LIMIT = 1 << 60  # bytes: what is too long for a part is cut here, at senten
 def parts(message: Message, characters: int = BLOCK_CHARS) -> list[str]:
     """The text of a document in runs of paragraphs of at most so many characters; of other messages, the whole.
 
-    A paragraph that is longer is cut between sentences; a sentence that is longer stands alone. 0 cuts nothing.
+    A paragraph that is longer is cut between sentences; a sentence that is longer stands alone. 0 cuts nothing. What
+    says nothing, such as a turn of a transcript in which nobody was understood, has no part.
     """
+    if not message.content.strip():
+        return []
     if message.role != "document" or not characters or len(message.content) <= characters:
         return [message.content]
     found: list[str] = []

@@ -8,7 +8,7 @@ the proxy is not asked, so that its time is not spent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -19,7 +19,7 @@ from pydantic import Field
 
 from eval import places
 from eval.contract import Cost, Passage, Session, Shared
-from eval.kept_extractions import KeptExtractions
+from eval.kept_extractions import KeptExtractions, schema_of
 from eval.kept_time import KeptTime
 from eval.metered_engine import MeteredEngine
 from eval.stand_ins import IndifferentProxy
@@ -29,7 +29,7 @@ from eval.systems.files import folder_bytes
 from eval.systems.options import merged
 from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, without_conflicts
 from nscma_torch import Memory, load_config
-from nscma_torch.config import Config, Llm, Section, override
+from nscma_torch.config import Answer, Config, Controller, Llm, Retrieval, Section, override
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.errors import ConfigError, JobError
@@ -37,7 +37,6 @@ from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Hit, Message, UnitKind
-from nscma_torch.relations import load_relations
 from nscma_torch.text.documents import BLOCK_CHARS
 
 USER = "reader"
@@ -52,7 +51,10 @@ class MemoryOptions(Section):
     config: dict[str, Any] = Field({}, description="Sections of a nscma_torch configuration, over those of the run.")
     graph: bool = Field(True, description="Whether facts are read out of what was said.")
     curator: bool = Field(True, description="Whether newer facts archive older ones; else all stay active.")
-    notes: bool = Field(True, description="Whether atomic facts are stored; false sets facts.units = ['triple'].")
+    notes: bool = Field(True, description="Whether facts.units keeps atomic_fact, which only that kind searches for.")
+    working_memory: bool = Field(
+        False, description="Of kind nscma: whether the questions go on with the conversation that was read."
+    )
     flush_every: int = Field(
         0, ge=0, description="Messages after which the background work is done: CAM online; 0 for once, at the end."
     )
@@ -64,11 +66,17 @@ class MemoryOptions(Section):
 
 @dataclass(frozen=True)
 class Setup:
-    """How memories of one system are made; see `setup_of`. Systems of equal setups share them."""
+    """How memories of one system are made; see `setup_of`."""
 
     options: MemoryOptions
     config: Config
     llm: Llm
+
+    @property
+    def storing(self) -> Setup:
+        """What of it the store depends on: not how it is asked. Systems that store alike share a store."""
+        asking = {"retrieval": Retrieval(), "answer": Answer(), "controller": Controller()}
+        return replace(self, config=self.config.model_copy(update=asking))
 
 
 def setup_of(options: MemoryOptions, shared: Shared, below: Mapping[str, Any]) -> Setup:
@@ -76,8 +84,7 @@ def setup_of(options: MemoryOptions, shared: Shared, below: Mapping[str, Any]) -
 
     Raises `ConfigError` for an unknown key, or where a language model is configured and the run has none.
     """
-    noteless = {} if options.notes else {"facts": {"units": ["triple"]}}
-    config = load_config(merged(merged(merged(below, shared.config), noteless), options.config))
+    config = load_config(merged(merged(below, shared.config), options.config))
     if shared.engine is None and config.llm.engine != "embedded":
         raise ConfigError(f"llm.engine = {config.llm.engine!r} is configured, and the run has started no engine")
     hierarchy = config.hierarchy
@@ -85,15 +92,18 @@ def setup_of(options: MemoryOptions, shared: Shared, below: Mapping[str, Any]) -
         if not hierarchy.enabled:
             raise ConfigError("rebuild builds the hierarchy, and hierarchy.enabled = false; leave one of them out")
         hierarchy = override(hierarchy, {"enabled": False, "batch_size": _AT_ONCE})
-    engineless = config.model_copy(update={"llm": Llm(), "hierarchy": hierarchy})
-    own = MemoryOptions(**{key: getattr(options, key) for key in MemoryOptions.model_fields if key != "config"})
+    made = [unit for unit in config.facts.units if options.notes or unit != "atomic_fact"]
+    facts = override(config.facts, {"units": made})
+    engineless = config.model_copy(update={"llm": Llm(), "hierarchy": hierarchy, "facts": facts})
+    in_config = ("config", "notes")
+    own = MemoryOptions(**{key: getattr(options, key) for key in MemoryOptions.model_fields if key not in in_config})
     return Setup(own, engineless, config.llm)
 
 
 def tasks_of(setup: Setup, shared: Shared, engine: LanguageEngine | None) -> Tasks:
     """The language tasks of a memory, by the run's engine where it has one."""
     config = setup.config
-    relations = load_relations(None if config.facts.relations == "bundled" else config.facts.relations)
+    relations = schema_of(config.facts.relations)
     words = config.hierarchy.summary_words
     tasks: Tasks
     if engine is None:
@@ -113,6 +123,27 @@ def tasks_of(setup: Setup, shared: Shared, engine: LanguageEngine | None) -> Tas
     return tasks if setup.options.curator else WithoutConflicts(tasks)
 
 
+@dataclass(frozen=True)
+class Stored:
+    """A sample as a memory's file holds it.
+
+    Attributes:
+        place: of the message that each episode is of, or is a part of; `start`: characters of the message before it.
+        newest: the latest time that a message has said.
+        spent: calls and tokens that reading took; `seconds`: all of its stages, cold.
+        size: bytes of the files.
+    """
+
+    folder: Path
+    messages: Sequence[Message]
+    place: Mapping[str, int]
+    start: Mapping[str, int]
+    newest: datetime
+    spent: Cost
+    seconds: float
+    size: int
+
+
 class Remembered:
     """A memory with the messages of one sample.
 
@@ -120,21 +151,28 @@ class Remembered:
         memory: open.
         engine: counts what the memory asks of the run's engine; None without one.
         newest: the latest time that a message has said.
+        stored: what has been read; None before.
     """
 
     def __init__(
-        self, memory: Memory, options: MemoryOptions, engine: MeteredEngine | None, folder: Path, time: KeptTime
+        self,
+        memory: Memory,
+        options: MemoryOptions,
+        engine: MeteredEngine | None,
+        folder: Path,
+        time: KeptTime,
+        stored: Stored | None = None,
     ) -> None:
         self.memory = memory
         self.engine = engine
-        self.newest = _UNDATED
+        self.newest = _UNDATED if stored is None else stored.newest
+        self.stored = stored
         self._options = options
         self._folder = folder
         self._time = time
-        self._read: tuple[Cost, float] | None = None  # what it took: calls and tokens; seconds, cold
-        self._messages: Sequence[Message] = ()
-        self._place: dict[str, int] = {}
-        self._start: dict[str, int] = {}  # of a part in its message
+        self._messages: Sequence[Message] = () if stored is None else stored.messages
+        self._place: dict[str, int] = {} if stored is None else dict(stored.place)
+        self._start: dict[str, int] = {} if stored is None else dict(stored.start)
         self._places: places.Places | None = None
 
     def read(self, messages: Sequence[Message]) -> Cost:
@@ -144,11 +182,10 @@ class Remembered:
 
         Raises `JobError` where some of that failed.
         """
-        if self._read is not None:
+        if self.stored is not None:
             assert messages is self._messages, "a memory holds one sample"
-            spent, seconds = self._read
-            self._time.spare(seconds)
-            return spent
+            self._time.spare(self.stored.seconds)
+            return self.stored.spent
         meter, before = Meter(self.engine), self._time.spared
         self._messages = messages
         waiting = 0
@@ -165,7 +202,9 @@ class Remembered:
                 self.memory.rebuild(user_id=USER)
             self._flush(meter)
         cost = meter.cost()
-        self._read = replace(cost, seconds={}), sum(cost.seconds.values()) + self._time.spared - before
+        seconds = sum(cost.seconds.values()) + self._time.spared - before
+        spent, size = replace(cost, seconds={}), folder_bytes(self._folder)
+        self.stored = Stored(self._folder, messages, self._place, self._start, self.newest, spent, seconds, size)
         return cost
 
     def _batches(self) -> Iterator[list[tuple[int, int, Message]]]:
@@ -192,11 +231,6 @@ class Remembered:
             self.memory.flush()
         if failures := self.memory.stats().failures:
             raise JobError(f"background work failed: {failures[0]}")
-
-    @property
-    def has_read(self) -> bool:
-        """Whether all messages are in it, and all work on them is done."""
-        return self._read is not None
 
     def places(self, hits: Sequence[Hit]) -> tuple[int, ...]:
         """Places of the messages behind hits, in their order."""
@@ -243,31 +277,33 @@ class Remembered:
         return self._messages[self._place[hit.unit.episode_ids[0]]]
 
     def store_bytes(self) -> int:
-        """Of the database's files."""
-        return folder_bytes(self._folder)
+        """Of the database's files when all was read."""
+        assert self.stored is not None, "nothing was read"
+        return self.stored.size
 
 
 @contextmanager
-def remembered(setup: Setup, shared: Shared, folder: Path) -> Iterator[Remembered]:
-    """An empty memory in a folder."""
+def remembered(setup: Setup, shared: Shared, folder: Path, stored: Stored | None = None) -> Iterator[Remembered]:
+    """An empty memory in a folder, or what an equal one has stored."""
     engine = None if shared.engine is None else MeteredEngine(shared.engine)
-    store, config = folder / "memory.db", setup.config
+    folder, config = folder if stored is None else stored.folder, setup.config
     unheard = config.gate.rule == "everything" and config.chunker.strategy != "surprise"
     proxy = IndifferentProxy() if unheard else shared.proxy
-    with Memory(
-        store, config=config, embedder=shared.embedder, proxy=proxy, tasks=tasks_of(setup, shared, engine)
-    ) as memory:
+    tasks = tasks_of(setup, shared, engine)
+    store = folder / "memory.db"
+    with Memory(store, config=config, embedder=shared.embedder, proxy=proxy, tasks=tasks) as memory:
         own = memory.parts
         if not setup.options.curator:
             settings = CuratorSettings(**config.curator.model_dump())
             own.curator = Curator(own.database, without_conflicts(own.relations), settings)
-        yield Remembered(memory, setup.options, engine, folder, shared.time)
+        yield Remembered(memory, setup.options, engine, folder, shared.time, stored)
 
 
 class MemorySystem:
     """A system with a memory of one setup for each sample; `options` are its own.
 
-    Asking leaves no trace, so what another system of the same setup has read is at hand to this one too.
+    Asking leaves no trace that an answer could show, so the store that a system which stores alike has made of the
+    sample at hand is opened again by this one.
     """
 
     def __init__(
@@ -282,12 +318,9 @@ class MemorySystem:
     @contextmanager
     def open(self, folder: Path) -> Iterator[Session]:
         """A session with a memory that is empty, or has read the sample at hand."""
-        at_hand = self._shared.at_hand
-        if (own := at_hand.find(self.setup)) is not None:
+        storing = self.setup.storing
+        known: Stored | None = self._shared.at_hand.find(storing)
+        with remembered(self.setup, self._shared, folder, known) as own:
             yield self._session(own)
-            return
-        with ExitStack() as stack:
-            own = stack.enter_context(remembered(self.setup, self._shared, folder))
-            yield self._session(own)
-            if own.has_read:
-                at_hand.keep(self.setup, own, stack)
+            if known is None and own.stored is not None:
+                self._shared.at_hand.keep(storing, own.stored)

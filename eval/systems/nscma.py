@@ -42,9 +42,7 @@ class NscmaOptions(MemoryOptions):
     """Options of kind nscma."""
 
     answering: Literal["controller", "ask", "reader"] = Field("controller", description="Who answers.")
-    working_memory: bool = Field(False, description="Whether the questions go on with the conversation that was read.")
     top_k: int = Field(10, gt=0, description="Results that `ask` and the reader are given.")
-    strategy: str = Field("", description="How is searched for the reader; '' for retrieval.strategy.")
     retrieved: int = Field(RANKED, ge=0, description="Results whose places follow the answer's own as evidence.")
 
 
@@ -92,8 +90,7 @@ class NscmaSession:
     def _read(self, question: str, options: Sequence[str], now: datetime) -> Reply:
         meter = Meter(self.own.engine)
         with meter.stage("retrieve"):
-            strategy = self._options.strategy or None
-            hits = self.own.memory.search(question, user_id=USER, top_k=self._options.top_k, strategy=strategy, now=now)
+            hits = self.own.memory.search(question, user_id=USER, top_k=self._options.top_k, now=now)
         passages = self.own.passages(hits)
         reply = self._shared.reader.answer(question, passages, options=options, now=now)
         cost = together(meter.cost(), reply.cost)

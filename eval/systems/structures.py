@@ -26,6 +26,7 @@ from eval.systems.documents import RANKED
 from eval.systems.memories import USER, MemoryOptions, MemorySystem, Remembered, setup_of
 from eval.systems.options import options_of
 from nscma_torch.config import Section
+from nscma_torch.errors import ConfigError
 from nscma_torch.records import Hit, Message, Scope, UnitKind
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.ground import Ground, Strategy
@@ -113,4 +114,6 @@ def make_structures(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
     memory = MemoryOptions(config=options.config, graph=extracted, section_chars=options.section_chars)
     below = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": summarised}}
     setup = setup_of(memory, shared, below)
+    if lacking := {"triple", "atomic_fact"}.intersection(KINDS[options.structure]) - {*setup.config.facts.units}:
+        raise ConfigError(f"structure {options.structure!r} needs {min(lacking)!r}: add it to facts.units")
     return MemorySystem(section["name"], options, setup, shared, lambda own: StructureSession(own, options, shared))

@@ -20,7 +20,6 @@ from nscma_torch.errors import (
     NscmaError,
     StoreAccessError,
     StoreBusyError,
-    StoreClosedError,
     StoreError,
     StoreFormatError,
     StoreFullError,
@@ -46,14 +45,10 @@ class Database:
         StoreFormatError: the file is no SQLite database, or not one of ours. It is left untouched.
         StoreVersionError: a newer version of the library wrote it.
         StoreAccessError: the file or folder cannot be read or written.
-
-    Attributes:
-        closed: whether it is; reading or writing then raises StoreClosedError.
     """
 
     def __init__(self, path: Path | str, *, busy_timeout: float = 30.0, max_pages: int = 0) -> None:
         self.path = Path(path).expanduser().resolve()
-        self.closed = False
         self._pragmas: dict[str, Any] = {
             "busy_timeout": int(busy_timeout * 1000),
             "synchronous": "FULL",
@@ -163,13 +158,10 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; the last one of all processes folds the -wal file into the database."""
-        self.closed = True
         self._engine.dispose()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        if self.closed:
-            raise StoreClosedError(f"the memory in {self.path} is closed; open it again")
         try:
             yield
         except exc.DBAPIError as error:

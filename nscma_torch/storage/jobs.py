@@ -74,15 +74,15 @@ def next_batch(
     connection: Connection,
     sizes: Mapping[str, int],
     *,
-    alone: Mapping[str, int] | None = None,
+    alone: Collection[str] = (),
     last: Collection[str] = (),
 ) -> list[Job]:
     """The oldest queued job of the kinds in `sizes`, and those of its kind and lane, in the order they were said.
 
     Batches are cut by count, `sizes` for each kind, and by lane, never by time, so that timing cannot change a result.
     A batch that failed is tried again as it was. `alone` names kinds whose jobs depend on no other: they come from all
-    lanes of a user, and go one by one after so many failures, so that one message that cannot be worked on does not
-    hold up others. Kinds in `last` are taken where no other is queued.
+    lanes of a user, and go one by one after a failure, so that one message that cannot be worked on does not hold up
+    others. Kinds in `last` are taken where no other is queued.
     """
     columns = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
     oldest = select(*columns).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes))
@@ -90,9 +90,9 @@ def next_batch(
     first = connection.execute(oldest.limit(1)).first()
     if first is None:
         return []
-    if alone and first.attempts >= alone.get(first.kind, first.attempts + 1):
+    if first.attempts and first.kind in alone:
         return [Job(*first)]
-    together = jobs.c.user_id == first.user_id if alone and first.kind in alone else jobs.c.lane == first.lane
+    together = jobs.c.user_id == first.user_id if first.kind in alone else jobs.c.lane == first.lane
     beside = select(*columns).where(jobs.c.state == "queued", jobs.c.kind == first.kind, together)
     beside = beside.where(jobs.c.attempts == first.attempts)
     ordered = beside.order_by(jobs.c.episode_seq, jobs.c.seq).limit(sizes[first.kind])
@@ -135,10 +135,16 @@ def clear(connection: Connection, kind: str, lane: str) -> None:
     connection.execute(jobs.delete().where(jobs.c.kind == kind, jobs.c.lane == lane))
 
 
-def fail(connection: Connection, failed: Sequence[Job], error: str, *, max_attempts: int) -> None:
-    """Count a failure; after `max_attempts` the job waits as failed until `retry`."""
+def fail(
+    connection: Connection, failed: Sequence[Job], error: str, *, max_attempts: int, alone: Collection[str] = ()
+) -> None:
+    """Count a failure; after `max_attempts` the job waits as failed until `retry`.
+
+    A job of a kind in `alone` waits only after it has failed by itself: what it was batched with may be at fault.
+    """
     for job in failed:
-        state = "failed" if job.attempts + 1 >= max_attempts else "queued"
+        last = job.attempts + 1 >= max_attempts and (len(failed) == 1 or job.kind not in alone)
+        state = "failed" if last else "queued"
         values = {"attempts": job.attempts + 1, "state": state, "error": error}
         connection.execute(jobs.update().where(jobs.c.seq == job.seq).values(**values))
 

@@ -58,11 +58,11 @@ def test_a_batch_of_jobs_that_stand_alone_is_of_all_lanes_of_a_user(connection: 
     jobs.enqueue(connection, "ada", "extract", [("even", 4), ODD, EVEN])
     jobs.enqueue(connection, "ada", "other", [("odd", 3)])
     jobs.enqueue(connection, "bob", "extract", [("bobs", None)])
-    batch = jobs.next_batch(connection, SIZES, alone={"extract": 1})
+    batch = jobs.next_batch(connection, SIZES, alone=("extract",))
     assert [(job.lane, job.episode_seq) for job in batch] == [("odd", 1), ("even", 2), ("even", 4)]
-    assert numbers(jobs.next_batch(connection, {"extract": 2}, alone={"extract": 1})) == [1, 2]
+    assert numbers(jobs.next_batch(connection, {"extract": 2}, alone=("extract",))) == [1, 2]
     jobs.fail(connection, batch, "no", max_attempts=3)
-    assert numbers(jobs.next_batch(connection, {"extract": 9}, alone={"extract": 1})) == [4], "the oldest job first"
+    assert numbers(jobs.next_batch(connection, {"extract": 9}, alone=("extract",))) == [4], "the oldest job first"
 
 
 def test_each_kind_has_its_own_size(connection: Connection) -> None:
@@ -77,7 +77,7 @@ def test_each_kind_has_its_own_size(connection: Connection) -> None:
 def test_what_failed_goes_alone_and_then_waits(connection: Connection) -> None:
     jobs.enqueue(connection, "ada", "extract", [ODD, ("odd", 3)])
     jobs.fail(connection, jobs.next_batch(connection, SIZES), "no", max_attempts=2)
-    alone = jobs.next_batch(connection, SIZES, alone={"extract": 1})
+    alone = jobs.next_batch(connection, SIZES, alone=("extract",))
     assert [(job.episode_seq, job.attempts) for job in alone] == [(1, 1)]
     jobs.fail(connection, alone, "no again", max_attempts=2)
     assert jobs.states(connection) == {"failed": 1, "queued": 1}

@@ -12,10 +12,10 @@ import pytest
 from eval.contract import Cost, Shared
 from eval.systems.catalogue import make_system
 from eval.systems.memories import Remembered
-from nscma_torch import Memory
-from nscma_torch.errors import JobError
+from eval.systems.nscma import NscmaSession
+from nscma_torch.errors import JobError, StoreClosedError
 from nscma_torch.records import Message
-from tests.eval.systems.rig import ASKED, conversation, shared
+from tests.eval.systems.rig import ASKED, SAID, conversation, shared
 
 CONTROLLER = {"kind": "nscma"}
 ASKING = {"kind": "nscma", "answering": "ask", "top_k": 3}
@@ -81,21 +81,36 @@ def test_structures_share_by_what_is_extracted_and_cam_by_what_is_built(read: li
     assert len(set(map(id, read))) == 3 + 2
 
 
-def test_a_sample_ends_with_its_memories(
-    read: list[Remembered], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    closed: list[Memory] = []
-    monkeypatch.setattr(Memory, "close", lambda memory: closed.append(memory))
+def test_a_sample_ends_with_its_memories(read: list[Remembered], tmp_path: Path) -> None:
     run = shared()
-    with run.at_hand.sample():
-        unit(CONTROLLER, run, tmp_path / "1", conversation())
-        assert not closed
-    assert closed == [read[0].memory]
-    with run.at_hand.sample():
-        unit(CONTROLLER, run, tmp_path / "2", conversation())
+    for name in ("1", "2"):
+        with run.at_hand.sample():
+            unit(CONTROLLER, run, tmp_path / name, conversation())
     for name in ("3", "4"):  # nothing is kept outside of a sample
         unit(CONTROLLER, run, tmp_path / name, conversation())
     assert len(set(map(id, read))) == 4
+    for memory in read:
+        with pytest.raises(StoreClosedError):
+            memory.memory.stats()
+
+
+def test_how_a_system_asks_leaves_nothing_to_the_next(read: list[Remembered], tmp_path: Path) -> None:
+    """Each pays for its own index of the store, is told of the store as it was read, and makes its own summary."""
+    messages, run, sizes, held = conversation(SAID * 4), shared(), [], []
+    sections: list[dict[str, Any]] = [ASKING, {**ASKING, "config": {"retrieval": {"strategy": "links"}}}, READING]
+    with run.at_hand.sample():
+        for number, section in enumerate(sections):
+            (tmp_path / str(number)).mkdir()
+            with make_system({"name": "", **section}, run).open(tmp_path / str(number)) as session:
+                session.read(messages)
+                assert isinstance(session, NscmaSession)
+                held.append(len(session.own.memory.parts.searcher._indexes))
+                session.ask(QUESTIONS[0], options=(), now=ASKED)
+                sizes.append(session.store_bytes())
+        assert len(set(map(id, read))) == 1 and len(set(sizes)) == 1
+        assert held[1:] == [0, 0]
+        unit({**CONTROLLER, "working_memory": True}, run, tmp_path / "own", messages)
+        assert len(set(map(id, read))) == 2
 
 
 def test_a_memory_that_failed_is_not_shared(

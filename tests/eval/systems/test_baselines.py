@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,14 @@ def test_rag_says_that_it_has_no_chromadb_before_anything_runs(tmp_path: Path) -
     for python, said in (("/bin/true", "ended with code"), (str(tmp_path / "python"), "cannot be run")):
         with pytest.raises(ConfigError, match=said):
             make_system({"kind": "rag", "python": python}, shared())
+
+
+def test_a_message_that_says_nothing_is_left_out_and_keeps_its_place(tmp_path: Path) -> None:
+    messages = [
+        replace(message, content=" " if i == 1 else message.content) for i, message in enumerate(conversation())
+    ]
+    for kind in ("nscma", "bm25", "full-context"):
+        section = {"kind": kind, **({"answering": "reader"} if kind == "nscma" else {})}
+        with reading(section, shared(), tmp_path / kind, messages) as session:
+            reply = session.ask("How many degrees is the kiln set to?", options=(), now=ASKED)
+            assert "900" in reply.text and (reply.evidence is None or 1 not in reply.evidence)

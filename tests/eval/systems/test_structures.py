@@ -12,6 +12,7 @@ from eval.contract import Passage, Reply
 from eval.systems.catalogue import make_system
 from eval.systems.memories import MemoryOptions, MemorySystem, Remembered, remembered, setup_of
 from eval.systems.structures import KINDS, StructureOptions, StructureSession
+from nscma_torch.errors import ConfigError
 from nscma_torch.records import Hit
 from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, places, reading, shared
 
@@ -43,6 +44,12 @@ def test_every_structure_is_read_as_it_is(memory: Remembered, structure: str) ->
     said = [passage.text in passage.message.content for passage in passages]
     assert all(said) == (structure in ("chunk", "summary", "mixed"))
     assert all(passage.message.name is None for passage in passages) == (structure == "summary")
+
+
+def test_a_structure_that_is_not_made_is_refused() -> None:
+    section = {"kind": "structures", "name": "x", "structure": "mixed", "config": {"facts": {"units": ["triple"]}}}
+    with pytest.raises(ConfigError, match=r"structure 'mixed' needs 'atomic_fact': add it to facts\.units"):
+        make_system(section, shared())
 
 
 def test_only_what_a_structure_needs_is_made(tmp_path: Path) -> None:
