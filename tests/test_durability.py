@@ -185,7 +185,7 @@ def test_an_erasure_that_was_killed_is_all_or_nothing(
     memory.add("Life goes on after the interruption.", user_id="ada")
     assert memory.verify() == []
     memory.close()
-    for path in memory.parts.database.files():
+    for path in memory._parts.database.files():
         assert b"Vanterpool" not in path.read_bytes(), f"{path.name} still holds the erased text"
 
 
