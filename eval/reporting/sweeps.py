@@ -30,6 +30,7 @@ class Sweep(Section):
     lines: Mapping[str, tuple[str, ...]] = Field(
         description="For each curve the names of its systems; over tasks the names of its tasks, a curve per system."
     )
+    metrics: tuple[str, ...] = Field((), description="In place of those of all sweeps.")
 
 
 class Sweeps(Options):
@@ -48,7 +49,7 @@ def part(results: Results, options: Sweeps) -> Part:
     for sweep in options.sweeps:
         for group, lines in _groups(results, options, sweep).items():
             first = next(point for points in lines.values() for point in points)
-            metrics = options.metrics or (options.metric_of(results, first[1]),)
+            metrics = sweep.metrics or options.metrics or (options.metric_of(results, first[1]),)
             for metric in [metric for metric in metrics if metric in results.metrics[first[1]]]:
                 name = f"sweep-{slug(sweep.label)}-{slug(group)}-{slug(metric)}"
                 title = f"{group}: {metric} by {sweep.label}"

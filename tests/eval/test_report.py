@@ -258,20 +258,22 @@ def test_sweeps_over_systems_and_tasks(tmp_path: Path) -> None:
     systems = [{"kind": "s", "name": f"K={k}", "k": k} for k in (20, 5)]
     tasks = [{"kind": "t", "name": f"noise {n}", "noise": n} for n in (0, 100)]
     lines = [
-        line(task["name"], one["name"], i, [question(f1=one["k"] / 100 + (task["noise"] == 0))])
+        line(task["name"], one["name"], i, [question(f1=one["k"] / 100 + (task["noise"] == 0), recall=1.0)])
         for task in tasks
         for one in systems
         for i in range(2)
     ]
     by_k = {"label": "K", "key": "k", "lines": {"dense": ["K=20", "K=5"]}}
     by_noise = {"label": "noise", "over": "tasks", "key": "noise", "lines": {"Noise": ["noise 0", "noise 100"]}}
-    keys = {"sweeps": {"sweeps": [by_k, by_noise]}}
+    keys = {"sweeps": {"metrics": ["f1", "recall"], "sweeps": [{**by_k, "metrics": ["f1"]}, by_noise]}}
     write(load(run(tmp_path / "run", lines, systems=systems, tasks=tasks, report=keys)), tmp_path / "to")
     rows = read_csv(tmp_path / "to" / "sweep-k-noise-0-f1.csv")
     assert [(row["line"], float(row["K"]), float(row["f1, all"])) for row in rows] == [
         ("dense", 5, 1.05),
         ("dense", 20, 1.2),
     ]
+    assert (tmp_path / "to" / "sweep-noise-noise-recall.csv").exists()
+    assert not (tmp_path / "to" / "sweep-k-noise-0-recall.csv").exists(), "a sweep may say what is drawn of it"
     rows = read_csv(tmp_path / "to" / "sweep-noise-noise-f1.csv")
     assert [(row["line"], float(row["noise"])) for row in rows] == [
         ("K=20", 0),
