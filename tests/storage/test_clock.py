@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.storage.clock import from_micros, optional_micros, to_micros
@@ -12,6 +12,7 @@ from nscma_torch.storage.clock import from_micros, optional_micros, to_micros
 moments = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC))
 
 
+@settings(deadline=None, derandomize=True)
 @given(moments)
 def test_back_and_forth(moment: datetime) -> None:
     assert from_micros(to_micros(moment)) == moment
