@@ -42,8 +42,7 @@ def stored(messages: Sequence[Message], config: Mapping[str, Any]) -> tuple[floa
         memory.add("Ann moved to Oslo.", user_id="warm")
         memory.flush()
         began = time.perf_counter()
-        for _ in memory.add_many(messages, user_id="reader"):
-            pass
+        list(memory.add_many(messages, user_id="reader"))
         added = time.perf_counter()
         memory.flush()
         flushed = time.perf_counter()
