@@ -5,7 +5,7 @@
         [--limit N] [--systems NAME …] [--tasks NAME …] [--retry-failed] [--threads N]
 
 A rank takes the next sample that nobody has, opens a memory for each system in turn, has it read the sample's messages
-and asks its questions; systems that would make the same memory share one, at its full cost each. What came of it is
+and asks its questions; systems that would store the same share a store, at its full cost each. What came of it is
 one JSON line in OUT/raw-<rank>.jsonl, on disk before the next is begun (`units`, `raw_lines`). Killed and started
 again, with as many ranks or others, a run does what is not done. When all ranks are through, rank 0 writes
 OUT/results.jsonl, sorted, and OUT/run.json.
