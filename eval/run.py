@@ -2,7 +2,7 @@
 
     python -m eval.run --config configs/eval/X.toml --data DIR --out DIR [--cache DIR]
     torchrun --nproc-per-node N -m eval.run --config configs/eval/X.toml --data DIR --out DIR [--cache DIR]
-        [--limit N] [--systems NAME …] [--tasks NAME …] [--retry-failed] [--threads N]
+        [--limit N] [--samples PATTERN …] [--systems NAME …] [--tasks NAME …] [--retry-failed] [--threads N]
 
 A rank takes the next sample that nobody has, opens a memory for each system in turn, has it read the sample's messages
 and asks its questions; systems that would store the same share a store, at its full cost each. What came of it is
@@ -27,6 +27,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -54,6 +55,7 @@ class Options:
 
     Attributes:
         limit: samples of each task, the first ones; None for all.
+        samples: patterns as of file names, "qa[12]-*"; of those samples the ones whose id matches one. () for all.
         tasks, systems: names of those to run; () for all.
         retry_failed: whether units that failed are done again.
     """
@@ -63,6 +65,7 @@ class Options:
     out: Path
     cache: Path | None = None
     limit: int | None = None
+    samples: Sequence[str] = ()
     tasks: Sequence[str] = ()
     systems: Sequence[str] = ()
     retry_failed: bool = False
@@ -72,7 +75,7 @@ class Options:
         """That runs the same again, with DATA and OUT for the folders."""
         words = ["python", "-m", "eval.run", "--config", str(self.config), "--data", "DATA", "--out", "OUT"]
         words += [] if self.limit is None else ["--limit", str(self.limit)]
-        for option, names in (("--tasks", self.tasks), ("--systems", self.systems)):
+        for option, names in (("--samples", self.samples), ("--tasks", self.tasks), ("--systems", self.systems)):
             words += [option, *names] if names else []
         return shlex.join(words)
 
@@ -94,9 +97,15 @@ def run(options: Options, make_task: MakeTask, make_system: MakeSystem, console:
             for name, section in config.tasks.items()
             if not options.tasks or name in options.tasks
         }
+        planned = list(_groups(options, config, tasks))
+        if options.samples and not planned:
+            wanted = " ".join(options.samples)
+            raise ConfigError(
+                f"--samples {wanted} matches no id of a sample, such as {next(iter(tasks.values())).ids()[0]!r}"
+            )
         if ranks.rank == 0:
             with alone(options.out):
-                return _led(options, config, ranks, tasks, make_system, console)
+                return _led(options, config, ranks, planned, tasks, make_system, console)
         groups, stamp = ranks.agreed(None)
         if check_config(options.out, config) is None:
             raise ConfigError(f"rank {ranks.rank} finds no run in {options.out}: all nodes must share that folder")
@@ -111,6 +120,7 @@ def _led(
     options: Options,
     config: RunConfig,
     ranks: Ranks,
+    planned: Sequence[Group],
     tasks: Mapping[str, Task],
     make_system: MakeSystem,
     console: Console,
@@ -122,7 +132,6 @@ def _led(
     if record.mixed:
         console.print("[yellow]part of these results was made at another commit; run.json says which[/]")
     before = read_all(options.out)
-    planned = list(_groups(options, config, tasks))
     done = {key for key, line in before.items() if line["error"] is None or not options.retry_failed}
     stamp = {"config": config.sha256, "commit": record.commit, "attempt": record.attempt}
     groups, stamp = ranks.agreed((left(planned, done), stamp))
@@ -160,7 +169,8 @@ def _groups(options: Options, config: RunConfig, tasks: Mapping[str, Task]) -> I
     for name, task in tasks.items():
         systems = tuple(s for s in config.systems_of(name) if not options.systems or s in options.systems)
         for index, sample in enumerate(task.ids()[: options.limit]):
-            yield Group(name, sample, index, systems)
+            if not options.samples or any(fnmatchcase(sample, pattern) for pattern in options.samples):
+                yield Group(name, sample, index, systems)
 
 
 def _work(
@@ -231,6 +241,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--cache", type=Path, help="folder that keeps vectors and surprise for other runs and ranks")
     parser.add_argument("--limit", type=int, help="the first so many samples of each task alone")
+    parser.add_argument("--samples", nargs="+", default=(), help="only these, by id or by a pattern such as 'qa[12]-*'")
     parser.add_argument("--tasks", nargs="+", default=(), help="only these, by name")
     parser.add_argument("--systems", nargs="+", default=(), help="only these, by name")
     parser.add_argument("--retry-failed", action="store_true", help="do again what failed")

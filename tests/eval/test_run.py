@@ -281,6 +281,19 @@ def test_an_engine_that_is_down_stops_the_run_and_fails_nothing(
     assert json.loads((out / "run.json").read_text())["ended"] is None
 
 
+def test_samples_are_chosen_by_their_ids(config: Callable[..., str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert tiny_run.started(config(), str(out), tasks=["kitchen"], systems=["plain"], samples=["s[13]"]) == 0
+    chosen = results(out)
+    assert [(line["sample"], line["index"], line["half"]) for line in chosen] == [("s1", 1, "odd"), ("s3", 3, "odd")]
+    assert "--samples 's[13]'" in (out / "run.json").read_text()
+    assert tiny_run.started(config(), str(out), tasks=["kitchen"], systems=["plain"]) == 0
+    everyone = tmp_path / "everyone"
+    assert tiny_run.started(config(), str(everyone), tasks=["kitchen"], systems=["plain"]) == 0
+    assert [line for line in results(everyone) if line["sample"] in {"s1", "s3"}] == chosen
+    assert [line["sample"] for line in results(out)] == [line["sample"] for line in results(everyone)]
+
+
 def test_another_configuration_is_refused(config: Callable[..., str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert tiny_run.started(config(), str(out), tasks=["kitchen"], limit=1) == 0
@@ -317,7 +330,7 @@ def test_a_configuration_that_is_none_is_one_error(tmp_path: Path, text: str, sa
 
 
 def test_names_and_limits_are_checked(config: Callable[..., str], tmp_path: Path) -> None:
-    for wrong in ({"tasks": ["cellar"]}, {"systems": ["best"]}, {"limit": 0}):
+    for wrong in ({"tasks": ["cellar"]}, {"systems": ["best"]}, {"limit": 0}, {"samples": ["t*"]}):
         with pytest.raises(ConfigError):
             tiny_run.started(config(), str(tmp_path / "out"), **wrong)
     assert not (tmp_path / "out").exists()
