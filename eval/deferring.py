@@ -72,7 +72,12 @@ class RankedStore(Store):
         super().__init__(data_set, folder, embedder, extraction=True, summaries=False)
 
     def _open(self, retrieval: Mapping[str, Any]) -> Memory:
-        sections = {"embedder": {"deferred": self._embedded}, "hierarchy": {"enabled": False}, "retrieval": retrieval}
+        sections = {
+            "embedder": {"deferred": self._embedded},
+            "hierarchy": {"enabled": False},
+            "facts": {"units": ["triple", "atomic_fact"]},
+            "retrieval": retrieval,
+        }
         memory = Memory(self._file, config=load_config(sections), embedder=self._embedder, proxy=IndifferentProxy())
         memory.parts.gate = self._gate
         return memory

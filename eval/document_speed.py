@@ -31,7 +31,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
         "default": {},
         'units = ["triple"]': {"facts": {"units": ["triple"]}},
-        "units = []": {"facts": {"units": []}},
+        'units = ["triple", "atomic_fact"]': {"facts": {"units": ["triple", "atomic_fact"]}},
     }
 )
 

@@ -106,7 +106,12 @@ class Store:
             ]
 
     def _open(self, retrieval: Mapping[str, Any]) -> Memory:
-        sections = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": self._summaries}, "retrieval": retrieval}
+        sections = {
+            "gate": {"rule": "everything"},
+            "hierarchy": {"enabled": self._summaries},
+            "facts": {"units": ["triple", "atomic_fact"]},
+            "retrieval": retrieval,
+        }
         return Memory(self._file, config=load_config(sections), embedder=self._embedder, proxy=IndifferentProxy())
 
     def _add(self, memory: Memory, world: World) -> dict[str, int]:

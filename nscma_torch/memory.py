@@ -170,7 +170,8 @@ class Memory(Knowing):
 
         Args:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
-            kinds: which units are searched: chunk, triple, atomic_fact, summary, skill; by default the configured ones.
+            kinds: which units are searched: chunk, summary, skill, or of triple and atomic_fact what facts.units names;
+                by default the configured ones.
             threshold: lowest score; scores are relative to the best of each lane, and strategies add to them.
             strategy: a name of `retrieval.strategies`, or auto; by default the configured one.
             budget: most tokens of all texts together; what does not fit is left out, never mid-sentence.
@@ -235,6 +236,8 @@ class Memory(Knowing):
         unknown = [kind for kind in kinds if kind not in get_args(UnitKind)]
         if unknown:
             raise InvalidInputError(f"unknown kind {unknown[0]!r}; kinds are {', '.join(get_args(UnitKind))}")
+        for kind in self.config.unmade(kinds):
+            raise InvalidInputError(f"units of kind {kind!r} are not made: name it in facts.units, then add messages")
         ahead = self.config.limits.max_clock_skew if as_of is None else 0.0
         at = clock(now if as_of is None else as_of)
         return Bounds(scope, at, timedelta(seconds=ahead), tuple(kinds), metadata)

@@ -24,7 +24,11 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder
 
-LIGHT: dict[str, Any] = {"device": "cpu", "embedder": {"model": "hash"}}
+LIGHT: dict[str, Any] = {
+    "device": "cpu",
+    "embedder": {"model": "hash"},
+    "facts": {"units": ["triple", "atomic_fact"]},  # all that a store can hold
+}
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -112,7 +112,8 @@ def make_structures(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
     extracted = options.structure in ("triple", "atomic_fact", "mixed")
     summarised = options.structure in ("summary", "mixed")
     memory = MemoryOptions(config=options.config, graph=extracted, section_chars=options.section_chars)
-    below = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": summarised}}
+    units = ["triple", "atomic_fact"] if extracted else []  # both, so that structures can share a store
+    below = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": summarised}, "facts": {"units": units}}
     setup = setup_of(memory, shared, below)
     if lacking := {"triple", "atomic_fact"}.intersection(KINDS[options.structure]) - {*setup.config.facts.units}:
         raise ConfigError(f"structure {options.structure!r} needs {min(lacking)!r}: add it to facts.units")

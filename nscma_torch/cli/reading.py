@@ -28,7 +28,9 @@ def search(
     top_k: TopK = 10,
     threshold: Annotated[float, typer.Option("--threshold", help="Lowest score; 0 keeps all.")] = 0.0,
     filter: Filter = None,
-    kind: Annotated[list[str] | None, typer.Option("--kind", help="chunk, atomic_fact or summary; repeatable.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="chunk, summary or of facts.units; repeatable.")
+    ] = None,
     strategy: Annotated[str | None, typer.Option("--strategy", help="How to go on from the first results.")] = None,
     budget: Annotated[int | None, typer.Option("--budget", help="Most tokens of all texts.", min=1)] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the strategy, each lane's score and rank.")] = False,

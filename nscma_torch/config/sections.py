@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -211,8 +212,7 @@ class Facts(Section):
     relations: str = Field("bundled", description="'bundled', or the path of a relation file of your own.")
     answer: bool = Field(True, description="Whether `ask` answers from facts where they tell.")
     units: tuple[Literal["triple", "atomic_fact"], ...] = Field(
-        ("triple", "atomic_fact"),
-        description="What is stored beside the facts for searches of these kinds; most of what a long text embeds.",
+        (), description="Kinds of units that are made of what is read, for searches of them: they are most of a store."
     )
 
 
@@ -287,11 +287,14 @@ class Config(Section):
     worker: Worker = Worker()
     controller: Controller = Controller()
 
+    def unmade(self, kinds: Iterable[str]) -> list[str]:
+        """Those of these kinds of units that nothing makes, as facts.units does not name them."""
+        return [kind for kind in kinds if kind in ("triple", "atomic_fact") and kind not in self.facts.units]
+
     @model_validator(mode="after")
     def _kinds_are_made(self) -> Self:
-        for kind in self.retrieval.kinds:
-            if kind in ("triple", "atomic_fact") and kind not in self.facts.units:
-                raise ValueError(f"retrieval.kinds names {kind!r}, which is not made: add it to facts.units")
+        for kind in self.unmade(self.retrieval.kinds):
+            raise ValueError(f"retrieval.kinds names {kind!r}, which is not made: add it to facts.units")
         return self
 
     @model_validator(mode="after")

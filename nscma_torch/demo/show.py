@@ -66,9 +66,9 @@ def _remember(memory: Memory, console: Console) -> dict[str, int]:
     stream = track(messages, description="", console=console, transient=True, disable=console.quiet)
     counts = Counter(bool(item.decision and item.decision.write) for item in memory.add_many(stream, user_id=_USER))
     memory.flush()
-    facts = memory.stats(user_id=_USER).units.get("atomic_fact", 0)
+    facts = memory.stats(user_id=_USER).facts.get("active", 0)
     console.print(
-        f"[green]{counts[True]} written[/] ({facts} atomic facts extracted), [yellow]{counts[False]} deferred[/]: "
+        f"[green]{counts[True]} written[/] ({facts} facts hold now), [yellow]{counts[False]} deferred[/]: "
         "kept in the log and found by search, but no extraction is spent on them."
     )
     return {"messages": len(messages), "sessions": sessions, "written": counts[True], "deferred": counts[False]}

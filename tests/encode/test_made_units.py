@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.config import load_config
-from nscma_torch.errors import ConfigError
+from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.memory import Memory
 
 SAID = "I live in Porto with my sister Ana."
@@ -38,3 +38,26 @@ def test_a_kind_that_is_searched_and_not_made_is_an_error(kind: str) -> None:
         load_config({"facts": {"units": []}, "retrieval": {"kinds": ["chunk", kind]}})
     load_config({"facts": {"units": [kind]}, "retrieval": {"kinds": ["chunk", kind]}})
     load_config({"facts": {"units": []}, "retrieval": {"kinds": ["chunk", "summary"]}})
+
+
+def test_nothing_is_made_that_is_not_searched_and_asking_for_it_is_an_error(open_memory: Callable[..., Memory]) -> None:
+    assert load_config(None).facts.units == ()
+    with open_memory(config={"facts": {}}) as memory:
+        memory.add(SAID, user_id="ada")
+        memory.flush()
+        assert set(memory.stats().units) == {"chunk"}
+        for kind in ("triple", "atomic_fact"):
+            with pytest.raises(InvalidInputError, match=f"kind '{kind}' are not made: name it in facts.units"):
+                memory.search("Porto", user_id="ada", kinds=["chunk", kind])
+
+
+def test_kinds_that_are_made_no_more_are_found_again_when_they_are(open_memory: Callable[..., Memory]) -> None:
+    with open_memory() as memory:
+        memory.add(SAID, user_id="ada")
+        memory.flush()
+    with open_memory(config={"facts": {}}) as memory:
+        memory.add("I work as a nurse.", user_id="ada")
+        memory.flush()
+        assert memory.verify() == []
+    with open_memory() as memory:
+        assert [hit.text for hit in memory.search("Porto", user_id="ada", kinds=["atomic_fact"])]

@@ -139,7 +139,11 @@ def test_answers_from_memory_or_from_the_messages_behind_it(
     texts = {}
     for answering in ("memory-only", "memory-doc"):
         retrieval = {"kinds": ["atomic_fact"], "answering": answering}
-        config = {"gate": {"rule": "everything"}, "retrieval": retrieval, "facts": {"answer": False}}
+        config = {
+            "gate": {"rule": "everything"},
+            "retrieval": retrieval,
+            "facts": {"answer": False, "units": ["atomic_fact"]},
+        }
         memory = open_memory(f"{answering}.db", proxy=light_proxy, config=config)
         memory.add(said, user_id="ada", timestamp=NOW, now=NOW)
         memory.flush()

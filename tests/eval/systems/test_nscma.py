@@ -164,7 +164,8 @@ def test_bad_sections_are_one_clear_error(section: dict[str, Any], said: str) ->
 
 def test_without_notes_the_facts_stay(tmp_path: Path) -> None:
     run = shared()
-    with remembered(setup_of(NscmaOptions(notes=False), run, {}), run, tmp_path) as own:
+    made = {"facts": {"units": ["triple", "atomic_fact"]}}
+    with remembered(setup_of(NscmaOptions(notes=False), run, made), run, tmp_path) as own:
         own.read(conversation())
         units = own.memory.stats().units
     assert units["triple"] > 0 and "atomic_fact" not in units

@@ -24,7 +24,8 @@ LONGER = conversation([f"{text} That was on day {day}." for day, text in enumera
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remembered]:
     """One with all structures."""
     run = shared()
-    with remembered(setup_of(MemoryOptions(), run, {}), run, tmp_path_factory.mktemp("memory")) as own:
+    made = {"facts": {"units": ["triple", "atomic_fact"]}}
+    with remembered(setup_of(MemoryOptions(), run, made), run, tmp_path_factory.mktemp("memory")) as own:
         own.read(LONGER)
         yield own
 
