@@ -67,10 +67,7 @@ def known(name: str, names: Sequence[str], what: str) -> str:
 
 def read(defaults: OptionsT, values: Mapping[str, Any], part: str) -> OptionsT:
     """The options of a part; ConfigError for an unknown key or a bad value."""
-    try:
-        return override(defaults, values)
-    except ConfigError as error:
-        raise ConfigError(f"[report.{part}]: {str(error).removeprefix('the override: ')}") from error
+    return override(defaults, values, where=f"[report.{part}]")
 
 
 def option_at(section: Mapping[str, Any], key: str) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from nscma_torch.config import Section, override
-from nscma_torch.errors import ConfigError
 
 OptionsT = TypeVar("OptionsT", bound=Section)
 _OF_THE_RUN = ("kind", "name", "tasks")
@@ -15,11 +14,7 @@ _OF_THE_RUN = ("kind", "name", "tasks")
 def options_of(defaults: OptionsT, section: Mapping[str, Any]) -> OptionsT:
     """The options with the section's values. Raises `ConfigError` for an unknown key or a bad value."""
     own = {key: value for key, value in section.items() if key not in _OF_THE_RUN}
-    try:
-        return override(defaults, own)
-    except ConfigError as error:
-        problem = str(error).removeprefix("the override: ")
-        raise ConfigError(f"system {section.get('name')!r} of kind {section.get('kind')!r}: {problem}") from error
+    return override(defaults, own, where=f"system {section.get('name')!r} of kind {section.get('kind')!r}")
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

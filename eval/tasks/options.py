@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from nscma_torch.config import Section, override
-from nscma_torch.errors import ConfigError
 
 
 class TaskOptions(Section):
@@ -24,9 +23,5 @@ OptionsT = TypeVar("OptionsT", bound=TaskOptions)
 
 def read_options(defaults: OptionsT, section: Mapping[str, Any]) -> OptionsT:
     """The options of a section. Raises `ConfigError` for an unknown key, with the nearest known one, or a bad value."""
-    try:
-        return override(defaults, section)
-    except ConfigError as error:
-        problem = str(error).removeprefix("the override: ")
-        kind, name = section.get("kind", ""), section.get("name", "")
-        raise ConfigError(f"task {name!r} of kind {kind!r}: {problem}") from error
+    kind, name = section.get("kind", ""), section.get("name", "")
+    return override(defaults, section, where=f"task {name!r} of kind {kind!r}")

@@ -36,13 +36,16 @@ def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
         raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
-def override(section: SectionT, values: Mapping[str, Any]) -> SectionT:
-    """The section with some keys changed, those of sections inside it too, checked as if read from a file."""
+def override(section: SectionT, values: Mapping[str, Any], *, where: str = "the override") -> SectionT:
+    """The section with some keys changed, those of sections inside it too, checked as if read from a file.
+
+    Raises `ConfigError` for an unknown key or a bad value, beginning with `where`.
+    """
     merged = section.model_dump()
     for key, value in values.items():
         inner = isinstance(merged.get(key), dict) and isinstance(value, Mapping)
         merged[key] = {**merged[key], **value} if inner else value
-    return _validated(type(section), merged, "the override")
+    return _validated(type(section), merged, where)
 
 
 def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> SectionT:
@@ -56,7 +59,7 @@ def _explained(model: type[Section], error: ValidationError) -> str:
     """The first problem in words, with the nearest known key for an unknown one."""
     problem = error.errors()[0]
     if not problem["loc"]:  # of sections that do not go together
-        return problem["msg"]
+        return problem["msg"].removeprefix("Value error, ")
     *parents, key = (str(part) for part in problem["loc"])
     name = ".".join([*parents, key])
     if problem["type"] != "extra_forbidden":
