@@ -23,6 +23,7 @@ from eval.readers import add_config, reader_of
 from nscma_torch.records import Scope, Statement, Unit
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.names import name_key
+from nscma_torch.text.spelling import american
 
 FOLDER = Path(__file__).parent / "statements"
 
@@ -112,7 +113,7 @@ def agrees(statement: Statement, label: Mapping[str, Any], schema: Schema) -> bo
         return False
     if statement.past != bool(label.get("past")) or bool(statement.topic) != bool(label.get("topic")):
         return False
-    if statement.topic and not _same(statement.topic, label["topic"]):
+    if statement.topic and not _same(american(statement.topic), american(label["topic"])):
         return False
     objects = [label["object"], *label.get("accept", ())]
     straight = _same(statement.subject, label["subject"]) and any(_same(statement.object, o) for o in objects)

@@ -70,6 +70,7 @@ class AsyncMemory:
     find_skills = _mirror(Memory.find_skills)
     skill_outcome = _mirror(Memory.skill_outcome)
     tree = _mirror(Memory.tree)
+    reextract = _mirror(Memory.reextract)
     rebuild = _mirror(Memory.rebuild)
     stats = _mirror(Memory.stats)
     retry_failed = _mirror(Memory.retry_failed)

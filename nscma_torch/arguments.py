@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 from nscma_torch.config import Limits
 from nscma_torch.errors import EmptyTextError, InvalidInputError, ScopeError, TextTooLargeError, TimestampError
-from nscma_torch.records import Message, Scope
+from nscma_torch.records import Message, Scope, UnitKind
 from nscma_torch.text.json_messages import check_message
 from nscma_torch.text.timestamps import parse_timestamp
 
@@ -45,6 +46,24 @@ def checked_text(value: str, name: str) -> str:
     if not value.strip():
         raise EmptyTextError(f"{name} is empty; say what it is about")
     return value
+
+
+def checked_number(value: float, name: str) -> float:
+    """A finite number. Raises `InvalidInputError` for anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise InvalidInputError(f"{name} is {value!r}, it must be a finite number")
+    return value
+
+
+def checked_kinds(kinds: Sequence[UnitKind]) -> Sequence[UnitKind]:
+    """Kinds of units, at least one. Raises `InvalidInputError` for a string, none, or an unknown one."""
+    known = get_args(UnitKind)
+    if isinstance(kinds, str) or not isinstance(kinds, Iterable) or not (found := tuple(kinds)):
+        raise InvalidInputError(f"kinds is {kinds!r}, it must be a list of some of {', '.join(known)}")
+    for kind in found:
+        if kind not in known:
+            raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(known)}")
+    return found
 
 
 def checked_flag(value: bool, name: str) -> bool:

@@ -9,14 +9,16 @@ from nscma_torch.arguments import checked_count, checked_flag, checked_limit, ch
 from nscma_torch.assembly import Parts
 from nscma_torch.curator.feedback import take_feedback
 from nscma_torch.curator.skills import FoundSkill
+from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.errors import InvalidInputError, StoreClosedError
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import Answer, CuratorDecision, Fact, FactStatus, Node, Scope, SleepReport
-from nscma_torch.storage import decisions, facts, hierarchies, profiles, tree
+from nscma_torch.storage import backlog, decisions, facts, hierarchies, profiles, tree
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.storage.skills import Skill
 from nscma_torch.text.names import name_key
+from nscma_torch.text.spelling import american
 
 _ALL: tuple[FactStatus, ...] = ("active", "archived", "disputed")
 
@@ -121,7 +123,7 @@ class Knowing:
                 known_at=believed_at,
                 statuses=statuses,
             )
-        return [fact for fact in found if topic is None or fact.topic == topic]
+        return [fact for fact in found if topic is None or american(fact.topic) == american(topic)]
 
     def _told(
         self, question: str, scope: Scope, as_of: datetime | None, now: datetime, follows: Answer | None
@@ -209,6 +211,16 @@ class Knowing:
         scope = Scope(user_id, agent_id)
         with self.parts.database.read() as connection:
             return tree.tree(connection, scope.user_id, scope.agent_id)
+
+    def reextract(self, *, user_id: str, agent_id: str | None = None) -> int:
+        """Queue what was read for facts to be read again by the next `flush`; returns the number of messages.
+
+        After a change of facts.relations, facts.units or the language model: old messages then say what they would if
+        they were added now. Decisions of yours (`undo`, `merge`, `feedback`) stay.
+        """
+        scope = Scope(user_id, agent_id)
+        with self.parts.database.write() as connection:
+            return backlog.queue_encoded(connection, scope.user_id, scope.agent_id, EXTRACT)
 
     def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
         """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""

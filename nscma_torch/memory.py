@@ -8,9 +8,18 @@ from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, get_args
+from typing import Any, Self
 
-from nscma_torch.arguments import checked_count, checked_limit, checked_message, checked_text, clock, narrowed
+from nscma_torch.arguments import (
+    checked_count,
+    checked_kinds,
+    checked_limit,
+    checked_message,
+    checked_number,
+    checked_text,
+    clock,
+    narrowed,
+)
 from nscma_torch.assembly import Parts, message_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
@@ -118,6 +127,8 @@ class Memory(Knowing):
         be run again. Consume the iterator: it works as it is read.
         """
         scope = Scope(user_id, agent_id, run_id)
+        if isinstance(messages, str | Mapping | Message):
+            raise InvalidInputError("add_many takes many messages, one after the other; hand a single one to `add`")
         stream = iter(messages)
         while batch := list(islice(stream, self.config.limits.max_batch)):
             batch = as_messages(batch)
@@ -179,6 +190,7 @@ class Memory(Knowing):
             explain: fill `Hit.parts` with each lane's score and rank.
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        checked_text(query, "the query")
         bounds = self._bounds(scope, wanted, kinds, as_of, now)
         most = None if budget is None else checked_count(budget, "budget")
         found = self.parts.retriever.retrieve(
@@ -186,7 +198,7 @@ class Memory(Knowing):
             bounds,
             strategy=strategy,
             top_k=checked_count(top_k),
-            threshold=threshold,
+            threshold=checked_number(threshold, "threshold"),
             budget=most,
             explain=explain,
         )
@@ -232,12 +244,9 @@ class Memory(Knowing):
         as_of: datetime | None,
         now: datetime | None,
     ) -> Bounds:
-        kinds = self.config.retrieval.kinds if kinds is None else kinds
-        unknown = [kind for kind in kinds if kind not in get_args(UnitKind)]
-        if unknown:
-            raise InvalidInputError(f"unknown kind {unknown[0]!r}; kinds are {', '.join(get_args(UnitKind))}")
+        kinds = self.config.retrieval.kinds if kinds is None else checked_kinds(kinds)
         for kind in self.config.unmade(kinds):
-            raise InvalidInputError(f"units of kind {kind!r} are not made: name it in facts.units, then add messages")
+            raise InvalidInputError(f"units of kind {kind!r} are not made: name it in facts.units, then `reextract`")
         ahead = self.config.limits.max_clock_skew if as_of is None else 0.0
         at = clock(now if as_of is None else as_of)
         return Bounds(scope, at, timedelta(seconds=ahead), tuple(kinds), metadata)

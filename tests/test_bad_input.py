@@ -594,3 +594,42 @@ def test_an_export_with_vectors_of_another_embedder(filled: Memory, untouched: A
     other.add("I moved.", user_id="bob")
     with untouched(EmbedderMismatchError, "nscma reembed"):
         filled.import_(list(other.export()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"query": None}, "the query must be a string, got NoneType"),
+        ({"query": " "}, "the query is empty"),
+        ({"threshold": "0.3"}, "threshold is '0.3', it must be a finite number"),
+        ({"threshold": float("nan")}, "threshold is nan"),
+        ({"kinds": "chunk"}, "kinds is 'chunk', it must be a list"),
+        ({"kinds": ()}, r"kinds is \(\), it must be a list"),
+        ({"kinds": ["chunks"]}, "unknown kind 'chunks'"),
+    ],
+)
+def test_searches_that_mean_nothing(arguments: dict[str, Any], said: str, filled: Memory) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        filled.search(**{"query": "lantern", "user_id": "ada", **arguments})
+
+
+def test_one_message_is_not_many(filled: Memory, untouched: Any) -> None:
+    for one in ("hello", Message("user", "hello"), {"role": "user", "content": "hello"}):
+        with untouched(InvalidInputError, "hand a single one to `add`"):
+            list(filled.add_many(one, user_id="ada"))  # type: ignore[arg-type]
+
+
+def test_a_store_is_a_file_and_a_configuration_a_path_or_sections(tmp_path: Path) -> None:
+    with pytest.raises(StoreAccessError, match="':memory:' is none"):
+        Memory(":memory:")
+    with pytest.raises(ConfigError, match="a path or a mapping of sections, got list"):
+        Memory(tmp_path / "store.db", config=[1])  # type: ignore[arg-type]
+
+
+def test_a_question_of_any_length_is_asked(filled: Memory) -> None:
+    told = filled.add("My boat is called Elvira.", user_id="ada", timestamp=NOW, now=NOW)[0]
+    question = "The weather and the trains are a long story. " * 400 + "What is my boat called?"
+    assert filled.search(question, user_id="ada", now=NOW, top_k=3)
+    filled.ask(question, user_id="ada", now=NOW)
+    long = "boat called Elvira " * 400
+    assert filled.search(long, user_id="ada", now=NOW, top_k=1)[0].id == told.id

@@ -40,7 +40,11 @@ def chat(
     config: o.Config = None,
     json: Annotated[bool, typer.Option("--json", help="Print each reply as one line of JSON.")] = False,
 ) -> None:
-    """Converse, with a memory of everything said before. /help shows what else can be typed."""
+    """Converse, with a memory of everything said before. /help shows what else can be typed.
+
+    Of lines that are piped in, the first that cannot be answered ends it; a command that fails is told, and makes the
+    exit code 1.
+    """
     with opened(store, config, must_exist=False) as memory:
         live = Live(console=console, transient=True, auto_refresh=False)
 
@@ -64,6 +68,8 @@ def chat(
         for line in _lines():
             if not session.take(line.strip()):
                 break
+        if session.failed and not sys.stdin.isatty():
+            raise typer.Exit(1)
 
 
 def _lines() -> Iterator[str]:
@@ -90,9 +96,10 @@ class _Session:
         self._scope = controller.scope
         self._json = json
         self._last: ControllerAnswer | None = None
+        self.failed = False
 
     def take(self, line: str) -> bool:
-        """Do what a line says; False to end. In a terminal an error is shown and the session goes on."""
+        """Do what a line says; False to end. An error is shown, and ends it where the line was piped in."""
         command, _, argument = line.partition(" ")
         try:
             match command:
@@ -115,8 +122,9 @@ class _Session:
                 case _:
                     self._reply(line)
         except NscmaError as error:
-            if not sys.stdin.isatty():
+            if not sys.stdin.isatty() and not command.startswith("/"):
                 raise
+            self.failed = True
             fail(error)
         return True
 

@@ -1,4 +1,4 @@
-"""Commands that keep a store: export, import, reembed, replay, retry, demo."""
+"""Commands that keep a store: export, import, reembed, reextract, replay, retry, demo."""
 
 from __future__ import annotations
 
@@ -88,6 +88,24 @@ def reembed(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = Fa
         print_json({"vectors": count, "embedder": fingerprint})
     else:
         say(f"replaced {count} vectors; the store is now bound to {plain(fingerprint)}")
+
+
+@o.app.command()
+def reextract(
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Read for facts again, after a change of relations, of the kinds of units or of the language model."""
+    with opened(store, config) as memory:
+        count = memory.reextract(user_id=user, agent_id=agent)
+        flush(memory)
+    if json:
+        print_json({"messages": count})
+    else:
+        say(f"read {count} messages again")
 
 
 @o.app.command()

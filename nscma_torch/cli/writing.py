@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -59,11 +60,7 @@ def add(
             messages = [Message(role, content, said, name) for content in files]
         limit = memory.config.limits.max_message_bytes
         stream = (
-            iter(messages)
-            if text
-            else chain.from_iterable(
-                read_messages(source, format=format, max_message_bytes=limit) for source in sources
-            )
+            iter(messages) if text else chain.from_iterable(_messages_of(source, format, limit) for source in sources)
         )
         results: list[Added] = []
         with progress("remembering") as advance:
@@ -81,6 +78,14 @@ def add(
     say(f"added {counts['added']} {noun} to {plain(str(store))}: {decided}{known}")
     if len(results) == 1 and results[0].decision is not None:
         say(f"{results[0].id}  {plain(results[0].decision.reason)}")
+
+
+def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes: int) -> Iterator[Message]:
+    """The messages of a file, whose errors say which one it is."""
+    try:
+        yield from read_messages(source, format=format, max_message_bytes=max_message_bytes)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{source if isinstance(source, Path) else 'stdin'}: {error}") from error
 
 
 def _source(name: str) -> Path | BinaryIO:

@@ -27,6 +27,8 @@ def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
         return Config()
     if isinstance(source, Mapping):
         return _validated(Config, source, "the configuration")
+    if not isinstance(source, str | Path):
+        raise ConfigError(f"a configuration is a path or a mapping of sections, got {type(source).__name__}")
     path = Path(source)
     try:
         return _validated(Config, tomllib.loads(path.read_text(encoding="utf-8")), str(path))

@@ -16,6 +16,7 @@ from nscma_torch.storage import fingerprint, skills, streams, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.skills import Skill
+from nscma_torch.text.query_vector import query_vector
 
 
 class FoundSkill(NamedTuple):
@@ -59,7 +60,7 @@ class Skills:
         """The skills of a scope whose trigger is most like the situation, best first; of equals the more successful."""
         if not isinstance(situation, str) or not situation.strip():
             raise InvalidInputError("say in words what is to be done; an empty text finds no skill")
-        asked = self._embedder.embed_query(situation).cpu().numpy()
+        asked = query_vector(self._embedder, situation).cpu().numpy()
         with self._database.read() as connection:
             own = {skill.id: skill for skill in skills.select_skills(connection, scope)}
             parts = skills.units_of(connection, scope.user_id)

@@ -21,8 +21,8 @@ _UNREAL = re.compile(  # the whole sentence states nothing
     r"|imagine|pretend|say|had I|were I|let's say|picture"
     r"|assuming|what about|how about)\b|\b(?:I wish|wish I|if only|hypothetically|as though|as if|in another life"
     r"|used to think|who knows|supposedly"
-    r"|rumou?r|rumou?rs|allegedly|joking|kidding|dreamt|dreamed|(?:in|had) (?:my|a) dream|in (?:the|a|this) "
-    r"(?:movie|film|novel|book|story|game|show|episode|play|series)"
+    r"|rumou?r|rumou?rs|allegedly|(?<!^just )(?<!^only )(?:joking|kidding)|dreamt|dreamed"
+    r"|(?:in|had) (?:my|a) dream|in (?:the|a|this) (?:movie|film|novel|book|story|game|show|episode|play|series)"
     r"|would (?:have|be|never|rather)|'d (?:have|be|rather|love|never)|whether|will have to travel|the day (?:I|we)"
     r"|once said)\b|^(?:they|people) say\b"
     r"|如果|要是|假如|假设|万一|倘若|但愿|听说|据说|开玩笑|梦见|梦到|差点|才不信|要不|说不定|是不是|会不会|有没有|能不能|想象|的话|除非|^等[我你他她]|^(?:请|帮我|麻烦|给我)?(?:再)?写一?[个篇首段封]|故事|小说里|电影里|剧里|翻译成|吹牛|真希望",
@@ -68,7 +68,10 @@ _LEAD = re.compile(
     r"|autumn|fall|winter)|earlier|meanwhile|in the meantime|"
     r"last (?:night|week|month|year|weekend|spring|summer|autumn|fall|winter|monday|tuesday|wednesday|thursday"
     r"|friday|saturday|sunday)|the other day|a (?:few|couple of) \w+ ago|an hour ago|\w+ \w+ ago|back then|"
-    r"correction|sorry|my mistake|oops|first|second|because|since then|while|although|though|plus|i mean|to be "
+    r"correction|sorry|my mistake|oops|first|second|because|since then|while|although|though|plus|i mean"
+    r"|i meant(?: to say)?(?: that)?"
+    r"(?=[\s,:]+(?:(?:I|we|my|our|he|she|it|they|the|that)\b|[\w'-]+\s+(?:is|are|was|has)\b))"
+    r"|(?:just|only) (?:kidding|joking)|to be "
     r"(?:clear|honest|precise|fair)|tbh|lol|haha|for (?:your|my) (?:information|files|records)|"
     r"i (?:told you|mentioned|said|forgot to (?:mention|say|tell you)|should (?:mention|say|add)|have to (?:say"
     r"|admit)|must (?:say|admit)|can (?:say|confirm|report|tell you))(?: that)?|(?:did|have) (?:i|you) (?:ever )?"
@@ -128,9 +131,11 @@ _CJK_SPLIT = re.compile(r"[，,；;。！!：～~\n]+|:(?!\d)|(?:但是|不过|�
 _CORRECTS = re.compile(
     r"\b(?:correction|i (?:misspoke|was wrong|was mistaken|meant|made a mistake|mixed up|got that wrong)|scratch "
     r"that|wait,? no|my mistake"
-    r"|not .{1,30} (?:as|like) i said|sorry,? i meant|mistyped|typo)\b|更正|说错了|记错了|纠正|搞错了|口误",
+    r"|not .{1,30} (?:as|like) i said|(?:just|only) (?:kidding|joking)|mistyped|typo)\b"
+    r"|更正|说错了|记错了|纠正|搞错了|口误",
     re.IGNORECASE,
 )
+_FILLERS = 2  # words beside a sign of correction that state nothing: "Sorry", a lone mark
 _HAN_CALLED = re.compile(
     r"(?<=[\u4e00-\u9fff])[，,](?:(?:它的?|他的?|她的?)?(?:名字|名)叫|(?<=[只条匹][\u4e00-\u9fff]{2}[，,])叫)"
 )
@@ -160,14 +165,16 @@ def clauses(text: str, verbs: frozenset[str], *, document: bool = False) -> list
     found: list[Clause] = []
     speech = speech_in(text)
     masked = without_speech(text, speech)
-    corrects = False
+    carried = False  # a sentence that only says that it corrects: "Sorry, my mistake."
     spans = [(span, masked) for span in split_sentences(masked)]
     if document:
         spans += [(span, text) for own in speech for span in told_within(text, own, verbs)]
     for span, source in sorted(spans, key=lambda pair: pair[0].start):
         sentence = _HEDGE.sub("", source[span.start : span.end].replace("’", "'").strip())
         cjk = script(sentence) == "cjk"
-        corrects = bool(_CORRECTS.search(sentence)) or (corrects and not found)
+        without = _CORRECTS.sub(" ", sentence)
+        corrects = carried or without != sentence
+        carried = without != sentence and len(without.split()) <= _FILLERS
         sentence = _TAG.sub(".", sentence)
         if _is_question(sentence) or _UNREAL.search(sentence):
             continue

@@ -10,11 +10,12 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from functools import cached_property
 
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import best_passage, covered, term_weights
 from nscma_torch.llm.relevance import helpful, refined, relevance
-from nscma_torch.llm.statements import statement_reader
+from nscma_torch.llm.statements import StatementReader, statement_reader
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.cues import salience
@@ -70,7 +71,12 @@ class EmbeddedTasks:
         self._cutoff = cutoff
         self._words = words
         self._summary_words = summary_words
-        self._reader = statement_reader(relations or load_relations())
+        self._relations = relations or load_relations()
+
+    @cached_property
+    def _reader(self) -> StatementReader:
+        """Made when something is first extracted: a search needs none of the forms that it compiles."""
+        return statement_reader(self._relations)
 
     def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
         """Sentences of each unit that state a fact, their speaker and relative dates resolved; and its statements."""

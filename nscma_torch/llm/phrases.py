@@ -46,7 +46,7 @@ NAME = r"[A-ZÀ-ÖØ-ÞŁŚŠŽČŽĐİ][\w.'’&-]*"
 _NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|and|&|du|da|di)\s+)*{NAME})*")
 
 _ALWAYS = (
-    r"[,;()\x00]|\.\s|\s[–—-]+\s|:\s"
+    r"[,;()\x00]|(?<!\bSt)(?<!\bMt)(?<!\bFt)(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)\.\s|\s[–—-]+\s|:\s"
     r"|\b(?:because|since|when|whenever|after|before|until|till|so|but|although|though|while|whereas|which|who|whom"
     r"|whose|where"
     r"|(?:I|we|you|he|she|they)\s|without|until|among|the other day|twice|early"

@@ -16,6 +16,7 @@ from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.text.names import name_key
 from nscma_torch.text.sentences import Span, split_sentences
+from nscma_torch.text.spelling import american
 
 _CONFIDENCE = 0.9  # that of the embedded reader, so that neither outweighs the other in one store
 _STATES: Mapping[str, Mapping[str, bool]] = {
@@ -83,7 +84,7 @@ class Reading:
             subject=subject,
             relation=relation.name,
             object=object_,
-            topic=read.topic.lower() if topical else "",
+            topic=american(read.topic) if topical else "",
             replaces=replaces,
             valid_from=begins,
             valid_to=ends,

@@ -23,10 +23,16 @@ from nscma_torch.llm.phrases import (
 )
 from nscma_torch.relations import Kind, Relation
 from nscma_torch.text.dates import find_dates
+from nscma_torch.text.spelling import american
 
 _LISTED = frozenset({"thing", "name", "any", "person", "trait", "place"})
 _UNTIL = re.compile(r"\b(?:until|till|by|before)\s+(?:the\s+)?$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|from|as of|starting(?: in| on)?)\s+$", re.IGNORECASE)
+_STARTING = re.compile(
+    r"\b(?:starting|beginning|effective|from|as of|as from)(?:\s+(?:in|on|from))?\s+(?:the\s+)?$", re.IGNORECASE
+)
+_TO = re.compile(r"\s*(?:to|until|till|through|[-–])\b", re.IGNORECASE)
+_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day", re.IGNORECASE)
 _INSTEAD = re.compile(
     r",?\s+(?:and\s+)?(?:not|instead of|rather than|no longer)\s+(?:(?:in|at|to|on|with|a|an"
     r"|the)\s+)*(?P<old>[^,]+?)(?:\s+any ?more|\s+any longer)?$",
@@ -185,12 +191,12 @@ _PREPOSITIONS = frozenset(
 
 
 def topic_of(raw: str, kind: Kind, *, cjk: bool) -> str:
-    """The topic that words name, "" where they name none."""
+    """The topic that words name, in American spelling, "" where they name none."""
     phrase = raw.strip() if cjk else head_of(cut(raw, kind)).lower()
     topic = phrase if cjk else bare(phrase)
     if (topic.split() and topic.split()[0] in _PREPOSITIONS) or (cjk and topic[:1] in "我你他她它"):
         return ""
-    return topic if topic and len(topic.split()) <= 4 and kind.admits(phrase, topic) else ""
+    return american(topic) if topic and len(topic.split()) <= 4 and kind.admits(phrase, topic) else ""
 
 
 def times_of(
@@ -207,6 +213,18 @@ def times_of(
         elif mention.first_day <= said.date() and (not past or _SINCE.search(before)):
             begins = begins or _instant(mention.first_day, said)
     return (begins if begins and begins <= said else None), ends if past or (ends and ends <= said) else None
+
+
+def begins_later(text: str, said: datetime) -> bool:
+    """Whether `text` says that something begins after it was said; a weekday that it begins on is the next one."""
+    for mention in find_dates(text, said):
+        cue = _STARTING.search(text[: mention.start])
+        if cue is None or _TO.match(text, mention.end):
+            continue
+        named = _WEEKDAY.fullmatch(text[mention.start : mention.end])
+        if mention.first_day > said.date() or (named and not cue[0].lower().startswith("as of")):
+            return True
+    return False
 
 
 def _instant(day: date, said: datetime) -> datetime:

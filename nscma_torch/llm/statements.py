@@ -14,6 +14,7 @@ from nscma_torch.llm.forms import Form, compile_forms, read_verb, verb_stems, ve
 from nscma_torch.llm.mentions import Mentions
 from nscma_torch.llm.phrases import AUXILIARIES, cut, is_person, word_set
 from nscma_torch.llm.slots import (
+    begins_later,
     instead,
     names_attribute,
     object_of,
@@ -242,6 +243,8 @@ class StatementReader:
         if names_attribute(subject, relation):
             return [], []
         if not subjects or not objects or ("T" in groups and not topic) or objects == subjects:
+            return [], []
+        if not clause.cjk and not (past or negated) and begins_later(clause.sentence, said):
             return [], []
         within = [groups[slot] for slot in ("O", "R") if groups.get(slot) and kinds[slot].like == "date"]
         begins, ends = times_of(clause.sentence, within, said, past=form.mood == "states" and past)

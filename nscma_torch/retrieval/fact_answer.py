@@ -122,11 +122,12 @@ class _Answering:
         return self._listed(reached, pairs=relation.cardinality == "one")
 
     def _unclear(self, reached: Sequence[Reached]) -> bool:
-        """Asked for a sister, several siblings are known, and of none whether it is a sister."""
+        """The noun was not said: several siblings are known and none as a sister, or a mother as a parent alone."""
         noun = self._query.topic
         narrow = bool(noun) and narrowing(self._relation, noun) == singular(noun.casefold())
         named = narrow and singular(noun.casefold()) in (each.casefold() for each in self._relation.nouns)
-        return named and len(reached) > 1 and not any(one.facts[-1].topic for one in reached)
+        from_the_other_side = any(one.facts[-1].relation != self._relation.name for one in reached)
+        return named and (len(reached) > 1 or from_the_other_side) and not any(one.facts[-1].topic for one in reached)
 
     def _history(self) -> list[Fact]:
         """Facts of the last step, held at the time asked or before, in order."""

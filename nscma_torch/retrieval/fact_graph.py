@@ -24,13 +24,13 @@ from nscma_torch.relations import Relation, Schema, Shape
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.names import name_key
 from nscma_torch.text.nouns import narrowing, relations_by_noun, singular
+from nscma_torch.text.spelling import american
 from nscma_torch.text.terms import terms
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 _POSSESSIVE = re.compile(r"(?P<owner>.+)(?:'s|(?<=s)')\s+(?P<noun>[^']+)")
-_BRITISH = re.compile(r"(?<=\w{3})our\b")
 _WRITTEN_OUT: frozenset[Shape] = frozenset({"person", "place", "group"})
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
@@ -280,7 +280,7 @@ def corrected(fact: Fact) -> bool:
 
 def topic_key(topic: str) -> tuple[str, ...]:
     """What tells topics apart: number, inflection and British spelling do not."""
-    return tuple(terms(_BRITISH.sub("or", topic.casefold())))
+    return tuple(terms(american(topic)))
 
 
 def about(fact: Fact, topic: str) -> bool:

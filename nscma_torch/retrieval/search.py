@@ -31,6 +31,7 @@ from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.user_index import Posting, UserIndex
 from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch
 from nscma_torch.text.mentions import mentions
+from nscma_torch.text.query_vector import query_vector
 from nscma_torch.text.terms import terms
 
 Lane = Literal["lexical", "vector"]
@@ -174,7 +175,7 @@ class Searcher:
             nothing = torch.zeros(len(mask), device=self._device)
             return _Scored(dict.fromkeys(self._settings.lanes, nothing), nothing + 1, nothing, 0.0)
         postings = index.postings(connection, query.terms)
-        meaning = self._embedder.embed_query(query.meaning).to(self._device)
+        meaning = query_vector(self._embedder, query.meaning).to(self._device)
         lanes = {
             lane: self._lexical(index, postings, query, mask)
             if lane == "lexical"

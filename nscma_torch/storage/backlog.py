@@ -31,6 +31,14 @@ def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) ->
     return jobs.enqueue(connection, user_id, kind, waiting)
 
 
+def queue_encoded(connection: Connection, user_id: str, agent_id: str | None, kind: str) -> int:
+    """Queue what facts were made of already, said to one agent or to none, for jobs of this kind; returns how many."""
+    own = episodes.c.agent_id.is_not_distinct_from(agent_id)
+    query = select(episodes.c.stream_id, episodes.c.seq).where(episodes.c.user_id == user_id, own, episodes.c.encoded)
+    query = query.where(episodes.c.status == "active").order_by(episodes.c.seq)
+    return jobs.enqueue(connection, user_id, kind, [(stream_id, seq) for stream_id, seq in connection.execute(query)])
+
+
 def queue_repeated(connection: Connection, kind: str, rows: Sequence[Mapping[Any, Any]]) -> None:
     """Queue those of these deferred episodes whose whole text the user's memory held before."""
     for row in rows:

@@ -48,6 +48,8 @@ class Database:
     """
 
     def __init__(self, path: Path | str, *, busy_timeout: float = 30.0, max_pages: int = 0) -> None:
+        if str(path) == ":memory:":
+            raise StoreAccessError("a store is a file, and ':memory:' is none; name one in a temporary folder")
         self.path = Path(path).expanduser().resolve()
         self._pragmas: dict[str, Any] = {
             "busy_timeout": int(busy_timeout * 1000),

@@ -1,5 +1,5 @@
 """Export and import as JSON lines: a header, then one row of the store a line, each table in the order that
-references need.
+references need. The header says how many rows follow, so that a part of an export is not taken for one.
 
 Importing into an empty store gives an equal `digest()`. Row numbers are given anew, so several exports can go into
 one store.
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Column, Connection, Table, exc, select
+from sqlalchemy import Column, Connection, Table, exc, func, select, true
 
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError
 from nscma_torch.storage import check_facts, check_hierarchies, fingerprint
@@ -62,12 +62,13 @@ _BATCH = 1024
 
 def export(connection: Connection, user_id: str | None = None) -> Iterator[str]:
     """Lines of an export, without line ends: all users, or one."""
-    header = {"format": FORMAT, "schema": SCHEMA_VERSION, fingerprint.KEY: fingerprint.stored(connection)}
-    yield json.dumps(header)
-    for table in _ORDER:
-        query = select(table).order_by(*table.primary_key.columns)
-        if user_id is not None:
-            query = query.where(table.c.user_id == user_id)
+    bounds = {table: true() if user_id is None else table.c.user_id == user_id for table in _ORDER}
+    counts = (select(func.count()).select_from(table).where(bound) for table, bound in bounds.items())
+    rows = sum(connection.execute(count).scalar_one() for count in counts)
+    own = fingerprint.stored(connection)
+    yield json.dumps({"format": FORMAT, "schema": SCHEMA_VERSION, fingerprint.KEY: own, "rows": rows})
+    for table, bound in bounds.items():
+        query = select(table).where(bound).order_by(*table.primary_key.columns)
         for row in connection.execute(query.execution_options(yield_per=_BATCH)).mappings():
             fields = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
             yield json.dumps({"table": table.name, **fields}, ensure_ascii=False)
@@ -77,12 +78,13 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
     """Read an export inside a write transaction; returns the number of rows.
 
     Raises:
-        MalformedInputError: a line does not parse, or does not fit the lines before it; names the line.
+        MalformedInputError: a line does not parse, or does not fit the lines before it; names the line. Or there are
+            fewer rows, or more, than the export says.
         EmbedderMismatchError: the export's vectors come from another embedder than this store's.
         InvalidInputError: the store already holds one of the users.
     """
     numbered = enumerate(lines, start=1)
-    _check_header(connection, next(numbered, (1, ""))[1])
+    announced = _announced(connection, next(numbered, (1, ""))[1])
     shift: dict[tuple[str, int], int] = {}
     waiting: list[tuple[int, dict[str, Any]]] = []  # with their line numbers
     current: Table | None = None
@@ -107,13 +109,19 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
         if progress is not None:
             progress(total)
     write()
+    if total != announced:
+        raise MalformedInputError(
+            f"the export has {total} of its {announced} rows: it was cut, or put together of several; export it anew, "
+            "or import several one by one"
+        )
     broken = check_hierarchies.problems(connection, imported) + check_facts.problems(connection, imported)
     if broken:
         raise MalformedInputError(f"the export contradicts itself: {broken[0]}; nothing was imported")
     return total
 
 
-def _check_header(connection: Connection, line: str) -> None:
+def _announced(connection: Connection, line: str) -> int:
+    """How many rows the header says that follow, once it fits this store."""
     try:
         header = json.loads(line)
     except ValueError:
@@ -132,6 +140,10 @@ def _check_header(connection: Connection, line: str) -> None:
         raise EmbedderMismatchError(
             f"the export's vectors come from {theirs}, this store's from {ours}; run `nscma reembed` on one of them"
         )
+    rows = header.get("rows")
+    if not isinstance(rows, int) or rows < 0:
+        raise MalformedInputError("the header does not say how many rows follow; export it anew", line=1)
+    return rows
 
 
 def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:

@@ -19,12 +19,14 @@ _LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 
 
 def parse_timestamp(value: object) -> datetime:
-    """An ISO 8601 string (no zone means UTC), epoch seconds, or a datetime, as an aware datetime in UTC.
+    """An ISO 8601 string (no zone means UTC), epoch seconds, a datetime, or a date for its beginning, in UTC.
 
     Raises `TimestampError` for anything else, saying what was wrong. Times in the future are not refused here.
     """
     if isinstance(value, datetime):
         return _in_range(value, value)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _from_epoch(value)
     if isinstance(value, str):

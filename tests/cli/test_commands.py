@@ -82,6 +82,26 @@ def test_add_from_a_pipe(run: Run) -> None:
     assert "4711" in ok(run("search", "door code"))
 
 
+def test_errors_say_which_file(run: Run) -> None:
+    Path("wrong.jsonl").write_text('{"role": "user", "content": "It rains.", "timestamp": "yesterdayish"}')
+    result = run("add", "chat.jsonl", "wrong.jsonl")
+    assert result.exit_code == 1 and str(result.exception).startswith("wrong.jsonl: line 1: 'yesterdayish'")
+    result = run("add", "-", "--format", "jsonl", input="{")
+    assert result.exit_code == 1 and str(result.exception).startswith("stdin: line 1: not JSON")
+
+
+def test_a_command_that_fails_in_a_piped_chat_loses_nothing_that_follows(run: Run) -> None:
+    result = run("chat", input="/forget nobody\n/nonsense\nI have a dog called Rex.\n")
+    assert result.exit_code == 1 and "error:" in result.stderr
+    assert "Rex" in ok(run("log"))
+
+
+def test_what_was_read_is_read_again(run: Run) -> None:
+    add(run)
+    assert "messages again" in ok(run("reextract"))
+    assert json.loads(ok(run("reextract", "--json")))["messages"] > 0
+
+
 def test_add_text_with_role_name_and_time(run: Run) -> None:
     ok(run("add", "--text", "The lift is broken", "--name", "Bo", "--timestamp", "2026-01-02"))
     (hit,) = json.loads(ok(run("search", "lift", "--json")))

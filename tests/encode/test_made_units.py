@@ -51,13 +51,23 @@ def test_nothing_is_made_that_is_not_searched_and_asking_for_it_is_an_error(open
                 memory.search("Porto", user_id="ada", kinds=["chunk", kind])
 
 
-def test_kinds_that_are_made_no_more_are_found_again_when_they_are(open_memory: Callable[..., Memory]) -> None:
-    with open_memory() as memory:
-        memory.add(SAID, user_id="ada")
+def test_what_was_read_is_read_again_under_another_configuration(open_memory: Callable[..., Memory]) -> None:
+    said = [SAID, "I work as a nurse.", "Last week I moved from Porto to Braga.", "ok"]
+    with open_memory("small.db", {"facts": {}}) as memory, open_memory("whole.db") as whole:
+        for each in (memory, whole):
+            each.add(said, user_id="ada", agent_id="cook", timestamp="2026-03-05")
+            each.flush()
+        small = memory.digest()
+        assert memory.reextract(user_id="ada") == 0, "said to another agent"
+        read = memory.reextract(user_id="ada", agent_id="cook")
+        assert 0 < read < len(said) and memory.flush() >= read
+        assert memory.digest() == small and memory.verify() == []
+    with open_memory("small.db") as memory, open_memory("whole.db") as whole:
+        memory.reextract(user_id="ada", agent_id="cook")
         memory.flush()
-    with open_memory(config={"facts": {}}) as memory:
-        memory.add("I work as a nurse.", user_id="ada")
+        assert memory.digest() == whole.digest() != small and memory.verify() == []
+        assert memory.search("Braga", user_id="ada", agent_id="cook", kinds=["triple"])
+    with open_memory("small.db", {"facts": {}}) as memory:
+        memory.reextract(user_id="ada", agent_id="cook")
         memory.flush()
-        assert memory.verify() == []
-    with open_memory() as memory:
-        assert [hit.text for hit in memory.search("Porto", user_id="ada", kinds=["atomic_fact"])]
+        assert memory.digest() == small and memory.verify() == []

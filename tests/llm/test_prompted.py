@@ -108,7 +108,7 @@ def test_a_prompt_names_every_relation_and_little_else() -> None:
         (
             "My favourite colour is blue.",
             statement("I", "favourite", "blue", topic="Colour"),
-            "Ludger | favourite colour | blue",
+            "Ludger | favourite color | blue",
         ),
         ("I live in Oslo.", statement("I", "lives_in", "Oslo", topic="town"), "Ludger | lives_in | Oslo"),
         ("我住在成都。", statement("我", "lives_in", "成都"), "Ludger | lives_in | 成都"),

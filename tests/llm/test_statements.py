@@ -91,6 +91,49 @@ def test_a_change_names_what_it_replaces(text: str, relation: str, value: str, o
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Sorry, I meant I live in Graz.", "Graz"),
+        ("I meant to say that I live in Graz.", "Graz"),
+        ("Sorry, my mistake. I live in Graz.", "Graz"),
+        ("I live in Tartu. My mistake. I live in Graz.", "Graz"),
+        ("I live in Tartu. Just kidding, I live in Graz.", "Graz"),
+        ("I live in Tartu. Only joking! I live in Graz.", "Graz"),
+    ],
+)
+def test_a_correction_is_read_with_what_announces_it(text: str, value: str) -> None:
+    *before, last = read(text)
+    assert (last.relation, last.object, last.correction) == ("lives_in", value, True)
+    assert [statement.correction for statement in before] == [False] * len(before)
+
+
+def test_what_is_meant_to_be_done_and_what_was_a_joke_are_no_statements() -> None:
+    assert told("I meant to call my sister.") == []
+    assert told("I live on Mars, just kidding.") == []
+
+
+@pytest.mark.parametrize("begins", ["Starting Monday", "Starting tomorrow", "From next Monday", "Beginning in June"])
+def test_what_is_to_begin_holds_not_yet(begins: str) -> None:
+    assert told(f"{begins} I work at Bosch.") == told(f"I work at Bosch {begins.lower()}.") == []
+    assert told(f"I live in Graz. {begins} I work at Bosch.") == ["Ludger lives_in Graz"]
+
+
+def test_what_began_holds() -> None:
+    assert told("Since Monday I work at Bosch.") == told("As of Monday I work at Bosch.") == ["Ludger works_at Bosch"]
+    assert told("I worked at Bosch from Monday.") == ["past Ludger works_at Bosch"]
+
+
+def test_topics_are_in_one_spelling() -> None:
+    for text in ("My favourite colour is blue.", "My favorite color is blue."):
+        assert told(text) == ["Ludger favourite [color] blue"]
+
+
+def test_a_period_in_a_name_ends_nothing() -> None:
+    assert told("I live in St. James Street.") == ["Ludger lives_in St. James Street"]
+    assert told("I live in Graz with my brother Max. Max works at Bosch.")[-1] == "Max works_at Bosch"
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("I no longer live in Tartu.", ["not Ludger lives_in Tartu"]),

@@ -100,6 +100,13 @@ def test_asked_for_a_sister_of_several_siblings_it_does_not_guess(schema: Schema
     assert text(schema, rows, "object", "count", subject="user", topic="siblings", count=True) == "two"
 
 
+def test_asked_for_the_mother_of_a_daughter_it_does_not_guess(schema: Schema) -> None:
+    rows = [fact("user", "child", "Elin")]
+    assert text(schema, rows, "object", "parent", subject="Elin", topic="mother") is None
+    assert text(schema, rows, "object", "parent", subject="Elin") == "you"
+    assert text(schema, [fact("Elin", "parent", "Ann")], "object", "parent", subject="Elin", topic="mother") == "Ann"
+
+
 def test_counts_that_were_said_come_first(schema: Schema) -> None:
     rows = [fact("user", "count", "five", topic="cats"), fact("user", "pet", "Miso"), fact("user", "pet", "Rex", 1, 2)]
     assert text(schema, rows, "object", "count", subject="user", topic="cat", count=True) == "five"

@@ -192,6 +192,7 @@ def test_mentions_are_ordered_spans(words, glue, anchor):
         (0, datetime(1970, 1, 1, tzinfo=UTC)),
         (1684000000.25, datetime(2023, 5, 13, 17, 46, 40, 250_000, tzinfo=UTC)),
         (datetime(2023, 5, 12), datetime(2023, 5, 12, tzinfo=UTC)),
+        (date(2023, 5, 12), datetime(2023, 5, 12, tzinfo=UTC)),
     ],
 )
 def test_timestamps(value, expected):
