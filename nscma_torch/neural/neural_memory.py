@@ -46,7 +46,8 @@ class NeuralMemory(nn.Module):
         segment: tokens whose gradients are taken at the weights of their start, in one batch; 1 is the recurrence
             above token by token, None takes all gradients at the first weights.
         chunk: tokens written as one step, with theta each and the means of x E and x A; by default the segment, which
-            is a multiple of it. A token reads what full chunks have written.
+            is a multiple of it. A token reads what full chunks have written: sequences of less than one train nothing
+            of what writes (K, V, T, E, A have no gradient).
         norm: recall k + norm(M(k)) instead of M(k), in the loss too. Without it the steps of a chunk, added up, can
             drive the weights of a stream that repeats itself to infinity.
         max_step: the largest theta W.
