@@ -106,7 +106,7 @@ _VOCATIVE = re.compile(
 )
 _VERB_AHEAD = r"(?:is|are|was|were|has|have|had|will|am|did|does|do|can|used|went|got|said|\w{2,}ed|\w+s)"
 _SPLIT = re.compile(
-    r"\s*;\s*|,\s+which (?:is why|means(?: that)?)\s+|,\s+(?=which\s)|\s+[–—-]+\s+|\s*[–—]\s*|:\s+(?=[A-Z]|it\b"
+    r"\s*;\s*|,\s+which (?:is why|means(?: that)?)\s+|,\s+(?=which\s)|\s+[–—-]+\s+|\s*(?:[–—]|--)\s*|:\s+(?=[A-Z]|it\b"
     r"|the\b|my\b|he\b|she\b|we\b)|\s*\((?=\w)|\)\s*"
     rf"|,?\s+(?:and|but|so|while|because|although|though|whereas|yet|then|which means|and then|until|so that"
     rf"|since)\s+(?={_SUBJECT}\s(?!(?:summer|spring|autumn|fall|winter|merger|reshuffle|move|start|end"

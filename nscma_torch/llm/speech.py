@@ -50,10 +50,12 @@ def _quotations(text: str) -> list[Span]:
 
 
 def without_speech(text: str, speech: Sequence[Span]) -> str:
-    """The text with speech as blanks up to the mark that ends its sentence."""
+    """The text with speech as blanks up to the mark that ends its sentence; speech that breaks off ends one, too."""
     parts, done = [], 0
     for span in speech:
         end = text[span.end - 2 : span.end] if text[span.end - 2] in ".!?…。！？" else ""
+        if text[span.end - 2] in "-–—" and text[span.end :].lstrip()[:1].isupper():  # "I--" He rose.
+            end = "." + text[span.end - 1]
         parts += [text[done : span.start], "\x00" * (span.end - span.start - len(end)), end]
         done = span.end
     return "".join([*parts, text[done:]])
@@ -65,8 +67,13 @@ def _is_speech(quoted: str) -> bool:
 
 
 def told_within(text: str, speech: Span, verbs: frozenset[str]) -> list[Span]:
-    """Sentences between the first and the last of a speech that begin with a name and its verb, and name no speaker."""
-    inside = split_sentences(text[speech.start + 1 : speech.end - 1])[1:-1]
+    """Sentences within a speech that begin with a name and its verb, and name no speaker.
+
+    The first is the speaker's, and the last before the mark that closes it. Of a paragraph that none closes, since the
+    next one goes on with the speech, the last may be told.
+    """
+    closed = not text[speech.end - 1].isspace()
+    inside = split_sentences(text[speech.start + 1 : speech.end - 1])[1 : -1 if closed else None]
     moved = [Span(speech.start + 1 + span.start, speech.start + 1 + span.end) for span in inside]
     return [span for span in moved if _tells(text[span.start : span.end], verbs)]
 

@@ -85,6 +85,14 @@ SPOKEN = '"Stay here. Ann moved to Rome. She said so. I live in Oslo."'
         ('{"role":"user","text":"I live in Rome. I work at Bosch."}', [], []),
         ('**"Hi. I live in Rome. I work at Bosch."** he said', [], None),
         ('他说："我住在北京。我在华为工作。"', ["他说"], None),
+        (
+            '"It is late. Ann moved to Rome. "And it is cold here," he said.',
+            ["he said"],
+            ["Ann moved to Rome", "he said"],
+        ),
+        ('"It is late. Ann moved to Rome." And he went on.', ["he went on"], ["he went on"]),
+        ('"It is for the--" Ann moved to Rome.', ["Ann moved to Rome"], ["Ann moved to Rome"]),
+        ("They had left--before-- Ann moved to Rome.", ["They had left", "Ann moved to Rome"], None),
         ('He left. "Three, four, five. I live in Oslo.\n\n"I live in Rome," he said.', ["He left"], None),
     ],
 )
