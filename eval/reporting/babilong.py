@@ -37,7 +37,9 @@ def part(results: Results, options: Babilong) -> Part:
         Table("babilong-tasks", f"{metric} by length and task", _long(results, options, tasks, systems), costs.NOTE),
     ]
     if falls := _falls(results, options, tasks, systems):
-        tables.append(Table("babilong-difference", f"From {tasks[0]} to {tasks[-1]}: mean of {mean_of}", falls, _FALLS))
+        tables.append(
+            Table("babilong-difference", f"From {tasks[0]} to longer texts: mean of {mean_of}", falls, _FALLS)
+        )
     if len(tasks) > 1:
         tables.append(Table("babilong-growth", "Growth with the text", _growth(results, tasks, systems), _GROWTH))
     figures = [
@@ -96,20 +98,20 @@ def _long(results: Results, options: Babilong, tasks: Sequence[str], systems: Se
 
 
 def _falls(results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str]) -> list[dict[str, Cell]]:
-    """For each system with both ends; without shared questions no row."""
+    """From a system's shortest text to each longer one; a row only where both ask some of all categories."""
     rows = []
     metric = options.metric_of(results, tasks[0])
     for system in systems:
-        have = [task for task in tasks if _of(results, task, system)]
-        if len(have) < 2:
-            continue
-        short, long = _same(_of(results, have[0], system), _of(results, have[-1], system))
-        if short:
-            row: dict[str, Cell] = {"system": system, "from": have[0], "to": have[-1]}
-            for half in HALVES:
-                pair = halved(long, half), halved(short, half)
-                row[f"difference, {half}"] = difference(*pair, metric, results.seed, options.categories)
-            rows.append(row)
+        first, *longer = [task for task in tasks if _of(results, task, system)] or [""]
+        for task in longer:
+            short, long = _same(_of(results, first, system), _of(results, task, system))
+            asked = {question.category for line in short for question in line.questions}
+            if asked.issuperset(options.categories):
+                row: dict[str, Cell] = {"system": system, "from": first, "to": task}
+                for half in HALVES:
+                    pair = halved(long, half), halved(short, half)
+                    row[f"difference, {half}"] = difference(*pair, metric, results.seed, options.categories)
+                rows.append(row)
     return rows
 
 
