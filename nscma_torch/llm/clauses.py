@@ -7,13 +7,14 @@ document sentences in its midst are read that tell of somebody by name, as a nar
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nscma_torch.llm.chinese import asserted
 from nscma_torch.llm.contractions import written_out
 from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES, is_noun_phrase, is_person, word_set
 from nscma_torch.llm.speech import speech_in, told_within, without_speech
-from nscma_torch.text.sentences import split_sentences
+from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.terms import script
 
 _UNREAL = re.compile(  # the whole sentence states nothing
@@ -166,7 +167,7 @@ def clauses(text: str, verbs: frozenset[str], *, document: bool = False) -> list
     speech = speech_in(text)
     masked = without_speech(text, speech)
     carried = False  # a sentence that only says that it corrects: "Sorry, my mistake."
-    spans = [(span, masked) for span in split_sentences(masked)]
+    spans = [(span, masked) for span in _sentences(masked)]
     if document:
         spans += [(span, text) for own in speech for span in told_within(text, own, verbs)]
     for span, source in sorted(spans, key=lambda pair: pair[0].start):
@@ -188,6 +189,19 @@ def clauses(text: str, verbs: frozenset[str], *, document: bool = False) -> list
             if "\x00" not in part and any(map(str.isalnum, part))
         ]
     return found
+
+
+_NAMED = re.compile(r"(?<=\w )(?:Max|Al|Ed)\.(\s+)(?=[A-Z])")
+
+
+def _sentences(text: str) -> Iterator[Span]:
+    """Sentences; one ends with "Max.", "Al." and "Ed.", too, which may be abbreviations elsewhere, before a capital."""
+    for span in split_sentences(text):
+        start = span.start
+        for name in _NAMED.finditer(text, start, span.end):
+            yield Span(start, name.start(1))
+            start = name.end()
+        yield Span(start, span.end)
 
 
 _TAG = re.compile(

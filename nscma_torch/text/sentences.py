@@ -32,7 +32,6 @@ _MAY_END = _words("""
     etc inc ltd co corp llc jr sr dept est min max hrs st ave blvd mt ft gen sen rep gov col rev pres sec ch pg ed eds
     al ca a.m p.m u.s u.k u.n e.u d.c ph.d b.a m.a m.d b.sc m.sc
 """)
-_NAMES_TOO = _words("Max Al Ed")  # of those above: in a sentence and before a capital they are somebody's name
 _MAY_END_AS_NAMES = _words(
     "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun"
 )
@@ -144,8 +143,6 @@ def _period_ends_sentence(before: str, word: str, dotted: bool, text: str, line_
         return False
     if lowered in _BEFORE_NUMBER:
         return not word[:1].isdigit()
-    if token in _NAMES_TOO and word[:1].isupper() and in_front.strip(_OPENERS + " \t"):
-        return True
     initial = len(token) == 1 and token.isupper()
     abbreviated = lowered in _MAY_END or token in _MAY_END_AS_NAMES or initial or _is_dotted(token)
     return starter or not abbreviated
