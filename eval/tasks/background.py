@@ -5,7 +5,7 @@ other as in the book, those of under 10 tokens are left out, and the last one is
 many as asked for. As in data/create_tasks.py @ 2b54e1ee, where the published samples come from, reading begins at a
 random place of a random book. Deviations: it goes on with the following book where one ends, and does not draw another;
 sentences are those of `nscma_torch.text.sentences` in place of NLTK's Punkt, of text whose lines are joined first: to
-Punkt, the end of a line is no end of a sentence. To change that splitter is to change the texts: a sample's digest tells.
+Punkt, the end of a line is no end of a sentence. Who changes that splitter changes the texts: a sample's digest tells.
 
 Tokens are those of a `tokenizer.json`. GPT-2's, which the published samples were measured with, is not among this
 project's files; without a path the WordPiece tokenizer of the bundled all-MiniLM-L6-v2 counts: over four of the novels
