@@ -24,7 +24,12 @@ from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 Say = Callable[[str], None]
-CONFIG = {"device": "cpu", "embedder": {"model": "hash"}, "worker": {"lease": 0.3, "batch_size": 4}}
+CONFIG = {
+    "device": "cpu",
+    "embedder": {"model": "hash"},
+    "facts": {"units": ["triple", "atomic_fact"]},  # as in stores that the tests themselves open
+    "worker": {"lease": 0.3, "batch_size": 4},
+}
 torch.set_num_threads(1)
 PROXY = RecurrentProxy.load()
 

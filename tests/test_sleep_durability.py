@@ -85,7 +85,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedde
     path = tmp_path_factory.mktemp("prepared") / "store.db"
 
     def open_memory(file: Path, config: dict[str, Any], **parts: Any) -> Memory:
-        light = {"device": "cpu", "embedder": {"model": "hash"}}
+        light = {"device": "cpu", "embedder": {"model": "hash"}, "facts": {"units": ["triple", "atomic_fact"]}}
         return Memory(file, config={**light, **config}, embedder=embedder, **parts)
 
     open_, rng = opener(open_memory, light_proxy), random.Random(0)
