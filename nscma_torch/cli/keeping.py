@@ -105,7 +105,7 @@ def reextract(
     if json:
         print_json({"messages": count})
     else:
-        say(f"read {count} messages again")
+        say(f"read {count} {'message' if count == 1 else 'messages'} again")
 
 
 @o.app.command()
