@@ -28,9 +28,9 @@ from nscma_torch.text.spelling import american
 _LISTED = frozenset({"thing", "name", "any", "person", "trait", "place"})
 _UNTIL = re.compile(r"\b(?:until|till|by|before)\s+(?:the\s+)?$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|from|as of|starting(?: in| on)?)\s+$", re.IGNORECASE)
-_STARTING = re.compile(
-    r"\b(?:starting|beginning|effective|from|as of|as from)(?:\s+(?:in|on|from))?\s+(?:the\s+)?$", re.IGNORECASE
-)
+_BEGIN = r"\b(?:starting|beginning|effective|from|as of|as from)"
+_BEGINS = re.compile(rf"{_BEGIN}\s", re.IGNORECASE)
+_STARTING = re.compile(rf"{_BEGIN}(?:\s+(?:in|on|from))?\s+(?:the\s+)?$", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:to|until|till|through|[-–])\b", re.IGNORECASE)
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day", re.IGNORECASE)
 _INSTEAD = re.compile(
@@ -217,6 +217,8 @@ def times_of(
 
 def begins_later(text: str, said: datetime) -> bool:
     """Whether `text` says that something begins after it was said; a weekday that it begins on is the next one."""
+    if not _BEGINS.search(text):
+        return False  # most texts: dates take longer to find
     for mention in find_dates(text, said):
         cue = _STARTING.search(text[: mention.start])
         if cue is None or _TO.match(text, mention.end):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 _OUR = re.compile(
-    r"\b((?:un|dis)?(?:arm|behavi|col|endeav|fav|flav|harb|hon|hum|lab|neighb|od|parl|rum|sav|splend|vap|vig))our",
-    re.IGNORECASE,
+    r"\b((?:un|dis)?(?:arm|behavi|col|endeav|fav|flav|harb|hon|hum|lab|neighb|od|parl|rum|sav|splend|vap|vig))our"
 )
-_RE = re.compile(r"\b(cent|fib|lit|theat|met|kilomet|centimet|millimet)re(s?)\b", re.IGNORECASE)
+_RE = re.compile(r"\b(cent|fib|lit|theat|met|kilomet|centimet|millimet)re(s?)\b")
 _OTHERS = {"grey": "gray", "jewellery": "jewelry", "programme": "program", "tyre": "tire", "aluminium": "aluminum"}
-_OTHER = re.compile(rf"\b({'|'.join(_OTHERS)})(s?)\b", re.IGNORECASE)
+_OTHER = re.compile(rf"\b({'|'.join(_OTHERS)})(s?)\b")
 
 
 def american(text: str) -> str:
