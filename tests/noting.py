@@ -163,3 +163,9 @@ def log(memory: Memory, user_id: str = "ada") -> list[CuratorDecision]:
 def bare(decisions: Sequence[CuratorDecision]) -> list[tuple[Any, ...]]:
     """Decisions as they can be compared between stores."""
     return [(one.action, one.subject, one.relation, one.topic, one.object, one.reason, one.undone) for one in decisions]
+
+
+def spans(memory: Memory, subject: str, relation: str, **more: Any) -> list[tuple[str, Any, Any, str]]:
+    """What held of a subject, from when, to when, and its status, in order."""
+    more.setdefault("user_id", "ada")
+    return [(f.object, f.valid_from, f.valid_to, f.status) for f in memory.timeline(subject, relation, **more)]

@@ -13,14 +13,9 @@ from nscma_torch.curator.timeline import resolve
 from nscma_torch.errors import InvalidInputError, NscmaError
 from nscma_torch.memory import Memory
 from nscma_torch.storage.facts import NewFact
-from tests.noting import day, everything, held, log, opener, tell
+from tests.noting import day, everything, held, log, tell
 
 Open = Callable[..., Memory]
-
-
-@pytest.fixture
-def memory(open_memory: Open, light_proxy: Any) -> Memory:
-    return opener(open_memory, light_proxy)()
 
 
 def test_a_naive_time_means_utc_in_questions_to_facts_too(memory: Memory) -> None:
