@@ -122,6 +122,12 @@ _SMALL_TALK = ("ok", "thanks!", "haha", "sounds good", "see you later", "好的"
 _CHINESE = ("我上个月搬到了成都。", "她最喜欢的颜色从红色变成了蓝色。", "我们星期五去爬山。")
 
 
+@pytest.fixture
+def eager(open_memory: Callable[..., Memory]) -> Memory:
+    """A memory whose gate writes everything."""
+    return open_memory(config={"gate": {"rule": "everything"}})
+
+
 @pytest.fixture(scope="session")
 def conversation() -> Callable[..., list[Message]]:
     """`conversation(n, seed)`: n dated messages of two speakers in sittings; facts, small talk, Chinese, logs."""

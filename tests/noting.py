@@ -169,3 +169,19 @@ def spans(memory: Memory, subject: str, relation: str, **more: Any) -> list[tupl
     """What held of a subject, from when, to when, and its status, in order."""
     more.setdefault("user_id", "ada")
     return [(f.object, f.valid_from, f.valid_to, f.status) for f in memory.timeline(subject, relation, **more)]
+
+
+def a_life(memory: Memory) -> None:
+    """Messages of each kind that a stage of sleep works on."""
+    for at, name, text in (
+        (0, "Ann", "{Ann|lives_in|Oslo}"),
+        (5, "Ann", "{Ann|lives_in|Rome}"),
+        (6, "Ann", "The zebra says {Ann|likes|tea}"),
+        (7, "Ann", "{Ann|likes|jazz} {Ann|favourite/colour|blue}"),
+        (8, "Ann", "{Bob|lives_in|Bonn}"),
+        (9, "Carl", "{Bob|lives_in|Kyoto}"),
+        (9, "Ann", "{Konstantin|lives_in|Lima}"),
+        (9, "Ann", "{Konstantyn|lives_in|Lima}"),
+        (10, "Ann", "haha ok"),
+    ):
+        say(memory, text, at, name=name)

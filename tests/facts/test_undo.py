@@ -12,19 +12,9 @@ from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import CuratorDecision
 from nscma_torch.storage import episodes, statements
-from tests.noting import bare, day, everything, held, log, opener, say, stated, tell
+from tests.noting import bare, day, everything, held, log, say, stated, tell
 
 Open = Callable[..., Memory]
-
-
-@pytest.fixture
-def noted(open_memory: Open, light_proxy: Any) -> Open:
-    return opener(open_memory, light_proxy)
-
-
-@pytest.fixture
-def memory(noted: Open) -> Memory:
-    return noted()
 
 
 def read(memory: Memory, message: str, text: str) -> None:

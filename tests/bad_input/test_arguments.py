@@ -40,3 +40,20 @@ def test_no_words_at_all(name: str, memory: Memory) -> None:
 def test_a_number_of_results_is_at_least_one(count: int, memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="at least 1"):
         memory.decisions(user_id="ada", limit=count)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"query": None}, "the query must be a string, got NoneType"),
+        ({"query": " "}, "the query is empty"),
+        ({"threshold": "0.3"}, "threshold is '0.3', it must be a finite number"),
+        ({"threshold": float("nan")}, "threshold is nan"),
+        ({"kinds": "chunk"}, "kinds is 'chunk', it must be a list"),
+        ({"kinds": ()}, r"kinds is \(\), it must be a list"),
+        ({"kinds": ["chunks"]}, "unknown kind 'chunks'"),
+    ],
+)
+def test_searches_that_mean_nothing(arguments: dict[str, Any], said: str, filled: Memory) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        filled.search(**{"query": "lantern", "user_id": "ada", **arguments})

@@ -1,0 +1,40 @@
+"""A store with two messages, and a check that an error leaves it as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import NscmaError
+from nscma_torch.memory import Memory
+
+Contents = Callable[[Path], dict[str, list[Any]]]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def filled(memory: Memory) -> Memory:
+    memory.add(["I moved to Porto in March.", "ok"], user_id="ada", now=NOW)
+    return memory
+
+
+@pytest.fixture
+def untouched(filled: Memory, contents: Contents, tmp_path: Path) -> Any:
+    """`with untouched(Error, match=…)`: the block raises this error and leaves every row of the store as it was."""
+
+    @contextmanager
+    def check(kind: type[NscmaError], match: str | None = None) -> Iterator[None]:
+        before, digest = contents(tmp_path / "store.db"), filled.digest()
+        with pytest.raises(kind, match=match) as caught:
+            yield
+        assert type(caught.value) is kind
+        assert filled.digest() == digest
+        assert contents(tmp_path / "store.db") == before
+        assert filled.verify() == []
+
+    return check
