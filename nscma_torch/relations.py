@@ -127,9 +127,16 @@ class Relation(BaseModel):
         False, description="Its simple past tells an episode, nothing that lasted: 'I loved the show'."
     )
     nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
+    apart: tuple[tuple[str, ...], ...] = Field(
+        (), description="Nouns that tell objects apart, those that mean the same together: a mother is no father."
+    )
     topics: tuple[str, ...] = Field((), description="Nouns that are topics of this relation, most common ones.")
     en: Wordings = Wordings()
     zh: Wordings = Wordings()
+
+    def alike(self, noun: str) -> tuple[str, ...]:
+        """The nouns of `apart` that mean the same as this one, in the singular; none where it tells nothing apart."""
+        return next((alike for alike in self.apart if noun.casefold() in alike), ())
 
     @property
     def exclusive(self) -> bool:

@@ -251,7 +251,7 @@ _END = (  # where a form that closes with a word may be followed by more
 _NO_DETERMINER = r"(?<!\sthe)(?<!\sour)(?<!\smy)"  # a slot is more than the beginning of a noun phrase
 _NO_FILLER = (  # what the `_` of a form never stands for
     "my|our|your|his|her|their|its|the|a|an|not|no|never|and|or|but|to|of|is|are|was|were|be|been|has|have|had|do"
-    "|does|did|from|with|in|on|at|for|by|I|you|he|she|it|we|they"
+    "|does|did|from|with|in|on|at|for|by|I|you|he|she|it|we|they|getting"
 )
 _OWNS = re.compile(  # what follows an S that owns: "S boss", "S T", "S (sister|brother)"
     r"\s+(?:\[_\]\s+)*(?:T\b|(?:\(|\[)?(?!(?:and|or|would|can|do|does|did|must|have|has|report|on|as|off|in|into"

@@ -65,7 +65,10 @@ _ALWAYS = (
     r"(?:on|this|last|next|since) (?:mon|tues|wednes|thurs|fri|satur|sun)day\w*|"
     r"(?:in|since|around|during|by|until|till|before|after) (?:(?:early|late|mid)[ -])?(?:january|february|march"
     r"|april|may|june|july|august"
-    r"|september|october|november|december|spring|summer|autumn|fall|winter|(?:19|20)\d\d|then)|in the (?:meantime"
+    r"|september|october|november|december|spring|summer|autumn|fall|winter|(?:19|20)\d\d|then)"
+    r"|on (?:the )?(?:\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}(?:st|nd|rd|th)?|\d{4}-\d\d-\d\d"
+    r"|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?|\d{1,2}(?:st|nd|rd|th)(?=[\s.!]*$))|in the (?:meantime"
     r"|end|morning|evening|afternoon)"
     r"|for (?:the )?(?:\w+ )?(?:\w+ )?(?:days?|weeks?|months?|years?|decades?|ages|good|long|now|ever|while|sure))\b"
 )

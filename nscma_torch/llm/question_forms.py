@@ -3,7 +3,8 @@
 A form is a row of tokens, matched from the first to the last word of a question, whatever the case:
 
 - `S`, `O`, `T`: subject, object and topic, as short as they can be; `S's` the subject as an owner ("my", "Ben's"); `O!`
-  an object of at most three words, only of those that its kind lists ("vegan", of a diet; English);
+  an object of at most three words, only of those that its kind lists ("vegan", of a diet; English); `T!` a topic, only
+  of the nouns that the relation tells `apart` ("car", of what is owned);
 - `BE` is, are, am, was, were; `DO` do, does, did; `HAVE` have, has, had;
 - `~live`: that verb in any inflection;
 - `NOUN`: a noun of some relation, in the singular or the plural, `NOUN's` its possessive; `WH`: a question word that
@@ -82,8 +83,8 @@ class QuestionForm:
             return {"(": "(?:", "[": "(?:", "]": ")?"}.get(token, token)
         if token in _CLASSES:
             return f" (?:{'|'.join(_CLASSES[token])})"
-        if token in ("S", "O", "T"):
-            return rf" (?P<{token}>\S.*?)"
+        if token in ("S", "O", "T", "T!"):
+            return rf" (?P<{token[0]}>\S.*?)"
         if token == "O!":
             return r" (?P<O>\S+(?: \S+){n})"
         if token == "S's":
@@ -118,7 +119,7 @@ def compile_form(source: str, relation: str, nouns: str, *, chinese: bool = Fals
     tokens = tuple((_ZH_TOKEN if chinese else _TOKEN).findall(body))
     asked = [word for word in words if word in get_args(Asks)]
     unknown = [word for word in words if word not in (*get_args(Asks), "count", "previous")]
-    slots = [token[0] for token in tokens if token in ("S", "S's", "O", "O!", "T")]
+    slots = [token[0] for token in tokens if token in ("S", "S's", "O", "O!", "T", "T!")]
     if unknown or len(asked) > 1 or len(slots) > len(set(slots)) or not _balanced(tokens):
         raise ConfigError(f"relation {relation!r}: cannot read the question form {source!r}; see llm.question_forms")
 
@@ -157,7 +158,7 @@ def _inside(tokens: tuple[str, ...]) -> tuple[str, ...] | None:
         return None
     place = tokens.index("BE")
     after = tokens[place + 1]
-    if after in ("S", "O", "O!", "T"):
+    if after in ("S", "O", "O!", "T", "T!"):
         return (*tokens[:place], after, "BE", *tokens[place + 2 :])
     return (*tokens[:place], *tokens[place + 1 :], "BE")
 
@@ -191,6 +192,6 @@ def _needed(tokens: Sequence[str]) -> Iterator[frozenset[str]]:
 def _words(token: str) -> frozenset[str]:
     if token in _CLASSES:
         return frozenset(_CLASSES[token])
-    if token in ("S", "O", "O!", "T", "S's", "NOUN", "NOUN's", "WH"):
+    if token in ("S", "O", "O!", "T", "T!", "S's", "NOUN", "NOUN's", "WH"):
         return frozenset()
     return frozenset(inflected(token[1:])) if token.startswith("~") else frozenset({token.casefold()})

@@ -166,11 +166,14 @@ class QuestionReader:
         return FactQuery(form.asks, path, subject, object_, topic, previous=form.previous, count=form.count)
 
     def _listed(self, form: QuestionForm, slots: Mapping[str, str | None]) -> bool:
-        """Whether the object is among the words of its kind, where the form demands it."""
-        if "O!" not in form.tokens:
+        """Whether object and topic are among the words of their kind, where the form demands it."""
+        relation = self._schema[form.relation] if form.relation else None
+        if relation and "T!" in form.tokens and not relation.alike(singular((slots["T"] or "").casefold())):
+            return False
+        if relation is None or "O!" not in form.tokens:
             return True
         phrase = slots["O"] or ""
-        return self._schema.kinds[self._schema[form.relation].object].admits(phrase, phrase.casefold())
+        return self._schema.kinds[relation.object].admits(phrase, phrase.casefold())
 
     def _named(self, noun: str, word: str) -> Relation | None:
         """The one relation that a noun names, if the question word fits it."""

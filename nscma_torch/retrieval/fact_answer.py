@@ -117,17 +117,7 @@ class _Answering:
             reached = [one for one in known if one.facts and one.key != name_key(query.subject)]
         if not reached:
             return self._nothing(self._history())
-        if self._unclear(reached):
-            return None
         return self._listed(reached, pairs=relation.cardinality == "one")
-
-    def _unclear(self, reached: Sequence[Reached]) -> bool:
-        """The noun was not said: several siblings are known and none as a sister, or a mother as a parent alone."""
-        noun = self._query.topic
-        narrow = bool(noun) and narrowing(self._relation, noun) == singular(noun.casefold())
-        named = narrow and singular(noun.casefold()) in (each.casefold() for each in self._relation.nouns)
-        from_the_other_side = any(one.facts[-1].relation != self._relation.name for one in reached)
-        return named and (len(reached) > 1 or from_the_other_side) and not any(one.facts[-1].topic for one in reached)
 
     def _history(self) -> list[Fact]:
         """Facts of the last step, held at the time asked or before, in order."""
@@ -175,8 +165,10 @@ class _Answering:
                 return FactAnswer(self._words.disputed(values), values, facts, disputed=True)
             return FactAnswer(values[0], values, facts)
         for relation in relations_by_noun(self._graph.schema).get(singular(query.topic.casefold()), ()):
-            reached = self._graph.walk([query.subject], [relation.name], self._as_of)
             narrow = narrowing(relation, query.topic)
+            borne_out = self._graph.verifies(relation, narrow)
+            topic, narrow = (narrow, "") if borne_out else ("", narrow)
+            reached = self._graph.walk([query.subject], [relation.name], self._as_of, topic=topic)
             if reached and (not narrow or all(one.facts[-1].topic for one in reached)):
                 kept = [one for one in reached if not narrow or singular(one.facts[-1].topic) == narrow]
                 facts = _distinct(fact for one in kept for fact in one.facts)
@@ -187,7 +179,7 @@ class _Answering:
         query, relation = self._query, self._relation
         reached = self._graph.walk([query.subject], query.path, self._as_of, topic=query.topic)
         if not query.object:
-            noun = narrowing(relation, query.topic)
+            noun = "" if self._graph.verifies(relation, query.topic) else narrowing(relation, query.topic)
             fitting = [one for one in reached if not noun or one.facts[-1].topic or same(one.name, noun, self._shape)]
             if reached:
                 return self._verdict("yes", fitting, show=True) if fitting else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -58,7 +59,7 @@ class FactAsker:
             query = question_reader(self._schema, asker).read(question, now=now, follows=follows)
             if query is None:
                 return None
-            graph = self._graphs.of(connection, scope).at(as_of or now)
+            graph = self._graphs.of(connection, scope).at(as_of or now, partial(_messages, connection, scope.user_id))
             found = answer_query(query, graph, language="zh" if script(question) == "cjk" else "en", asker=asker)
             if found is None:
                 return None
@@ -70,6 +71,12 @@ class FactAsker:
             trace.append(f"{unread} messages are not read for facts yet; sleep reads them")
         usage = Usage(seconds=time.perf_counter() - begin)
         return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
+
+
+def _messages(connection: Connection, user_id: str, fact: Fact) -> list[str]:
+    """Texts behind a fact, the newest first."""
+    found = (episodes.require(connection, user_id, episode_id) for episode_id in reversed(fact.episode_ids))
+    return [episode.text for _, episode in found]
 
 
 def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:

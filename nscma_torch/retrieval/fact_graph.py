@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_torch.records import Fact
 from nscma_torch.relations import Relation, Schema, Shape
 from nscma_torch.storage.clock import to_micros
+from nscma_torch.text.callings import called
 from nscma_torch.text.names import name_key
 from nscma_torch.text.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.text.spelling import american
@@ -29,6 +30,8 @@ from nscma_torch.text.terms import terms
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+Messages = Callable[[Fact], Sequence[str]]  # the texts behind a fact, the newest first
 
 _POSSESSIVE = re.compile(r"(?P<owner>.+)(?:'s|(?<=s)')\s+(?P<noun>[^']+)")
 _WRITTEN_OUT: frozenset[Shape] = frozenset({"person", "place", "group"})
@@ -79,6 +82,7 @@ class FactGraph:
         self.now = now
         self.facts = tuple(sorted((f for f in facts if f.relation in schema and not corrected(f)), key=order))
         self._device = torch.device(device)
+        self._messages: Messages | None = None
         self._names: dict[str, str] = {}
         self._out: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
         for edge in self._edges:
@@ -102,10 +106,15 @@ class FactGraph:
                 found.append(_Edge(name_key(fact.object), back, fact.subject, i))
         return found
 
-    def at(self, now: datetime | None) -> FactGraph:
-        """The same graph, read with another "now"."""
+    def at(self, now: datetime | None, messages: Messages | None = None) -> FactGraph:
+        """The same graph, read with another "now".
+
+        With the `messages` behind a fact a noun that tells objects apart has to stand there: who was only said to be a
+        sister is no brother. Without them any noun of a relation means all of its objects.
+        """
         view = copy(self)
         view.now = now
+        view._messages = messages
         return view
 
     @property
@@ -233,7 +242,22 @@ class FactGraph:
         """Edges of a relation that leave an entity or a name of it, held or not, in the order of their facts."""
         keys = dict.fromkeys([name_key(name), *(key for key, _ in self._aliases(name_key(name), as_of))])
         edges = {edge for key in keys for edge in self._out.get((key, relation), ())}
-        return sorted((e for e in edges if about(self.facts[e.fact], topic)), key=lambda edge: edge.fact)
+        return sorted((edge for edge in edges if self._about(edge, topic)), key=lambda edge: edge.fact)
+
+    def verifies(self, relation: Relation, noun: str) -> bool:
+        """Whether what a walk along the relation reaches is what this noun names, as its messages bear out."""
+        return self._messages is not None and bool(relation.alike(singular(noun.casefold())))
+
+    def _about(self, edge: _Edge, noun: str) -> bool:
+        """Whether an edge leads to what the noun, or topic, names."""
+        fact, relation = self.facts[edge.fact], self.schema[edge.relation]
+        if fact.topic or self._messages is None or not self.verifies(relation, noun):
+            return about(fact, noun)
+        alike = relation.alike(singular(noun.casefold()))
+        nouns = [each for group in relation.apart for each in group]
+        said = (called(edge.target, text, nouns) for text in self._messages(fact))
+        known = next(filter(None, said), "")
+        return known in alike if known else relation.cardinality == "one"
 
     def backwards(self, name: str, relation: str, as_of: datetime | None = None, *, topic: str = "") -> list[Reached]:
         """Subjects of facts of a relation whose object the name means."""
@@ -242,7 +266,7 @@ class FactGraph:
         found: dict[str, Reached] = {}
         for edge in self._edges:
             fact = self.facts[edge.fact]
-            asked = edge.relation == relation and about(fact, topic) and self.holds(fact, as_of)
+            asked = edge.relation == relation and self._about(edge, topic) and self.holds(fact, as_of)
             if asked and any(same(edge.target, each, shape) for each in names):
                 found.setdefault(edge.source, Reached(self._names[edge.source], (fact,)))
         return list(found.values())

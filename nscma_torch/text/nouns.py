@@ -64,4 +64,6 @@ def narrowing(relation: Relation, noun: str) -> str:
     Of a relation that holds many, the first noun is the general one.
     """
     one = singular(noun.casefold())
+    if relation.alike(one):
+        return one
     return one if relation.cardinality == "many" and relation.nouns and one != relation.nouns[0].casefold() else ""
