@@ -13,7 +13,7 @@ SAMPLES ?= 20
 TABLES := babilong knowledge_update ablations structural sensitivity cam
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-vllm check prove bench clean
+.PHONY: demo test test-vllm check prove bench chroma clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -97,6 +97,8 @@ $(PEER)/.ready:
 	$(PEER)/bin/pip install --quiet torch==2.13.0
 	$(PEER)/bin/pip install --quiet mem0ai==2.2.1 faiss-cpu==1.15.1 sentence-transformers==6.2.0
 	touch $@
+
+chroma: $(CHROMA)/.ready
 
 $(CHROMA)/.ready:
 	$(PYTHON) -m venv $(CHROMA)

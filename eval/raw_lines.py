@@ -84,7 +84,7 @@ def cut_torn(folder: Path) -> None:
 
 
 def read_all(folder: Path) -> dict[Key, Line]:
-    """The line of each unit: the one without an error, else that of the last attempt.
+    """The line of each unit: the one without an error, else that of the last attempt. What is torn is left out.
 
     Raises MalformedInputError for a line that is no JSON, or where a unit succeeded twice.
     """
@@ -99,6 +99,11 @@ def read_all(folder: Path) -> dict[Key, Line]:
             if earlier is None or line["error"] is None or _attempt(line) >= _attempt(earlier):
                 lines[key_of(line)] = line
     return lines
+
+
+def holds_any(folder: Path) -> bool:
+    """Whether there is a whole line in a folder."""
+    return any(True for path in sorted(folder.glob(_RAW)) for _ in _lines(path)) or (folder / RESULTS).exists()
 
 
 def write_results(folder: Path, lines: Sequence[Line]) -> None:
@@ -131,6 +136,8 @@ def _lock(file: int, path: Path) -> None:
 def _lines(path: Path) -> Iterator[Line]:
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
+            if not raw.endswith(b"\n"):
+                return  # torn, or being written
             try:
                 yield json.loads(raw)
             except ValueError as error:

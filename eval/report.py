@@ -1,12 +1,13 @@
-"""From the raw lines of a finished run to Markdown, CSV and PNG.
+"""From the raw lines of a run to Markdown, CSV and PNG.
 
     python -m eval.report OUT --to DIR [--config FILE]
 
-OUT holds `run.json` and `results.jsonl` (or `results.jsonl.gz`) as `eval.run` leaves them, and `judged.jsonl` where
-`eval.judge` ran. DIR gets `report.md`, a CSV for each table and a PNG for each figure. All tasks and systems have a
-table; the keys under [report] of the run's configuration name what else there is: `babilong`, `updates`, `grid`,
-`sweeps`, `differences`; with --config those of that file. Every score has its 95 % bootstrap interval over samples and
-the cost beside it. Samples with an even index were open to tuning; claims quote the odd ones.
+OUT holds `run.json` and `results.jsonl` (or `results.jsonl.gz`) as `eval.run` leaves them, or the `raw-*.jsonl` of a
+run that has not ended, and `judged.jsonl` where `eval.judge` ran. DIR gets `report.md`, a CSV for each table and a PNG
+for each figure. All tasks and systems have a table; the keys under [report] of the run's configuration name what else
+there is: `babilong`, `updates`, `grid`, `sweeps`, `differences`; with --config those of that file. Every score has its
+95 % bootstrap interval over samples and the cost beside it. Samples with an even index were open to tuning; claims
+quote the odd ones.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.reporting import babilong, bootstrap, classes, differences, grid, overview, sweeps, updates
-from eval.reporting.part import Options, Part, read
+from eval.reporting.part import Options, Part, known, read
 from eval.reporting.results import Results, load
 from eval.run_config import read_config
 from nscma_torch.errors import ConfigError, NscmaError
@@ -48,12 +49,25 @@ def _part(name: str, results: Results, values: Mapping[str, Any]) -> Part:
             raise AssertionError(f"no part is made of {type(options).__name__}")
 
 
-def report(results: Results) -> list[Part]:
-    """All parts of a run's report. ConfigError where [report] asks for what there is not."""
-    wanted: Mapping[str, Any] = results.config.get("report", {})
+def check(given: Mapping[str, Any]) -> None:
+    """ConfigError where the [report] of a configuration asks for parts, or options of them, that there are not."""
+    wanted: Mapping[str, Any] = given.get("report", {})
     unknown = wanted.keys() - OPTIONS.keys()
     if unknown:
         raise ConfigError(f"[report] knows {', '.join(OPTIONS)}, and not {', '.join(sorted(unknown))}")
+    tasks, systems = ([own.get("name", "") for own in given.get(kind, ())] for kind in ("tasks", "systems"))
+    for name, values in wanted.items():
+        options = read(OPTIONS[name], values, name)
+        for task in options.tasks:
+            known(task, tasks, "task")
+        if isinstance(options, differences.Differences) and options.reference:
+            known(options.reference, systems, "system")
+
+
+def report(results: Results) -> list[Part]:
+    """All parts of a run's report. ConfigError where [report] asks for what there is not."""
+    check(results.config)
+    wanted: Mapping[str, Any] = results.config.get("report", {})
     named = [_part(name, results, wanted[name]) for name in OPTIONS if name in wanted]
     others = (classes.part(results), overview.failures(results))
     return [*named, overview.part(results), *(part for part in others if part is not None)]
@@ -88,6 +102,8 @@ def _remarks(results: Results) -> list[str]:
     others = {attempt["commit"] for attempt in results.run.get("earlier", ())} - {results.run["commit"]}
     if others:
         remarks += [f"**Of several commits.** A part of the run was made at {', '.join(sorted(others))}.", ""]
+    if results.run["ended"] is None:
+        remarks += ["**Not ended.** The run was interrupted or is still at work; started again, it goes on.", ""]
     if results.missing:
         remarks += ["**Incomplete.** Of what the configuration plans, this is not run to the end; scores are over the "]
         remarks[-1] += "samples that there are:"

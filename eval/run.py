@@ -39,6 +39,7 @@ from eval.contract import Shared, System, Task
 from eval.progress import list_failures, shown
 from eval.ranks import Ranks
 from eval.raw_lines import Key, Line, RawLines, cut_torn, read_all, write_results
+from eval.report import check as check_report
 from eval.run_config import RunConfig, check_names, read_config
 from eval.run_record import RunRecord, alone, check_config
 from eval.shared import Equipment, equipped
@@ -86,6 +87,7 @@ def run(options: Options, make_task: MakeTask, make_system: MakeSystem, console:
     Raises ConfigError for a configuration that is none, or another one than the folder's.
     """
     config = read_config(options.config)
+    check_report(config.given)
     if options.limit is not None and options.limit < 1:
         raise ConfigError(f"--limit is {options.limit}; it must be at least 1")
     check_names(options.tasks, config.tasks, "--tasks names")
@@ -247,12 +249,17 @@ def main() -> None:
     parser.add_argument("--retry-failed", action="store_true", help="do again what failed")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch in each rank; 1 repeats bit for bit")
     arguments = vars(parser.parse_args())
+    if arguments["threads"] < 1:
+        parser.error(f"--threads is {arguments['threads']}; it must be at least 1")
     torch.set_num_threads(arguments.pop("threads"))
     from eval.systems.catalogue import make_system
     from eval.tasks.catalogue import make_task
 
     try:
         status = run(Options(**arguments), make_task, make_system, Console())
+    except KeyboardInterrupt:
+        print("interrupted; what is done is kept, and the same command goes on from there", file=sys.stderr)
+        status = 130
     except (NscmaError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         status = 2

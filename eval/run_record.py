@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from eval.machine import cpu_name, unfinished
+from eval.raw_lines import holds_any
 from eval.run_config import RunConfig
 from nscma_torch.errors import ConfigError, StoreBusyError
 
@@ -95,7 +96,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def check_config(folder: Path, config: RunConfig) -> Mapping[str, Any] | None:
-    """The record of a folder, None where there is none; ConfigError where it is of another configuration."""
+    """The record of a folder, None where there is none; ConfigError where it has results of another configuration."""
     path = folder / RECORD
     if not path.exists():
         return None
@@ -104,6 +105,8 @@ def check_config(folder: Path, config: RunConfig) -> Mapping[str, Any] | None:
     except ValueError as error:
         raise ConfigError(f"{path} is damaged: {error}; take another --out") from error
     if record["sha256"] != config.sha256:
+        if not holds_any(folder):  # that configuration was at fault, and is mended
+            return None
         raise ConfigError(
             f"{folder} holds results of another configuration (SHA-256 {record['sha256'][:12]}, this one is "
             f"{config.sha256[:12]}): take another --out, or the configuration in {path}"

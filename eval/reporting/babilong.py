@@ -33,7 +33,7 @@ def part(results: Results, options: Babilong) -> Part:
     metric = options.metric_of(results, tasks[0])
     mean_of = ", ".join(options.categories)
     tables = [
-        Table("babilong", f"{metric} by length, mean of {mean_of}", _pivot(results, options, tasks, systems)),
+        Table("babilong", f"{metric} by length, mean of {mean_of}", _pivot(results, options, tasks, systems), _NONE),
         Table("babilong-tasks", f"{metric} by length and task", _long(results, options, tasks, systems), costs.NOTE),
     ]
     if falls := _falls(results, options, tasks, systems):
@@ -49,6 +49,7 @@ def part(results: Results, options: Babilong) -> Part:
     return Part("BABILong by length", tables, figures)
 
 
+_NONE = "–: of that length there is no sample of one of them, or none for that system."
 _FALLS = (
     "The long text's mean less the short one's, over questions that both ask (the same sample, question and answer): "
     "each differs in the text around it alone."

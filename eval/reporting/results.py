@@ -1,4 +1,4 @@
-"""A finished run as the report sees it: `run.json` and the raw lines, checked, and what failed made to count.
+"""A run as the report sees it: `run.json` and the raw lines, checked, and what failed made to count.
 
 A sample that failed for a system is wrong there: it gets the questions that another system was asked on it, or those
 that its own line names, each with the worst in every metric that applies to it (`directions`). One that could not even
@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from eval.raw_lines import read_all
 from eval.reporting.directions import failed, worst
 from nscma_torch.errors import InvalidInputError, MalformedInputError
 
@@ -167,11 +168,14 @@ class Results:
 
 
 def load(folder: Path) -> Results:
-    """The results of a run's folder. InvalidInputError where the run is not finished, or its lines contradict it."""
+    """The results of a run's folder, of one that has not ended those that there are.
+
+    InvalidInputError where there are none, or they contradict each other.
+    """
     run = _run(folder)
     lines: dict[tuple[str, str], dict[str, Line]] = {}
     read: dict[tuple[str, str], str] = {}
-    for line in raw_lines(folder):
+    for line in raw_lines(folder) if run["ended"] is not None else _so_far(folder):
         own = lines.setdefault((line.task, line.system), {})
         if line.sample in own:
             raise InvalidInputError(f"{line.task}, {line.system}, {line.sample} stands twice in the results")
@@ -181,7 +185,7 @@ def load(folder: Path) -> Results:
                 f"{line.task}, {line.sample}: the systems did not read the same data; run it on one version of them"
             )
     if not lines:
-        raise InvalidInputError(f"{folder} has no results: its results.jsonl is empty")
+        raise InvalidInputError(f"{folder} has no results: not a line was written")
     judges = _judge(folder, lines)
     tasks = _ordered(run, "tasks", {task for task, _ in lines})
     systems = {task: _ordered(run, "systems", {s for t, s in lines if t == task}) for task in tasks}
@@ -217,7 +221,7 @@ def _missing(run: Mapping[str, Any], lines: Mapping[tuple[str, str], Mapping[str
 def _run(folder: Path) -> Mapping[str, Any]:
     path = folder / "run.json"
     if not path.exists():
-        raise InvalidInputError(f"{folder} holds no finished run: there is no run.json; run eval.run on it to its end")
+        raise InvalidInputError(f"{folder} holds no run: there is no run.json; eval.run writes it")
     try:
         run: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
@@ -225,8 +229,6 @@ def _run(folder: Path) -> Mapping[str, Any]:
     lacking = [key for key in ("config", "sha256", "commit", "machine", "started", "ended") if key not in run]
     if lacking:
         raise MalformedInputError(f"{path} does not say {', '.join(lacking)}; was it written by eval.run?")
-    if run["ended"] is None:
-        raise InvalidInputError(f"the run in {folder} has not ended: start eval.run again, it goes on where it was")
     return run
 
 
@@ -253,6 +255,17 @@ def raw_lines(folder: Path) -> Iterator[Line]:
             problem = error.errors(include_url=False)[0]
             where = ".".join(str(part) for part in problem["loc"])
             raise MalformedInputError(f"{path}: {where}: {problem['msg']}", line=number) from error
+
+
+def _so_far(folder: Path) -> Iterator[Line]:
+    """What the ranks have written of a run that has not ended."""
+    for key, line in read_all(folder).items():
+        try:
+            yield Line.model_validate_json(json.dumps(line))
+        except ValidationError as error:
+            raise MalformedInputError(
+                f"{folder}: {' / '.join(key)}: {error.errors(include_url=False)[0]['msg']}"
+            ) from error
 
 
 def _ordered(run: Mapping[str, Any], kind: str, names: set[str]) -> list[str]:

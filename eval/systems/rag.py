@@ -82,7 +82,10 @@ class Chroma:
                     [self._python, str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
                 )
             except OSError as error:
-                raise ConfigError(f"python = {self._python!r} cannot be run: {error.strerror}") from error
+                raise ConfigError(
+                    f"python = {self._python!r} cannot be run ({error.strerror}): it needs chromadb; `make chroma` "
+                    "makes .venv-chroma, and --systems names those to run without it"
+                ) from error
             weakref.finalize(self, _end, process)
             self._process = process
         return self._process

@@ -265,6 +265,8 @@ def _ranks(values: Tensor) -> Tensor:
 
 def _positive(edges: Tensor, weight: Tensor | None, num_nodes: int | None) -> tuple[Tensor, Tensor | None, int | None]:
     """The edges that count, and the number of nodes of all."""
+    if weight is not None and not isinstance(weight, Tensor):
+        raise TypeError(f"edge_weight must be a tensor [E], got {weight!r}; a number of nodes goes in as num_nodes=")
     if weight is None or weight.shape != edges.shape[1:]:
         return edges, weight, num_nodes
     if bool((weight < 0).any()):

@@ -42,7 +42,8 @@ def rolling_stats(
     With `current` the value at a position is the last one of its window; without, the one before it is, as for a
     threshold that a value is compared with. The sum of squares is divided by count - `correction`: 0 as for a whole
     population, 1 as in pandas. Results are float32 (float64 for float64), NaN where nothing can be said: no value yet,
-    or no more than `correction` for the deviation. A window that holds NaN or infinity is NaN, later ones are not.
+    or no more than `correction` for the deviation. A window that holds NaN or infinity is NaN, later ones are not;
+    so is the deviation of float64 values beyond 1e154, whose squares are infinite.
 
     The state is a plain tensor: the values since the block before the current one began. Any split of a stream into
     calls equals one call, on a CPU bit for bit; streams advance together. A call costs O(M + T) for each stream.
@@ -117,6 +118,8 @@ def _checked(values: Tensor, window: int, state: Tensor | None, correction: int)
         raise ValueError(f"correction must be at least 0 and less than window = {window}, got {correction}")
     if state is None:
         return values[..., :0]
+    if not isinstance(state, Tensor):
+        raise TypeError(f"state must be the .state of what a call returned, got {type(state).__name__}")
     fits = state.ndim == values.ndim and state.shape[:-1] == values.shape[:-1] and state.shape[-1] < 2 * window
     if not fits or state.dtype != values.dtype or state.device != values.device:
         raise ValueError(

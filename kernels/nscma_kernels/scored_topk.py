@@ -102,5 +102,7 @@ def _check(
             raise ValueError(f"weights must be [{c}] or [{q}, {c}] of floats, got {[*weights.shape]} {weights.dtype}")
     if longest is not None and not (0 <= longest < math.inf):
         raise ValueError(f"longest must be a length, finite and not negative, got {longest}")
+    if rows is not None and not isinstance(rows, Filter):
+        raise TypeError(f"rows must be a Filter, such as Filter(mask=...), got {type(rows).__name__}")
     if rows is not None:
         rows.check(len(vectors))

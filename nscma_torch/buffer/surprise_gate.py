@@ -139,7 +139,8 @@ class SurpriseGate(nn.Module):
         words = logits.shape[2]
         if not torch.compiler.is_compiling() and bool(((wanted < 0) | (wanted >= words)).any()):
             raise InvalidInputError(f"targets must be of 0 .. {words - 1}, ignore_index = {ignore_index}, or masked")
-        nll = functional.cross_entropy(logits.flatten(0, 1).float(), wanted.flatten(), reduction="none")
+        counted = torch.where(kept[..., None], logits, 0.0)  # a gradient of 0 where a logit that is masked is NaN
+        nll = functional.cross_entropy(counted.flatten(0, 1).float(), wanted.flatten(), reduction="none")
         made: Gating = self(nll.view(targets.shape), state, mask=kept)
         return made
 
@@ -199,6 +200,8 @@ class SurpriseGate(nn.Module):
             )
         if state is None:
             return
+        if not isinstance(state, SurpriseGateState):
+            raise InvalidInputError(f"state must be the .state of what a call returned, got {type(state).__name__}")
         if state.rule != self.rule or state.values.shape != (len(like), self.window):
             raise InvalidInputError(
                 f"the state is not of this gate and {len(like)} streams: it is of the rule {state.rule} and "

@@ -73,8 +73,10 @@ class AttachedMemory(nn.Module):
     def session(self, streams: MemoryStreams | None = None) -> Iterator[MemoryStreams]:
         """Let all calls of the model inside continue the same streams: new ones, or those of an earlier session.
 
-        Raises InvalidInputError inside another session, and for streams of another memory.
+        Raises InvalidInputError inside another session, for streams of another memory, and after `detach`.
         """
+        if not self._model:
+            raise InvalidInputError("the memory is not attached")
         if self._session is not None:
             raise InvalidInputError("a session is open: leave it before another is opened")
         if streams is not None and streams.owner != self._key:
@@ -153,7 +155,8 @@ class AttachedMemory(nn.Module):
         if streams.batch not in (None, batch):
             raise InvalidInputError(
                 f"the memory has read {streams.batch} streams and this call has {batch}: give the same streams in the"
-                " same order, or choose with streams.select(rows), or start with streams.reset()"
+                " same order, or choose with streams.select(rows), each row once for each beam or sample, or start with"
+                " streams.reset()"
             )
         states = streams.states or [
             block.init_state(batch) for block in self.blocks.values() if isinstance(block, Placement)
@@ -217,6 +220,8 @@ def attach_memory(
         ModelError: the model is no decoder that this can be attached to.
         InvalidInputError: an argument does not fit, or the model has a memory.
     """
+    if dtype not in (torch.float32, torch.bfloat16):
+        raise InvalidInputError(f"dtype must be torch.float32 or torch.bfloat16, got {dtype}")
     sizes = {"dim": dim, "reach": reach, "persistent": persistent, "heads": heads, "expansion": expansion}
     settings = {"kind": kind, "layers": layers, **sizes, "depth": depth, "segment": segment, "chunk": chunk}
     return AttachedMemory(model, {**settings, "norm": norm, "max_step": max_step}).to(dtype)

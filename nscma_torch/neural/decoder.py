@@ -55,6 +55,8 @@ class Decoder:
             if layers != "all":
                 raise InvalidInputError(f"layers must be 'all' or a list of indexes, got {layers!r}")
             return list(range(number))
+        if not isinstance(layers, list | tuple | range) or not all(isinstance(layer, int) for layer in layers):
+            raise InvalidInputError(f"layers must be 'all' or a list of indexes, got {layers!r}")
         wrong = [layer for layer in layers if not -number <= layer < number]
         chosen = sorted({layer % number for layer in layers})
         if wrong or not chosen or len(chosen) < len(layers):

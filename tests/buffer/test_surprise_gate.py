@@ -337,6 +337,8 @@ def test_what_does_not_fit_is_refused() -> None:
     for other in (gate.init_state(3), SurpriseGate(window=9).init_state(2), SurpriseGate("information").init_state(2)):
         with pytest.raises(InvalidInputError, match="state is not of this gate"):
             gate(nll, other)
+    with pytest.raises(InvalidInputError, match=r"must be the \.state"):
+        gate(nll, gate(nll))  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="logits"):
         gate.from_logits(nll, targets)
     with pytest.raises(InvalidInputError, match="logits"):
@@ -360,3 +362,13 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_counts_of_inputs_are_whole_numbers(name: str, value: Any) -> None:
     with pytest.raises(InvalidInputError, match=f"{name} must be a whole number"):
         SurpriseGate(**{"window": 8, "warmup": 1, name: value})
+
+
+def test_what_is_masked_has_no_gradient_even_where_it_is_nan() -> None:
+    logits = torch.randn(1, 4, 6)
+    logits[0, 3] = math.nan
+    logits.requires_grad_()
+    seen = SurpriseGate().from_logits(logits, torch.zeros(1, 4).long(), mask=torch.tensor([[True, True, True, False]]))
+    seen.surprise.sum().backward()
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all() and not logits.grad[0, 3].any() and logits.grad[0, :3].any()

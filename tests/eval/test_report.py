@@ -300,13 +300,21 @@ def test_verdicts_of_a_judge_are_a_metric(tmp_path: Path) -> None:
         load(folder)
 
 
-def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
-    folder = run(tmp_path / "run", talks({"full": always}))
+def test_a_run_that_has_not_ended_is_reported_as_far_as_it_is(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run", talks({"full": always}), tasks=TASKS)
+    whole = write(load(folder), tmp_path / "whole").read_text(encoding="utf-8")
     (folder / "results.jsonl").rename(folder / "raw-0.jsonl")
     with pytest.raises(InvalidInputError, match="not finished"):
         load(folder)
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    (folder / "run.json").write_text(json.dumps({**record, "ended": None}), encoding="utf-8")
+    with (folder / "raw-0.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"task": "Talks", "sys')  # a line that is being written
+    text = write(load(folder), tmp_path / "to").read_text(encoding="utf-8")
+    assert "**Not ended.**" in text and "**Not ended.**" not in whole
+    assert (tmp_path / "to" / "task-talks.csv").read_text() == (tmp_path / "whole" / "task-talks.csv").read_text()
     (folder / "run.json").unlink()
-    with pytest.raises(InvalidInputError, match="no finished run"):
+    with pytest.raises(InvalidInputError, match="holds no run"):
         load(folder)
 
 
@@ -363,4 +371,4 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(sys, "argv", ["eval.report", str(tmp_path), "--to", str(tmp_path / "to")])
     with pytest.raises(SystemExit):
         report.main()
-    assert "no finished run" in capsys.readouterr().err
+    assert "holds no run" in capsys.readouterr().err

@@ -343,3 +343,30 @@ def test_the_program_has_a_command_line(capsys: pytest.CaptureFixture[str], monk
     with pytest.raises(SystemExit):
         main()
     assert "torchrun --nproc-per-node N -m eval.run" in capsys.readouterr().out
+
+
+def test_a_configuration_that_failed_is_mended_in_its_folder(config: Callable[..., str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    faulty = Path(config("faulty.toml"))
+    faulty.write_text(faulty.read_text().replace("model =", "modle ="))
+    with pytest.raises(ConfigError, match="modle"):
+        tiny_run.started(str(faulty), str(out), tasks=["kitchen"], limit=1)
+    assert (out / "run.json").exists()
+    assert tiny_run.started(config(), str(out), tasks=["kitchen"], limit=1) == 0
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("[report.babilon]", "babilon"),
+        ('[report.differences]\nreference = "plane"', "plane"),
+        ('[report.overview]\ntasks = ["x"]', "overview"),
+        ('[report.grid]\ntasks = ["chicken"]', "chicken"),
+    ],
+)
+def test_a_report_that_cannot_be_made_is_refused_before_the_run(
+    section: str, said: str, config: Callable[..., str], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        tiny_run.started(config(alone=f"\n{section}\n"), str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()

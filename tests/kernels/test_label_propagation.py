@@ -178,4 +178,6 @@ def test_what_does_not_fit_is_refused(given: dict[str, object], says: str) -> No
 
 def test_only_a_graph_is_taken() -> None:
     with pytest.raises(TypeError, match="edge_index"):
-        label_propagation([[0], [1]])
+        label_propagation([[0], [1]])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="num_nodes="):
+        label_propagation(torch.tensor([[0], [1]]), 5)

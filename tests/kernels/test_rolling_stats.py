@@ -166,3 +166,8 @@ def test_the_state_is_a_copy() -> None:
 def test_wrong_arguments_are_refused(arguments: tuple[Any, ...], options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         rolling_stats(*arguments, **options)
+
+
+def test_the_state_goes_in_and_not_all_that_was_returned() -> None:
+    with pytest.raises(TypeError, match=r"\.state"):
+        rolling_stats(torch.ones(3), 3, rolling_stats(torch.ones(3), 3))  # type: ignore[arg-type]

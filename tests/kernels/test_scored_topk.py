@@ -280,6 +280,11 @@ def test_bad_input_is_refused(change: dict[str, Any], message: str) -> None:
         scored_topk(**{**GOOD, **change})
 
 
+def test_a_mask_goes_in_as_a_filter() -> None:
+    with pytest.raises(TypeError, match="Filter"):
+        scored_topk(**{**GOOD, "rows": torch.ones(4, dtype=torch.bool)})
+
+
 @pytest.mark.parametrize(("dtype", "large"), [(torch.float32, 1e20), (torch.float64, 1e160)])
 def test_scores_beyond_their_dtype_are_refused(dtype: torch.dtype, large: float) -> None:
     with pytest.raises(ValueError, match=r"scale|1e150"):

@@ -237,12 +237,12 @@ def test_caches_of_others_are_refused() -> None:
         own = model(x, use_cache=True).past_key_values
         with memory.session(), pytest.raises(InvalidInputError, match="another memory or session"):
             model(x, past_key_values=own)
+        with memory.session() as streams:
+            pass
         memory.detach()
         again = attached(model, "gate")
         with pytest.raises(InvalidInputError, match="another memory or session"):
             model(x, past_key_values=own)
-        with memory.session() as streams:
-            pass
         with pytest.raises(InvalidInputError, match="another memory"), again.session(streams):
             pass
 
@@ -299,7 +299,7 @@ def test_errors_leave_the_model_as_it_was() -> None:
     with pytest.raises(InvalidInputError, match="detach"):
         attach_memory(model)
     memory.detach()
-    for call in (memory.detach, lambda: memory.save_pretrained("x")):
+    for call in (memory.detach, lambda: memory.save_pretrained("x"), lambda: memory.session().__enter__()):
         with pytest.raises(InvalidInputError, match="not attached"):
             call()
 
@@ -323,6 +323,10 @@ def test_unknown_architectures_are_refused() -> None:
     whole = decoder()
     with pytest.raises(InvalidInputError, match="give segment a number"):
         attach_memory(whole, kind="context", segment=None, chunk=4)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="list of indexes"):
+        attach_memory(whole, layers=1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="float32 or"):
+        attach_memory(whole, dtype=torch.float64)
     attach_memory(whole)  # nothing was left in it
 
 

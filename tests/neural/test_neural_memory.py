@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import Any
 
@@ -272,12 +273,16 @@ def test_a_state_of_an_older_version_is_called_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dim": 0}, "dim must be positive"),
+        ({"dim": 0}, "dim must be a positive integer"),
         ({"heads": 3}, "multiple of heads"),
         ({"segment": 8, "chunk": 3}, "multiple of chunk"),
         ({"segment": None}, "needs a chunk"),
-        ({"expansion": 0}, "expansion must be positive"),
-        ({"max_step": -1.0}, "max_step must be positive"),
+        ({"expansion": 0}, "expansion must be a positive number"),
+        ({"max_step": -1.0}, "max_step must be a positive number"),
+        ({"max_step": math.nan}, "max_step must be a positive number"),
+        ({"expansion": math.inf}, "expansion must be a positive number"),
+        ({"heads": 2.0}, "heads must be a positive integer"),
+        ({"segment": True}, "segment must be a positive integer"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], message: str) -> None:
