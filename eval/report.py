@@ -68,9 +68,19 @@ def report(results: Results) -> list[Part]:
     """All parts of a run's report. ConfigError where [report] asks for what there is not."""
     check(results.config)
     wanted: Mapping[str, Any] = results.config.get("report", {})
-    named = [_part(name, results, wanted[name]) for name in OPTIONS if name in wanted]
+    named = [_part_of(name, results, wanted[name]) for name in OPTIONS if name in wanted]
     others = (classes.part(results), overview.failures(results))
     return [*named, overview.part(results), *(part for part in others if part is not None)]
+
+
+def _part_of(name: str, results: Results, values: Mapping[str, Any]) -> Part:
+    """A part, or why what was run so far makes none."""
+    try:
+        return _part(name, results, values)
+    except ConfigError as error:
+        if not results.missing:
+            raise
+        return Part(name.capitalize(), [], text=f"Not made of a part of the run: {error}")
 
 
 def write(results: Results, folder: Path) -> Path:

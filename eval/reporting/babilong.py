@@ -32,8 +32,10 @@ def part(results: Results, options: Babilong) -> Part:
     systems = list(dict.fromkeys(system for task in tasks for system in results.systems[task]))
     metric = options.metric_of(results, tasks[0])
     mean_of = ", ".join(options.categories)
+    pivot = _pivot(results, options, tasks, systems)
+    gaps = any(isinstance(cell, Interval) and not cell.drawn for row in pivot for cell in row.values())
     tables = [
-        Table("babilong", f"{metric} by length, mean of {mean_of}", _pivot(results, options, tasks, systems), _NONE),
+        Table("babilong", f"{metric} by length, mean of {mean_of}", pivot, _NONE if gaps else ""),
         Table("babilong-tasks", f"{metric} by length and task", _long(results, options, tasks, systems), costs.NOTE),
     ]
     if falls := _falls(results, options, tasks, systems):

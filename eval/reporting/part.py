@@ -42,10 +42,11 @@ class Options(Section):
     metric: str = Field("", description="The first of each task where it is empty.")
 
     def tasks_of(self, results: Results) -> Sequence[str]:
-        """The tasks that the part is about; ConfigError for one that did not run."""
-        for name in self.tasks:
-            known(name, results.tasks, "task")
-        return self.tasks or results.tasks
+        """The tasks that the part is about, as far as they were run; ConfigError where none was."""
+        run = [name for name in self.tasks if name in results.tasks]
+        if self.tasks and not run:
+            known(self.tasks[0], results.tasks, "task")
+        return run or results.tasks
 
     def metric_of(self, results: Results, task: str) -> str:
         """The metric of that task; ConfigError where it has no such metric."""
