@@ -126,6 +126,9 @@ class Relation(BaseModel):
     episodic: bool = Field(
         False, description="Its simple past tells an episode, nothing that lasted: 'I loved the show'."
     )
+    particular: bool = Field(
+        False, description="Its objects are single things: 'I sold the Fiat' ends the one Fiat that is known."
+    )
     nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
     apart: tuple[tuple[str, ...], ...] = Field(
         (), description="Nouns that tell objects apart, those that mean the same together: a mother is no father."

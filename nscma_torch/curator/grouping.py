@@ -17,6 +17,7 @@ from nscma_torch.storage.facts import NewFact
 from nscma_torch.storage.groups import Key
 from nscma_torch.storage.statements import StatementRow
 from nscma_torch.text.names import name_key
+from nscma_torch.text.terms import terms
 
 NAMED = "named"  # its objects are names, not what they name
 _PLACES = 1 << 20  # positions in a message that `order` tells apart
@@ -84,6 +85,8 @@ def groups_of(
                 struck = row.correction
                 gone = _with(claim, row.relation if struck else "", struck, row.relation, struck)
                 group(row, replaced).claims.append(gone)
+            if row.negated and row.relation in schema and schema[row.relation].particular:
+                value = _meant(row, own)
             if value:
                 correction = row.correction and row.negated
                 group(row, value).claims.append(_with(claim, row.relation, row.negated, "", correction))
@@ -106,6 +109,15 @@ def object_of(row: StatementRow) -> str:
 
 def _replaced(row: StatementRow) -> str:
     return name_key(row.replaces) if row.relation == NAMED else row.replaces_key
+
+
+def _meant(row: StatementRow, own: Sequence[StatementRow]) -> str:
+    """The key of a denied thing; told in fewer words than a known one ("the Fiat"), of that one, if it is alone."""
+    value = object_of(row)
+    known = {object_of(one): one.object for one in own if one.relation == row.relation and not one.negated}
+    words = set(terms(row.object))
+    longer = [key for key, name in known.items() if words < set(terms(name))]
+    return longer[0] if value not in known and words and len(longer) == 1 else value
 
 
 def _corrected(row: StatementRow, before: Sequence[StatementRow], slip: int) -> str:

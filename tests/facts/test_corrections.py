@@ -101,3 +101,25 @@ def test_what_held_once_is_told_as_past(memory: Memory) -> None:
     tell(memory, "{Ben|lives_in|Oslo|once}", 20)
     assert held(memory) == []
     assert held(memory, as_of=day(5)) == ["Oslo"]
+
+
+def test_a_thing_that_is_gone_may_be_told_in_fewer_words(memory: Memory) -> None:
+    tell(memory, "{Ben|owns|red Fiat Panda} {Ben|owns|bike}", 1)
+    tell(memory, "{Ben|owns|Fiat|not}", 5)
+    assert spans(memory, "Ben", "owns") == [
+        ("red Fiat Panda", day(1), day(5), "archived"),
+        ("bike", day(1), None, "active"),
+    ]
+    tell(memory, "{Ben|owns|black bike}", 6)
+    tell(memory, "{Ben|owns|bike|not}", 7)
+    assert held(memory) == ["black bike"], "the words that were used"
+
+
+@pytest.mark.parametrize("relation", ["owns", "likes"])
+def test_it_ends_nothing_where_several_are_meant_or_kinds(relation: str, memory: Memory) -> None:
+    tell(memory, f"{{Ben|{relation}|green tea}} {{Ben|{relation}|black tea}}", 1)
+    tell(memory, f"{{Ben|{relation}|tea|not}}", 5)
+    assert held(memory) == ["black tea", "green tea"]
+    tell(memory, f"{{Ben|{relation}|cold milk}}", 6)
+    tell(memory, f"{{Ben|{relation}|milk|not}}", 7)
+    assert ("cold milk" in held(memory)) == (relation == "likes")
