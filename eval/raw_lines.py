@@ -101,9 +101,14 @@ def read_all(folder: Path) -> dict[Key, Line]:
     return lines
 
 
+def holds_raw(folder: Path) -> bool:
+    """Whether a rank's file is there."""
+    return any(folder.glob(_RAW))
+
+
 def holds_any(folder: Path) -> bool:
-    """Whether there is a whole line in a folder."""
-    return any(True for path in sorted(folder.glob(_RAW)) for _ in _lines(path)) or (folder / RESULTS).exists()
+    """Whether there is a line in a folder, be it torn or packed."""
+    return any(path.stat().st_size for pattern in (_RAW, f"{RESULTS}*") for path in folder.glob(pattern))
 
 
 def write_results(folder: Path, lines: Sequence[Line]) -> None:

@@ -51,7 +51,9 @@ def _part(name: str, results: Results, values: Mapping[str, Any]) -> Part:
 
 def check(given: Mapping[str, Any]) -> None:
     """ConfigError where the [report] of a configuration asks for parts, or options of them, that there are not."""
-    wanted: Mapping[str, Any] = given.get("report", {})
+    wanted = given.get("report", {})
+    if not isinstance(wanted, Mapping) or not all(isinstance(values, Mapping) for values in wanted.values()):
+        raise ConfigError("[report] is a section of sections, such as [report.babilong]")
     unknown = wanted.keys() - OPTIONS.keys()
     if unknown:
         raise ConfigError(f"[report] knows {', '.join(OPTIONS)}, and not {', '.join(sorted(unknown))}")

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eval.raw_lines import read_all
+from eval.raw_lines import holds_raw, read_all
 from eval.reporting.directions import failed, worst
 from nscma_torch.errors import InvalidInputError, MalformedInputError
 
@@ -175,7 +175,7 @@ def load(folder: Path) -> Results:
     run = _run(folder)
     lines: dict[tuple[str, str], dict[str, Line]] = {}
     read: dict[tuple[str, str], str] = {}
-    for line in raw_lines(folder) if run["ended"] is not None else _so_far(folder):
+    for line in _so_far(folder) if run["ended"] is None and holds_raw(folder) else raw_lines(folder):
         own = lines.setdefault((line.task, line.system), {})
         if line.sample in own:
             raise InvalidInputError(f"{line.task}, {line.system}, {line.sample} stands twice in the results")
@@ -186,7 +186,7 @@ def load(folder: Path) -> Results:
             )
     if not lines:
         raise InvalidInputError(f"{folder} has no results: not a line was written")
-    judges = _judge(folder, lines)
+    judges = _judge(folder, lines) if run["ended"] is not None else ()  # not all may be judged yet
     tasks = _ordered(run, "tasks", {task for task, _ in lines})
     systems = {task: _ordered(run, "systems", {s for t, s in lines if t == task}) for task in tasks}
     found: dict[tuple[str, str], Sequence[Line]] = {}

@@ -86,7 +86,7 @@ def groups_of(
                 gone = _with(claim, row.relation if struck else "", struck, row.relation, struck)
                 group(row, replaced).claims.append(gone)
             if row.negated and row.relation in schema and schema[row.relation].particular:
-                value = _meant(row, own)
+                value = _meant(row, own[:place])
             if value:
                 correction = row.correction and row.negated
                 group(row, value).claims.append(_with(claim, row.relation, row.negated, "", correction))
@@ -111,13 +111,31 @@ def _replaced(row: StatementRow) -> str:
     return name_key(row.replaces) if row.relation == NAMED else row.replaces_key
 
 
-def _meant(row: StatementRow, own: Sequence[StatementRow]) -> str:
-    """The key of a denied thing; told in fewer words than a known one ("the Fiat"), of that one, if it is alone."""
-    value = object_of(row)
-    known = {object_of(one): one.object for one in own if one.relation == row.relation and not one.negated}
-    words = set(terms(row.object))
-    longer = [key for key, name in known.items() if words < set(terms(name))]
-    return longer[0] if value not in known and words and len(longer) == 1 else value
+def _meant(row: StatementRow, before: Sequence[StatementRow]) -> str:
+    """The key of a thing that is gone: of the one that was named in more words and is not gone yet, if it is alone.
+
+    "The Fiat" and "the Panda" are short for "red Fiat Panda", "the bike" for "racing bike" but not for "bike shed".
+    """
+    known: dict[str, str] = {}
+    value = ""
+    for one in (*before, row):
+        if one.relation != row.relation:
+            continue
+        value = object_of(one)
+        if not one.negated:
+            known[value] = one.object
+            continue
+        longer = [key for key, name in known.items() if _short_for(one.object, name)]
+        value = longer[0] if value not in known and len(longer) == 1 else value
+        known.pop(value, None)
+    return value
+
+
+def _short_for(name: str, longer: str) -> bool:
+    words, more = name.split(), longer.split()
+    if all(word[:1].isupper() for word in words):
+        return set(words) < set(more)
+    return len(words) < len(more) and terms(name) == terms(" ".join(more[-len(words) :])) != []
 
 
 def _corrected(row: StatementRow, before: Sequence[StatementRow], slip: int) -> str:

@@ -1,56 +1,102 @@
-"""By which of some nouns a text calls a name: Dan is a brother in "my brother Dan" and in "Dan, my little brother"."""
+"""By which of some nouns a text calls a name: Dan is a brother in "my brother Dan" and in "Dan, my little brother".
+
+A name is looked for in four constructions, the plainest first, and the first that holds it counts, wherever it stands:
+"Dan is my brother", "my brother is called Dan", "my brother Dan", "Dan, my brother". They end with the sentence, and a
+list of names belongs to a noun in the plural alone ("my sisters Eve and Ann").
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from nscma_torch.text.nouns import plural
-from nscma_torch.text.terms import script
 
-_NAME = r"[A-ZÀ-ÖØ-Þ][\w.'’-]*"
-_BETWEEN = re.compile(  # the noun, this, the name
-    rf"(?:'s|’s|')?\s*(?:[,:(]|\bname\b|\b(?:is|was|are|were|called|named|and|a|an|the|Dr|Mr|Mrs|Ms)\b\.?|{_NAME},?|\s)*"
+_NAME = r"(?-i:[A-ZÀ-ÖØ-Þ])[\w-]*+"
+_NAMES = rf"(?:{_NAME}(?:\s{_NAME})?(?:,\s(?:and\s)?|\sand\s|\s&\s)){{1,4}}"
+_OWNER = rf"(?:my|our|his|her|their|your|the|a|an|{_NAME}(?:\s{_NAME})?['’]s)"
+_ADJECTIVES = r"(?:(?-i:[a-z])[\w-]*+\s){0,3}?"
+_IS = r"(?:\s(?:is|was|are|were)|['’]s)"
+_SAID = r"(?:(?:also|now|still|really|actually|both|one\sof)\s)*+"
+_TITLE = r"(?:(?:Dr|Mr|Mrs|Ms)\.?\s)?"
+_CALLED = (
+    rf"(?:,?\s(?:who|which|that))?(?:['’]?s?\s(?:\w++\s)?name{_IS}|,?\swhose\sname{_IS}|{_IS}(?:\s(?:called|named))?"
+    rf"|\s(?:called|named)|\s?[:=(]|\s(?:is\snot|isn['’]t)\s{_NAME}\sbut)\s?(?:both\s)?"
 )
-_BEFORE = re.compile(  # the name, this, the noun
-    r"\s*(?:[,(]|\b(?:is|was|are|were|my|our|his|her|their|your|the|a|an|one|of|both|also|younger|older|elder|little|big"
-    r"|new|only|late|first|second|baby|youngest|eldest|oldest|dear|beloved|twin)\b|[\w.-]+['’]s\b|\s)*"
-)
-_HAN_BETWEEN = re.compile(r"(?:的|，|名字|名|叫|是|她|他)*")
-_HAN_BEFORE = re.compile(r"(?:，|是|我|你|他|她|们|的|家|亲|大|小|二)*")
-_REACH = 48  # characters between them
+_NO_OTHER = rf"(?!['’]s|\s(?:and|is|was|are|were|has|had|called|named|{_NAME})\b)"
+_LATIN = "A-Za-zÀ-ÖØ-öø-ÿ0-9"
+_HAN = r"[\u4e00-\u9fff]"
+_REACH = 96  # characters before or after a name
 
 
-def called(name: str, text: str, nouns: Iterable[str]) -> str:
-    """The noun, in the singular and as given, that stands nearest to the name and calls it so; "" where none does.
+class _Form(NamedTuple):
+    """A construction: what stands before the name, up to it, or else behind it."""
+
+    before: bool
+    pattern: re.Pattern[str]
+
+
+def called(name: str, text: str, nouns: Sequence[str]) -> str:
+    """The noun, in the singular and as given, by which the text calls the name; "" where it does by none.
 
     Args:
-        name: a person's or a thing's, at any place of the text.
+        name: a person's or a thing's; one that ends with a noun, "grey cat", is called by it.
         text: what was said.
-        nouns: in the singular; those of several words before those of one.
+        nouns: in the singular, English or Chinese.
     """
-    singulars = {form: noun for noun in nouns for form in (noun.casefold(), plural(noun.casefold()))}
-    if not singulars or not name:
+    if not nouns or not name.strip():
         return ""
-    by_length = sorted(map(re.escape, singulars), key=len, reverse=True)
-    found = re.compile(rf"(?<![\w-])(?:{'|'.join(by_length)})(?![\w-])", re.IGNORECASE)
-    if script(text) == "cjk":
-        found = re.compile("|".join(by_length), re.IGNORECASE)
-    best: tuple[int, str] | None = None
-    for at in re.finditer(
-        rf"(?<!\w){re.escape(name)}(?!\w)" if name.isascii() else re.escape(name), text, re.IGNORECASE
-    ):
-        begin = max(at.start() - _REACH, 0)
-        for match in found.finditer(text, begin, at.end() + _REACH):
-            noun = singulars[match[0].casefold()]
-            if match.start() >= at.start() and match.end() <= at.end():
-                return noun  # a part of the name
-            if match.end() <= at.start():
-                gap, allowed = text[match.end() : at.start()], (_BETWEEN, _HAN_BETWEEN)
-            elif match.start() >= at.end():
-                gap, allowed = text[at.end() : match.start()], (_BEFORE, _HAN_BEFORE)
-            else:
-                continue
-            if any(pattern.fullmatch(gap) for pattern in allowed) and (best is None or len(gap) < best[0]):
-                best = len(gap), noun
-    return best[1] if best else ""
+    singulars, forms = _forms(tuple(nouns))
+    own = re.search(rf"(?:(?<![{_LATIN}-])|(?<={_HAN})(?={_HAN}))(?:{_either(singulars)})$", name, re.IGNORECASE)
+    if own:
+        return singulars[own[0].casefold()]
+    text = " ".join(text.split())
+    places = [*_places(name, text)]
+    for form in forms:
+        for start, end in places:
+            near = text[max(0, start - _REACH) : start] if form.before else text[end : end + _REACH]
+            match = form.pattern.search(near) if form.before else form.pattern.match(near)
+            if match:
+                return singulars[(match["one"] or match.groupdict().get("many") or "").casefold()]
+    return ""
+
+
+def _places(name: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where a name stands; as it is written, else in whatever case: "Will" is no "will"."""
+    spelled = re.escape(name)
+    if name[0].isascii():
+        spelled = rf"(?<![{_LATIN}]){spelled}"
+    if name[-1].isascii():
+        spelled = rf"{spelled}(?![{_LATIN}])"
+    found = [match.span() for match in re.finditer(spelled, text)]
+    yield from found or (match.span() for match in re.finditer(spelled, text, re.IGNORECASE))
+
+
+def _either(words: Sequence[str] | dict[str, str]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+@lru_cache(maxsize=64)
+def _forms(nouns: tuple[str, ...]) -> tuple[dict[str, str], tuple[_Form, ...]]:
+    """The nouns by how they are written, and the constructions with them."""
+    single = {noun.casefold(): noun for noun in nouns}
+    several = {plural(noun.casefold()): noun for noun in nouns if noun.isascii()}
+    latin, han = _either([noun for noun in single if noun.isascii()]), _either([n for n in single if not n.isascii()])
+    bounds = rf"(?<![{_LATIN}-])", rf"(?![{_LATIN}-])"
+    many = rf"{bounds[0]}(?P<many>{_either(several) or '(?!)'}){bounds[1]}"
+    one = rf"{bounds[0]}(?P<one>{latin or '(?!)'}){bounds[1]}"
+    any_ = rf"{bounds[0]}(?P<one>{_either({**single, **several})}){bounds[1]}"
+    some = rf"(?P<one>{han or '(?!)'})"
+    beside = rf"(?:(?:,\s|,?\sand\s|\s&\s){_NAME}){{0,4}}"
+    rows = [
+        (False, rf"(?:{_IS}|{beside}\s(?:are|were))\s{_SAID}{_OWNER}\s{_ADJECTIVES}{any_}"),
+        (False, rf"\s?(?:现在|也|就|都)?是\s?(?:我们?|你们?|他们?|她们?)?(?:的|家的?)?[亲大小二]?{some}"),
+        (True, rf"(?:{one}{_CALLED}|{many}{_CALLED}(?:{_NAMES})?){_TITLE}$"),
+        (True, rf"{some}的?，?(?:给[它他她])?(?:名字|[起取]?名)?(?:叫做?|是)\s?$"),
+        (True, rf"(?:{one},?\s|{many},?\s(?:{_NAMES})?){_TITLE}$"),
+        (True, rf"{some}\s?$"),
+        (False, rf"(?:,\s|\s?\()(?:who\sis\s)?{_SAID}{_OWNER}\s{_ADJECTIVES}{any_}{_NO_OTHER}"),
+    ]
+    return {**several, **single}, tuple(_Form(before, re.compile(row, re.IGNORECASE)) for before, row in rows)

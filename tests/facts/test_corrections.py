@@ -113,6 +113,14 @@ def test_a_thing_that_is_gone_may_be_told_in_fewer_words(memory: Memory) -> None
     tell(memory, "{Ben|owns|black bike}", 6)
     tell(memory, "{Ben|owns|bike|not}", 7)
     assert held(memory) == ["black bike"], "the words that were used"
+    tell(memory, "{Ben|owns|Fiat 500}", 8)
+    assert held(memory) == ["Fiat 500", "black bike"], "what was sold before stays sold"
+    tell(memory, "{Ben|owns|Fiat|not}", 9)
+    assert held(memory) == ["black bike"]
+    tell(memory, "{Ben|owns|bike shed}", 10)
+    tell(memory, "{Ben|owns|shed key}", 11)
+    tell(memory, "{Ben|owns|shed|not}", 12)
+    assert held(memory) == ["black bike", "shed key"]
 
 
 @pytest.mark.parametrize("relation", ["owns", "likes"])
