@@ -11,19 +11,9 @@ import pytest
 
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
-from tests.noting import NotedTasks, day, everything, held, log, opener, say, tell
+from tests.noting import NotedTasks, day, everything, held, log, say, tell
 
 Open = Callable[..., Memory]
-
-
-@pytest.fixture
-def noted(open_memory: Open, light_proxy: Any) -> Open:
-    return opener(open_memory, light_proxy)
-
-
-@pytest.fixture
-def memory(noted: Open) -> Memory:
-    return noted()
 
 
 def traces(folder: Path, words: Iterable[str]) -> dict[str, list[str]]:

@@ -10,19 +10,9 @@ import pytest
 
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.memory import Memory
-from tests.noting import day, opener, say, tell
+from tests.noting import day, say, tell
 
 Open = Callable[..., Memory]
-
-
-@pytest.fixture
-def noted(open_memory: Open, light_proxy: Any) -> Open:
-    return opener(open_memory, light_proxy)
-
-
-@pytest.fixture
-def memory(noted: Open) -> Memory:
-    return noted()
 
 
 def add(memory: Memory, name: str, trigger: str, *steps: str, user: str = "ada", **more: Any) -> Any:
