@@ -249,23 +249,22 @@ def raw_lines(folder: Path) -> Iterator[Line]:
     if not path.exists() and not path.with_name("results.jsonl.gz").exists():
         raise InvalidInputError(f"{folder} has no results.jsonl: the run is not finished; start eval.run again")
     for number, text in read_lines(path):
-        try:
-            yield Line.model_validate_json(text)
-        except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            where = ".".join(str(part) for part in problem["loc"])
-            raise MalformedInputError(f"{path}: {where}: {problem['msg']}", line=number) from error
+        yield _line(text, str(path), number)
+
+
+def _line(text: str, source: str, number: int | None = None) -> Line:
+    try:
+        return Line.model_validate_json(text)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise MalformedInputError(f"{source}: {where}: {problem['msg']}", line=number) from error
 
 
 def _so_far(folder: Path) -> Iterator[Line]:
     """What the ranks have written of a run that has not ended."""
     for key, line in read_all(folder).items():
-        try:
-            yield Line.model_validate_json(json.dumps(line))
-        except ValidationError as error:
-            raise MalformedInputError(
-                f"{folder}: {' / '.join(key)}: {error.errors(include_url=False)[0]['msg']}"
-            ) from error
+        yield _line(json.dumps(line), f"{folder}: {' / '.join(key)}")
 
 
 def _ordered(run: Mapping[str, Any], kind: str, names: set[str]) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from nscma_torch.relations import Kind, Shape
+from nscma_torch.text.dates import MONTH
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -45,10 +46,6 @@ PERSON_NOUN = re.compile(rf"(?:{_KIN_NOUNS}|{_OTHERS})\b", re.IGNORECASE)
 NAME = r"[A-ZÀ-ÖØ-ÞŁŚŠŽČŽĐİ][\w.'’&-]*"
 _NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|and|&|du|da|di)\s+)*{NAME})*")
 
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)\b"
-)
 _ALWAYS = (
     r"[,;()\x00]|(?<!\bSt)(?<!\bMt)(?<!\bFt)(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)\.\s|\s[–—-]+\s|:\s"
     r"|\b(?:because|since|when|whenever|after|before|until|till|so|but|although|though|while|whereas|which|who|whom"
@@ -70,8 +67,8 @@ _ALWAYS = (
     r"(?:in|since|around|during|by|until|till|before|after) (?:(?:early|late|mid)[ -])?(?:january|february|march"
     r"|april|may|june|july|august"
     r"|september|october|november|december|spring|summer|autumn|fall|winter|(?:19|20)\d\d|then)"
-    rf"|on (?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}(?! (?:street|road|lane|avenue|drive|close|way)\b)"
-    rf"|{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?|\d{{4}}-\d\d-\d\d"
+    rf"|on (?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{MONTH})(?! (?:street|road|lane|avenue|drive|close|way)\b)"
+    rf"|(?:{MONTH}) \d{{1,2}}(?:st|nd|rd|th)?|\d{{4}}-\d\d-\d\d"
     r"|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?|\d{1,2}(?:st|nd|rd|th)(?=[\s.!]*$))|in the (?:meantime"
     r"|end|morning|evening|afternoon)"
     r"|for (?:the )?(?:\w+ )?(?:\w+ )?(?:days?|weeks?|months?|years?|decades?|ages|good|long|now|ever|while|sure))\b"

@@ -47,6 +47,7 @@ _CLASSES = {
     "HAVE": ("have", "has", "had"),
 }
 _OWNER = r"(?P<S>my|our|your|\S.*?(?:'s|s'))"
+_SLOTS = ("S", "O", "O!", "T", "T!")
 _LISTED_WORDS = 3  # words of an `O!`, at most
 _OPEN, _CLOSE = "([", ")]"
 
@@ -119,7 +120,7 @@ def compile_form(source: str, relation: str, nouns: str, *, chinese: bool = Fals
     tokens = tuple((_ZH_TOKEN if chinese else _TOKEN).findall(body))
     asked = [word for word in words if word in get_args(Asks)]
     unknown = [word for word in words if word not in (*get_args(Asks), "count", "previous")]
-    slots = [token[0] for token in tokens if token in ("S", "S's", "O", "O!", "T", "T!")]
+    slots = [token[0] for token in tokens if token in (*_SLOTS, "S's")]
     if unknown or len(asked) > 1 or len(slots) > len(set(slots)) or not _balanced(tokens):
         raise ConfigError(f"relation {relation!r}: cannot read the question form {source!r}; see llm.question_forms")
 
@@ -158,7 +159,7 @@ def _inside(tokens: tuple[str, ...]) -> tuple[str, ...] | None:
         return None
     place = tokens.index("BE")
     after = tokens[place + 1]
-    if after in ("S", "O", "O!", "T", "T!"):
+    if after in _SLOTS:
         return (*tokens[:place], after, "BE", *tokens[place + 2 :])
     return (*tokens[:place], *tokens[place + 1 :], "BE")
 
@@ -192,6 +193,6 @@ def _needed(tokens: Sequence[str]) -> Iterator[frozenset[str]]:
 def _words(token: str) -> frozenset[str]:
     if token in _CLASSES:
         return frozenset(_CLASSES[token])
-    if token in ("S", "O", "O!", "T", "T!", "S's", "NOUN", "NOUN's", "WH"):
+    if token in (*_SLOTS, "S's", "NOUN", "NOUN's", "WH"):
         return frozenset()
     return frozenset(inflected(token[1:])) if token.startswith("~") else frozenset({token.casefold()})

@@ -75,8 +75,7 @@ class AttachedMemory(nn.Module):
 
         Raises InvalidInputError inside another session, for streams of another memory, and after `detach`.
         """
-        if not self._model:
-            raise InvalidInputError("the memory is not attached")
+        self._check_attached()
         if self._session is not None:
             raise InvalidInputError("a session is open: leave it before another is opened")
         if streams is not None and streams.owner != self._key:
@@ -92,8 +91,7 @@ class AttachedMemory(nn.Module):
 
         Raises InvalidInputError where that was done before.
         """
-        if not self._model:
-            raise InvalidInputError("the memory is not attached")
+        self._check_attached()
         model = self._model.pop()
         for handle in self._handles:
             handle.remove()
@@ -105,8 +103,7 @@ class AttachedMemory(nn.Module):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write `memory.safetensors` and `memory_config.json`: the memories alone, not the model."""
-        if not self._model:
-            raise InvalidInputError("the memory is not attached")
+        self._check_attached()
         write_adapter(Path(folder), self._model[0], self.settings, self.state_dict())
 
     @classmethod
@@ -143,6 +140,10 @@ class AttachedMemory(nn.Module):
             assert isinstance(block, Placement)
             handles += block.hook(layer, self.settings["layers"].index(index))
         return handles
+
+    def _check_attached(self) -> None:
+        if not self._model:
+            raise InvalidInputError("the memory is not attached")
 
     def _begin(self, stack: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         given = inspect.signature(stack.forward).bind_partial(*args, **kwargs).arguments

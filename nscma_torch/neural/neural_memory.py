@@ -74,10 +74,10 @@ class NeuralMemory(nn.Module):
             **{"segment": segment, "chunk": chunk, "norm": norm, "max_step": max_step},
         }
         for name, value in self._arguments.items():
+            if name == "norm" or value is None:
+                continue
             wanted, said = (int | float, "number") if name in ("expansion", "max_step") else (int, "integer")
-            if name != "norm" and value is not None and (isinstance(value, bool) or not isinstance(value, wanted)):
-                raise InvalidInputError(f"{name} must be a positive {said}, got {value!r}")
-            if name != "norm" and value is not None and not 0 < value < math.inf:
+            if isinstance(value, bool) or not isinstance(value, wanted) or not 0 < value < math.inf:
                 raise InvalidInputError(f"{name} must be a positive {said}, got {value!r}")
         if dim % heads:
             raise InvalidInputError(f"dim must be a multiple of heads, got {dim} and {heads}")

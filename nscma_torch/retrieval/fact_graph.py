@@ -251,9 +251,9 @@ class FactGraph:
     def _about(self, edge: _Edge, noun: str) -> bool:
         """Whether an edge leads to what the noun, or topic, names."""
         fact, relation = self.facts[edge.fact], self.schema[edge.relation]
-        if fact.topic or self._messages is None or not self.verifies(relation, noun):
-            return about(fact, noun)
         alike = relation.alike(singular(noun.casefold()))
+        if fact.topic or not alike or self._messages is None:
+            return about(fact, noun)
         nouns = [each for group in relation.apart for each in group]
         said = (called(edge.target, text, nouns) for text in self._messages(fact))
         known = next(filter(None, said), "")

@@ -38,6 +38,14 @@ class _Form(NamedTuple):
     pattern: re.Pattern[str]
 
 
+class _Nouns(NamedTuple):
+    """Nouns in the singular by how they are written, a name that ends with one, and the constructions with them."""
+
+    singulars: dict[str, str]
+    ending: re.Pattern[str]
+    forms: tuple[_Form, ...]
+
+
 def called(name: str, text: str, nouns: Sequence[str]) -> str:
     """The noun, in the singular and as given, by which the text calls the name; "" where it does by none.
 
@@ -48,18 +56,18 @@ def called(name: str, text: str, nouns: Sequence[str]) -> str:
     """
     if not nouns or not name.strip():
         return ""
-    singulars, forms = _forms(tuple(nouns))
-    own = re.search(rf"(?:(?<![{_LATIN}-])|(?<={_HAN})(?={_HAN}))(?:{_either(singulars)})$", name, re.IGNORECASE)
+    known = _known(tuple(nouns))
+    own = known.ending.search(name)
     if own:
-        return singulars[own[0].casefold()]
+        return known.singulars[own[0].casefold()]
     text = " ".join(text.split())
     places = [*_places(name, text)]
-    for form in forms:
+    for form in known.forms:
         for start, end in places:
             near = text[max(0, start - _REACH) : start] if form.before else text[end : end + _REACH]
             match = form.pattern.search(near) if form.before else form.pattern.match(near)
             if match:
-                return singulars[(match["one"] or match.groupdict().get("many") or "").casefold()]
+                return known.singulars[(match["one"] or match.groupdict().get("many") or "").casefold()]
     return ""
 
 
@@ -79,15 +87,16 @@ def _either(words: Sequence[str] | dict[str, str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _forms(nouns: tuple[str, ...]) -> tuple[dict[str, str], tuple[_Form, ...]]:
-    """The nouns by how they are written, and the constructions with them."""
+def _known(nouns: tuple[str, ...]) -> _Nouns:
     single = {noun.casefold(): noun for noun in nouns}
     several = {plural(noun.casefold()): noun for noun in nouns if noun.isascii()}
     latin, han = _either([noun for noun in single if noun.isascii()]), _either([n for n in single if not n.isascii()])
     bounds = rf"(?<![{_LATIN}-])", rf"(?![{_LATIN}-])"
     many = rf"{bounds[0]}(?P<many>{_either(several) or '(?!)'}){bounds[1]}"
     one = rf"{bounds[0]}(?P<one>{latin or '(?!)'}){bounds[1]}"
-    any_ = rf"{bounds[0]}(?P<one>{_either({**single, **several})}){bounds[1]}"
+    singulars = {**several, **single}
+    any_ = rf"{bounds[0]}(?P<one>{_either(singulars)}){bounds[1]}"
+    ending = rf"(?:{bounds[0]}|(?<={_HAN})(?={_HAN}))(?:{_either(singulars)})$"
     some = rf"(?P<one>{han or '(?!)'})"
     beside = rf"(?:(?:,\s|,?\sand\s|\s&\s){_NAME}){{0,4}}"
     rows = [
@@ -99,4 +108,5 @@ def _forms(nouns: tuple[str, ...]) -> tuple[dict[str, str], tuple[_Form, ...]]:
         (True, rf"{some}\s?$"),
         (False, rf"(?:,\s|\s?\()(?:who\sis\s)?{_SAID}{_OWNER}\s{_ADJECTIVES}{any_}{_NO_OTHER}"),
     ]
-    return {**several, **single}, tuple(_Form(before, re.compile(row, re.IGNORECASE)) for before, row in rows)
+    forms = tuple(_Form(before, re.compile(row, re.IGNORECASE)) for before, row in rows)
+    return _Nouns(singulars, re.compile(ending, re.IGNORECASE), forms)

@@ -119,7 +119,7 @@ _NUMBER_WORDS = """
 _ENGLISH_NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS.split())} | {"a": 1, "an": 1}
 _VAGUE = (2, 5)  # "a few days ago", 几天前: from two to five units
 
-_MON = rf"(?:{'|'.join(MONTHS)})\b|(?:{'|'.join(name[:3] for name in MONTHS)}|Sept)\b\.?"
+MONTH = rf"(?:{'|'.join(MONTHS)})\b|(?:{'|'.join(name[:3] for name in MONTHS)}|Sept)\b\.?"
 _WDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _YEAR = r"(?:1[5-9]|20|21)\d\d"
 _DAY = r"(?:[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)?"
@@ -290,8 +290,8 @@ def _rule(pattern: str, resolve: _Resolver, hints: str) -> tuple[re.Pattern[str]
 _ISO_DAY = r"(?<![\d-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d|-\d)"
 _ISO_MONTH = rf"(?<![\d-])({_YEAR})-(0[1-9]|1[0-2])(?![\d-])"
 _SLASHED = r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])"
-_DAY_MONTH = rf"\b(?P<day>{_DAY})(?:\s+of)?[\s-]+(?P<month>{_MON})(?:,?[\s-]+(?P<year>{_YEAR})\b)?"
-_MONTH_DAY = rf"\b(?P<month>{_MON})\s+(?:the\s+)?(?P<day>{_DAY})\b(?![:.]?\d)(?:,?\s+(?P<year>{_YEAR})\b)?"
+_DAY_MONTH = rf"\b(?P<day>{_DAY})(?:\s+of)?[\s-]+(?P<month>{MONTH})(?:,?[\s-]+(?P<year>{_YEAR})\b)?"
+_MONTH_DAY = rf"\b(?P<month>{MONTH})\s+(?:the\s+)?(?P<day>{_DAY})\b(?![:.]?\d)(?:,?\s+(?P<year>{_YEAR})\b)?"
 _NAMED_DAY = (
     r"\b(?:(?:the\s+)?day\s+(?:before\s+yesterday|after\s+tomorrow)|yesterday|today|tonight|tomorrow|last\s+night"
     r"|this\s+(?:morning|afternoon|evening))\b"
@@ -318,10 +318,10 @@ _RULES = (
     _rule(_SLASHED, lambda m, _: _slashed(int(m[1]), int(m[2]), int(m[3])), _DIGITS),
     _rule(_DAY_MONTH, _english_day, _DIGITS),
     _rule(_MONTH_DAY, _english_day, _DIGITS),
-    _rule(rf"\b({_MON}),?(?:\s+of)?\s+({_YEAR})\b", lambda m, _: _month(int(m[2]), _month_of(m[1])), _DIGITS),
+    _rule(rf"\b({MONTH}),?(?:\s+of)?\s+({_YEAR})\b", lambda m, _: _month(int(m[2]), _month_of(m[1])), _DIGITS),
     _rule(rf"{_AFTER}(?P<mention>{_YEAR})\b(?![-/.,]\d)", lambda m, _: _year(int(m["mention"])), _DIGITS),
-    _rule(rf"{_AFTER}(?P<mention>{_MON})", _month_alone, _MONTHS),
-    _rule(rf"\b(?P<which>last|this|next)\s+(?P<month>{_MON})(?!\s+\d)", _relative_month, _MONTHS),
+    _rule(rf"{_AFTER}(?P<mention>{MONTH})", _month_alone, _MONTHS),
+    _rule(rf"\b(?P<which>last|this|next)\s+(?P<month>{MONTH})(?!\s+\d)", _relative_month, _MONTHS),
     _rule(_NAMED_DAY, _named_day, "day night morrow morning afternoon evening"),
     _rule(rf"\b(?:{_WHICH}\s+)?(?P<day>{_WDAY})\b", _weekday, "day"),
     _rule(rf"\b{_WHICH}\s+(?P<unit>week|month|year|weekend)\b", _relative_unit, _UNITS),
