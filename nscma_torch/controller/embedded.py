@@ -8,16 +8,15 @@ from nscma_torch.config import Controller
 from nscma_torch.controller.passages import clipped, sources, unit_of
 from nscma_torch.controller.phrasing import asks, questions
 from nscma_torch.controller.policy import ECHO, Answered, Situation, Step
+from nscma_torch.controller.telling import tells_all
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import covered, term_weights
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
-from nscma_torch.llm.statements import statement_reader
 from nscma_torch.protocols import LanguageTasks
-from nscma_torch.records import Answer, Episode, Hit, Unit, Usage
-from nscma_torch.relations import Schema, family
+from nscma_torch.records import Answer, Episode, Hit, Usage
+from nscma_torch.relations import Schema
 from nscma_torch.text.intents import intent
-from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import script
 
 _MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
@@ -40,13 +39,14 @@ class EmbeddedPolicy:
         """What stands in the active context, as sure as the best turn there stands above the second.
 
         Each turn covers a share of the weight of the question's words; the uncertainty is 1 - (largest share - second
-        largest). Only a question for how something stands now can be answered so: the context is the newest there is.
-        Where a later turn there tells the same of the same person, the facts must say which of them holds: 1.
+        largest). Only a question for how something stands now can be answered so, from what was said since anything
+        came in from elsewhere, and where the turn tells all that is asked (`telling`); otherwise it is 1.
         """
         if not asks(situation.said):
             return Answered("好的，我记下了。" if script(situation.said) == "cjk" else "Noted.", 0.0), Usage()
         question = questions(situation.said)
-        hits = [Hit(unit_of(turn), 1.0) for turn in _statements(situation.memory.context)]
+        turns = _statements(situation.memory.context)
+        hits = [Hit(unit_of(turn), 1.0) for turn in turns]
         if not hits or intent(question) != "current":
             return _answered(self._tasks.answer(question, [], support=0.0), 1.0), Usage()
         weights = term_weights(question, hits)
@@ -56,22 +56,12 @@ class EmbeddedPolicy:
         second = max((share for i, share in enumerate(shares) if i != best), default=0.0)
         told = self._tasks.answer(question, [hits[best]], support=_CERTAIN)
         uncertainty = 1.0 - (shares[best] - second)
-        if uncertainty <= self.threshold and self._renewed([hit.unit for hit in hits[best:]]):
-            uncertainty = 1.0
+        if uncertainty <= self.threshold:
+            newest = turns[best].id not in situation.memory.overtaken
+            units = [hit.unit for hit in hits]
+            if not (newest and tells_all(question, units, best, self._relations, situation.now)):
+                uncertainty = 1.0
         return _answered(told, uncertainty), told.usage
-
-    def _renewed(self, turns: Sequence[Unit]) -> bool:
-        """Whether a later turn says of somebody what the first one says of them: where they live, what they like."""
-        reader = statement_reader(self._relations)
-        first, *later = (
-            {
-                (name_key(statement.subject), name)
-                for statement in reader.read(turn)
-                for name in family(statement.relation, self._relations)
-            }
-            for turn in turns
-        )
-        return any(first & told for told in later)
 
     def act(self, situation: Situation) -> Step:
         """The facts, then the messages, then the answer."""

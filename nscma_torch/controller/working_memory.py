@@ -40,6 +40,7 @@ class WorkingMemory:
         instructions: messages that hold standing instructions, oldest first.
         context: the active context, in the order it was said.
         covered: id of the last message in the summary; "" without one.
+        overtaken: ids of the turns in context after which the user's memory took in messages from elsewhere.
         epoch: of the user when it was read; another one says that messages were changed.
     """
 
@@ -47,6 +48,7 @@ class WorkingMemory:
     summary: str = ""
     context: tuple[Exchange, ...] = ()
     covered: str = ""
+    overtaken: frozenset[str] = frozenset()
     epoch: int = 0
 
     @property
@@ -152,9 +154,23 @@ class WorkingMemoryReader:
                         return None, usage
                 turns.keep_rolling_summary(connection, user, self.stream_id, keys[covered], summary)
         kept = {group[0].seq for group in (*written[covered:], *groups[-self._recent :])}
-        context = self._load([group for group in groups if group[0].seq in kept])
+        shown = [group for group in groups if group[0].seq in kept]
         last = written[covered - 1][-1].id if covered else ""
-        return WorkingMemory(tuple(instructions), summary, tuple(context), last, self._read.epoch), usage
+        return WorkingMemory(
+            instructions=tuple(instructions),
+            summary=summary,
+            context=tuple(self._load(shown)),
+            covered=last,
+            overtaken=self._overtaken([group[0] for group in shown], at),
+            epoch=self._read.epoch,
+        ), usage
+
+    def _overtaken(self, shown: Sequence[TurnRow], now: int) -> frozenset[str]:
+        if not shown:
+            return frozenset()
+        with self._database.read() as connection:
+            newest = turns.newest_elsewhere(connection, self._scope, self.stream_id, shown[0].seq, now)
+        return frozenset(row.id for row in shown if newest is not None and row.seq < newest)
 
     def _append(self, row: TurnRow) -> None:
         """A reply joins the turn before it; what the program said is no part of the conversation."""

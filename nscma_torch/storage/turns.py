@@ -44,6 +44,14 @@ def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> l
     return [TurnRow(*row) for row in connection.execute(query.order_by(_E.seq))]
 
 
+def newest_elsewhere(connection: Connection, scope: Scope, stream_id: str, seq: int, now: int) -> int | None:
+    """The last row number after `seq` of a live message outside of a stream, of the user and of the agent if given."""
+    query = select(_E.seq).where(_E.user_id == scope.user_id, _E.seq > seq, _E.stream_id != stream_id, log.live(now))
+    if scope.agent_id is not None:
+        query = query.where(_E.agent_id == scope.agent_id)
+    return connection.execute(query.order_by(_E.seq.desc()).limit(1)).scalar()
+
+
 def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Episode]:
     """The user's messages with these row numbers."""
     return {seq: found for some in pages(seqs) for seq, found in log.by_seqs(connection, user_id, some).items()}

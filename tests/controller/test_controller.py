@@ -233,47 +233,6 @@ def test_the_embedded_policy_answers_from_facts_passages_and_context(converse: O
     assert again.abstained, "an earlier question is no answer"
 
 
-def test_the_embedded_draft_is_sure_of_the_one_turn_that_tells(converse: Opener) -> None:
-    controller = converse(embedded_threshold=0.5)
-    controller.turn("The zeppelin leaves at 9:40.")
-    controller.turn("The kettle is blue.")
-    sure = controller.turn("When is the zeppelin leaving?")
-    assert sure.retrievals == 0 and "9:40" in sure.text and sure.evidence[0].hit.text == "The zeppelin leaves at 9:40."
-    controller.turn("The zeppelin leaves at noon on Sundays.")
-    unsure = controller.turn("When is the zeppelin leaving?")
-    assert unsure.draft_uncertainty == 1.0 and unsure.retrievals > 0, "two turns tell"
-
-
-@pytest.mark.parametrize(
-    ("turns", "question", "now"),
-    [
-        (["I live in Lisbon.", "My boss is called Rui.", "I moved to Porto last week."], "Where do I live?", "Porto"),
-        (
-            ["My sister works at Bosch.", "My sister left Bosch, she works at Siemens."],
-            "Where does my sister work?",
-            "Siemens",
-        ),
-    ],
-)
-def test_the_embedded_draft_leaves_what_was_renewed_to_the_facts(
-    converse: Opener, turns: list[str], question: str, now: str
-) -> None:
-    """The older statement is worded more like the question; the newer one holds."""
-    controller = converse(flush=True)
-    for turn in turns:
-        controller.turn(turn)
-    answer = controller.consider(question)
-    assert answer.text == now and answer.retrievals == 1 and answer.draft_uncertainty == 1.0
-
-
-def test_what_is_told_of_another_person_renews_nothing(converse: Opener) -> None:
-    controller = converse(flush=True)
-    for turn in ("Ana lives in Porto.", "Ben lives in Rome."):
-        controller.turn(turn)
-    answer = controller.consider("Where does Ana live?", threshold=0.6)
-    assert answer.retrievals == 0 and "Porto" in answer.text and "Rome" not in answer.text
-
-
 def test_the_configured_engine_is_the_default(converse: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(converse().policy, EmbeddedPolicy)
     memory = converse(name="other.db").memory

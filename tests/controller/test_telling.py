@@ -1,0 +1,117 @@
+"""What the embedded draft may be sure of: a turn in view that tells all that is asked and that nothing renewed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from nscma_torch.controller.controller import Controller
+from nscma_torch.records import Message
+
+Opener = Callable[..., Controller]
+SPRING = datetime(2026, 4, 1, 12, tzinfo=UTC)
+
+
+def test_the_embedded_draft_is_sure_of_the_one_turn_that_tells(converse: Opener) -> None:
+    controller = converse(embedded_threshold=0.5)
+    controller.turn("The zeppelin leaves at 9:40.")
+    controller.turn("The kettle is blue.")
+    sure = controller.turn("When does the zeppelin leave?")
+    assert sure.retrievals == 0 and "9:40" in sure.text and sure.evidence[0].hit.text == "The zeppelin leaves at 9:40."
+    controller.turn("The zeppelin leaves at noon on Sundays.")
+    unsure = controller.turn("When does the zeppelin leave?")
+    assert unsure.draft_uncertainty == 1.0 and unsure.retrievals > 0, "two turns tell"
+
+
+@pytest.mark.parametrize(
+    ("turns", "question", "now"),
+    [
+        (["I live in Lisbon.", "My boss is called Rui.", "I moved to Porto last week."], "Where do I live?", "Porto"),
+        (
+            ["My sister works at Bosch.", "My sister left Bosch, she works at Siemens."],
+            "Where does my sister work?",
+            "Siemens",
+        ),
+    ],
+)
+def test_the_embedded_draft_leaves_what_was_renewed_to_the_facts(
+    converse: Opener, turns: list[str], question: str, now: str
+) -> None:
+    """The older statement is worded more like the question; the newer one holds."""
+    controller = converse(flush=True)
+    for turn in turns:
+        controller.turn(turn)
+    answer = controller.consider(question)
+    assert answer.text == now and answer.retrievals == 1 and answer.draft_uncertainty == 1.0
+
+
+def test_what_is_told_of_another_person_renews_nothing(converse: Opener) -> None:
+    controller = converse(flush=True)
+    for turn in ("Ana lives in Porto.", "Ben lives in Rome."):
+        controller.turn(turn)
+    answer = controller.consider("Where does Ana live?", threshold=0.6)
+    assert answer.retrievals == 0 and "Porto" in answer.text and "Rome" not in answer.text
+
+
+def test_a_statement_of_what_is_asked_needs_no_facts(converse: Opener) -> None:
+    controller = converse(flush=True)
+    for turn in ("My boss is called Rui.", "I live in Porto."):
+        controller.turn(turn)
+    answer = controller.consider("Where do I live?")
+    assert answer.retrievals == 0 and "I live in Porto." in answer.text
+
+
+@pytest.mark.parametrize(
+    ("turns", "question", "now"),
+    [
+        (["Odalys speaks Ladin.", "Odalys speaks Votic.", "Odalys no longer speaks Votic."], None, "Ladin"),
+        (["Odalys speaks Ladin.", "My boss is called Rui.", "Odalys speaks Votic."], None, "Ladin, Votic"),
+        (["I live in Lisbon.", "My boss is called Rui.", "Ben moved to Rome."], "Where do I live?", "Lisbon"),
+        (
+            ["I live in Lisbon.", "My boss is called Rui.", "I will live in Porto from 2031."],
+            "Where do I live?",
+            "Lisbon",
+        ),
+    ],
+)
+def test_a_draft_that_does_not_tell_all_of_it_leaves_it_to_the_facts(
+    converse: Opener, turns: list[str], question: str | None, now: str
+) -> None:
+    """What is no longer so, one of several, and what is true of somebody else or not yet answers no question."""
+    controller = converse(flush=True, active_turns=2, recent_turns=1, summary_batch=1)
+    for turn in turns:
+        controller.turn(turn, now=SPRING)
+    answer = controller.consider(question or "Which languages does Odalys speak?", now=SPRING)
+    assert answer.draft_uncertainty == 1.0 and answer.text == now
+
+
+def test_what_came_in_late_is_left_to_the_facts(converse: Opener) -> None:
+    """The last message is from before the one that holds, which has the later time."""
+    controller = converse(flush=True)
+    said = [("The version of the Sorrel plugin is 4.6.", 9), ("The version of the Sorrel plugin is 3.1.", 2)]
+    for text, days in said:
+        message = Message("user", text, timestamp=SPRING + timedelta(days=days))
+        controller.memory.add(message, user_id="ada", run_id="chat")
+    controller.memory.flush()
+    answer = controller.consider("What version is the Sorrel plugin?", now=SPRING + timedelta(days=30))
+    assert answer.text == "4.6" and answer.retrievals == 1
+
+
+def test_what_was_said_elsewhere_since_is_not_overlooked(converse: Opener) -> None:
+    controller = converse(flush=True)
+    controller.turn("I live in Lisbon.")
+    assert controller.consider("Where do I live?").retrievals == 0
+    work = Controller(controller.memory, user_id="ada", run_id="work")
+    work.turn("I moved to Porto.")
+    answer = controller.consider("Where do I live?")
+    assert answer.text == "Porto" and answer.draft_uncertainty == 1.0
+
+
+def test_what_another_agent_was_told_since_is_not_elsewhere(converse: Opener) -> None:
+    memory = converse(flush=True).memory
+    one, other = (Controller(memory, user_id="ada", agent_id=agent) for agent in ("one", "other"))
+    one.turn("I live in Lisbon.")
+    other.turn("I moved to Porto.")
+    assert one.consider("Where do I live?").retrievals == 0
