@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import Counter
-from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -39,6 +39,7 @@ from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.vllm_proxy import VllmProxy
+from nscma_torch.on_first_use import on_first_use
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.retrieval.fact_asker import FactAsker
@@ -80,11 +81,12 @@ class Parts:
         self.database = Database(store, busy_timeout=config.store.busy_timeout, max_pages=config.store.max_pages)
         self.stages = Stages()
         self.tally: Counter[str] = Counter()
+        self.making = threading.RLock()
         self._embedder = embedder
         self._proxy = proxy
         self._tasks = tasks
 
-    @cached_property
+    @on_first_use
     def new_embedder(self) -> Embedder:
         """The configured embedder, whatever the store's vectors come from."""
         section = self.config.embedder
@@ -92,20 +94,20 @@ class Parts:
             section.model, device=self.device, batch_size=section.batch_size, dtype=section.dtype
         )
 
-    @cached_property
+    @on_first_use
     def embedder(self) -> Embedder:
         """The configured embedder; `EmbedderMismatchError` where the store's vectors come from another one."""
         check_fingerprint(self.database, self.new_embedder)
         return self.new_embedder
 
-    @cached_property
+    @on_first_use
     def proxy(self) -> Proxy:
         """The model whose surprise the gate weighs."""
         if self._proxy is None and self.config.proxy.engine == "llm":
             return serve_proxy(self.config, self.engine)
         return self._proxy or load_proxy(self.config.proxy, self.device)
 
-    @cached_property
+    @on_first_use
     def tasks(self) -> LanguageTasks:
         """The language tasks."""
         words = self.config.hierarchy.summary_words
@@ -124,7 +126,7 @@ class Parts:
             tally=self.tally,
         )
 
-    @cached_property
+    @on_first_use
     def engine(self) -> LazyEngine | None:
         """The configured language engine, which starts when it is first asked; None for the embedded tasks."""
         return choose_engine(self.config.llm, self.device)
@@ -136,24 +138,24 @@ class Parts:
         language = name if self._tasks is None else type(self._tasks).__name__
         return Process(self.stages.seconds, language, self.tally)
 
-    @cached_property
+    @on_first_use
     def relations(self) -> Schema:
         """The relation schema."""
         path = self.config.facts.relations
         return load_relations(None if path == "bundled" else path)
 
-    @cached_property
+    @on_first_use
     def gate(self) -> MessageGate:
         """The gate with the configured rules."""
         return message_gate(self.config.gate, self.salience_head)
 
-    @cached_property
+    @on_first_use
     def salience_head(self) -> SalienceHead | None:
         """The gate's learned head; None where the embedder is not the one whose vectors it reads."""
         head = SalienceHead.load()
         return head if head.embedder == self.embedder.fingerprint else None
 
-    @cached_property
+    @on_first_use
     def indexer(self) -> Indexer:
         """Chunks, embeds and analyses texts."""
         section = self.config.chunker
@@ -171,7 +173,7 @@ class Parts:
             return score.nll[0]
         return nats_per_byte(score.nll[0], score.ends[0], len(text.encode()) + 1)
 
-    @cached_property
+    @on_first_use
     def writer(self) -> Writer:
         """The write path."""
         deferred = self.config.embedder.deferred
@@ -185,18 +187,18 @@ class Parts:
             served=isinstance(self.proxy, VllmProxy),
         )
 
-    @cached_property
+    @on_first_use
     def editor(self) -> Editor:
         """Update, delete, restore."""
         return Editor(self.database, self.indexer, integrate=self.config.hierarchy.enabled)
 
-    @cached_property
+    @on_first_use
     def eraser(self) -> Eraser:
         """Real deletion."""
         gate = message_gate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
         return Eraser(self.database, self.proxy, gate, served=isinstance(self.proxy, VllmProxy))
 
-    @cached_property
+    @on_first_use
     def searcher(self) -> Searcher:
         """Hybrid search."""
         retrieval, score, index = self.config.retrieval, self.config.score, self.config.index
@@ -215,29 +217,29 @@ class Parts:
         )
         return Searcher(self.database, self.embedder, settings, self.device)
 
-    @cached_property
+    @on_first_use
     def fact_graphs(self) -> FactGraphs:
         """The graphs of facts."""
         return FactGraphs(self.relations, self.device)
 
-    @cached_property
+    @on_first_use
     def retriever(self) -> Retriever:
         """Retrieval strategies."""
         section = self.config.retrieval
         reranker = (lambda: self.cross_encoder) if section.reranker else None
         return Retriever(self.searcher, self.database, self.fact_graphs, self.tasks, section.strategy, reranker)
 
-    @cached_property
+    @on_first_use
     def cross_encoder(self) -> CrossEncoder:
         """The configured reranker."""
         return CrossEncoder(self.config.retrieval.reranker, self.device)
 
-    @cached_property
+    @on_first_use
     def fact_asker(self) -> FactAsker:
         """Answers from facts."""
         return FactAsker(self.database, self.relations, self.fact_graphs)
 
-    @cached_property
+    @on_first_use
     def curator(self) -> Curator:
         """Keeps facts in step with what was said."""
         return Curator(self.database, self.relations, self._curator_settings)
@@ -246,7 +248,7 @@ class Parts:
     def _curator_settings(self) -> CuratorSettings:
         return CuratorSettings(**self.config.curator.model_dump())
 
-    @cached_property
+    @on_first_use
     def sleeper(self) -> Sleeper:
         """Tidies the memory."""
         return Sleeper(
@@ -265,12 +267,12 @@ class Parts:
             return type(self._tasks).__name__
         return "embedded" if self.engine is None else self.engine.configured
 
-    @cached_property
+    @on_first_use
     def skills(self) -> Skills:
         """Procedural memory."""
         return Skills(self.database, self.embedder, self.indexer)
 
-    @cached_property
+    @on_first_use
     def worker(self) -> Worker:
         """Runs background jobs."""
         section, hierarchy = self.config.worker, self.config.hierarchy
@@ -291,6 +293,14 @@ class Parts:
             lease_seconds=section.lease,
         )
 
+    def forget(self, user_id: str) -> None:
+        """Let go of what searching and answering keep of a user in this process."""
+        made = vars(self)
+        if "searcher" in made:
+            self.searcher.forget(user_id)
+        if "fact_graphs" in made:
+            self.fact_graphs.forget(user_id)
+
     def close(self) -> None:
         """Let go of the language engine and close the file."""
         try:
@@ -299,7 +309,7 @@ class Parts:
         finally:
             self.database.close()
 
-    @cached_property
+    @on_first_use
     def integrator(self) -> Integrator:
         """Brings what was extracted into the hierarchy."""
         section = self.config.hierarchy

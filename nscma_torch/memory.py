@@ -274,7 +274,7 @@ class Memory(Knowing):
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         with self.parts.database.read() as connection:
             rows = episodes.select_all(connection, scope, episodes.live(to_micros(clock(now))))
-            fitting = (row for row in rows if all(row.metadata.get(key) == value for key, value in wanted.items()))
+            fitting = (row for row in rows if episodes.matches(row.metadata, wanted))
             return list(islice(fitting, checked_limit(limit)))
 
     def log(
@@ -359,6 +359,7 @@ class Memory(Knowing):
         """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
         user = Scope(user_id).user_id
         self._recalls.forget(user, memory_id)
+        self.parts.forget(user)
         return self.parts.eraser.user(user) if memory_id is None else self.parts.eraser.episode(user, memory_id)
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
@@ -371,6 +372,7 @@ class Memory(Knowing):
             everyone = statistics.users_of(connection)
         for user_id in everyone:
             self.erase(user_id=user_id)
+        self.parts.eraser.finish()
 
     def close(self) -> None:
         """Queue the recalls, close engine and file. Background work stays queued; `flush()` first to have it done.

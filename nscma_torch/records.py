@@ -334,9 +334,9 @@ class HistoryEvent:
 class EraseReceipt:
     """Proof of an erasure: what went, what was reset, and which files were searched for its bytes.
 
-    `rows` counts the deleted rows by table; `rebuilt` lists streams whose proxy state and gate statistics were
-    recomputed without the erased text, and hierarchies that lost the summaries that saw it; `checked` lists the
-    files searched, and `found` counts byte strings still present (0 unless something is wrong).
+    `rows` counts the deleted rows by table, none where it ends an erasure that was interrupted after them; `rebuilt`
+    lists streams whose proxy state and gate statistics were recomputed without the erased text, and hierarchies that
+    lost the summaries that saw it; `checked` are the files searched, and `found` counts byte strings still present.
     """
 
     user_id: str

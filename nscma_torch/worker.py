@@ -116,16 +116,21 @@ class Worker:
             try:
                 with self._renewing():
                     self._handlers[batch[0].kind].run(batch)
-            except NscmaError as error:
-                with self._database.write() as connection:
-                    text = f"{type(error).__name__}: {error}"
-                    if streams.version(connection, batch[0].user_id)[1] != epoch:  # what it quotes may be erased by now
-                        text = jobs.FORGOTTEN
-                    jobs.fail(connection, batch, text, max_attempts=self._max_attempts, alone=self._alone)
+            except Exception as error:
+                self._failed(batch, error, epoch)
+                if not isinstance(error, NscmaError):  # a fault of the program's: not hidden, nor in the way for ever
+                    raise
             done += len(batch)
             if progress is not None:
                 progress(done)
         return done
+
+    def _failed(self, batch: Sequence[Job], error: Exception, epoch: int) -> None:
+        with self._database.write() as connection:
+            text = f"{type(error).__name__}: {error}"
+            if streams.version(connection, batch[0].user_id)[1] != epoch:  # what it quotes may be erased by now
+                text = jobs.FORGOTTEN
+            jobs.fail(connection, batch, text, max_attempts=self._max_attempts, alone=self._alone)
 
     @contextmanager
     def _renewing(self) -> Iterator[None]:

@@ -126,6 +126,10 @@ def test_metadata_filters(memory: Memory) -> None:
     assert found(memory, "kettle", filters={"year": "2024"}) == []
     got = memory.get_all(user_id="ada", filters={"year": 2024}, now=NOW)
     assert [episode.metadata["topic"] for episode in got] == ["home", "work"]
+    memory.add("A kettle of no topic.", user_id="ada", metadata={"topic": None}, now=NOW)
+    assert found(memory, "kettle", filters={"topic": None}) == ["A kettle of no topic."]
+    got = memory.get_all(user_id="ada", filters={"topic": None}, now=NOW)
+    assert [episode.text for episode in got] == ["A kettle of no topic."], "what has no topic is not of topic None"
     answer = memory.ask("the kettle at home?", user_id="ada", filters={"topic": "work"}, now=NOW)
     assert all(item.hit.unit.metadata["topic"] == "work" for item in answer.evidence)
 

@@ -24,7 +24,7 @@ FLOORS = (  # top to bottom
     ("text", "neural"),
     ("config", "extras", "protocols", "relations"),
     ("records",),
-    ("errors", "caches"),
+    ("errors", "caches", "on_first_use"),
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 BARE = {"torch", "safetensors", "nscma_kernels", "nscma_torch"}  # what a bare GPU machine has, for buffer/

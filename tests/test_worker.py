@@ -321,3 +321,32 @@ def test_an_erased_message_leaves_no_byte_in_the_errors_of_jobs(
         memory.erase(user_id="ada", memory_id=secret.id)
     for path in tmp_path.glob("store.db*"):
         assert b"zebra4711quux" not in path.read_bytes()
+
+
+def test_a_program_error_does_not_stop_the_work_for_others(open_memory: Open) -> None:
+    class Defect(Tasks):
+        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+            if any("number 0" in unit.text for unit in units):
+                raise ZeroDivisionError(len(units))
+            return super().extract(units, listeners=listeners)
+
+    memory = open_memory(config={"worker": {"max_attempts": 2}}, tasks=Defect())
+    memory.add(FACTS[0], user_id="ada")
+    memory.add(FACTS[1], user_id="bob")
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            memory.flush()
+    memory.flush()
+    assert facts(memory, "bob") and not facts(memory, "ada")
+    assert memory.stats().failures == ("ZeroDivisionError: 1",)
+
+
+def test_an_extraction_with_a_result_too_few_is_a_failure_of_the_job(open_memory: Open) -> None:
+    class Short(Tasks):
+        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+            return super().extract(units, listeners=listeners)[1:]
+
+    memory = open_memory(config={"worker": {"max_attempts": 1}}, tasks=Short())
+    memory.add(FACTS[0], user_id="ada")
+    memory.flush()
+    assert "was given 1 texts and returned 0" in memory.stats().failures[0]

@@ -75,12 +75,22 @@ class Eraser:
 
     def user(self, user_id: str) -> EraseReceipt:
         """Erase everything of a user. Raises `NotFoundError` for a user without memory."""
+        rows: dict[str, int] = {}
         with self._database.write() as connection:
             texts = erase.texts_of_user(connection, user_id)
-            if user_id not in statistics.users_of(connection):
+            if user_id in statistics.users_of(connection):
+                rows = erase.delete_user(connection, user_id)
+                erase.promise_rewrite(connection)
+            elif not erase.rewrite_due(connection):
                 raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was erased")
-            rows = erase.delete_user(connection, user_id)
         return self._receipt(user_id, None, rows, (), texts, ())
+
+    def finish(self) -> None:
+        """Rewrite the files where an erasure deleted rows and could not."""
+        with self._database.read() as connection:
+            due = erase.rewrite_due(connection)
+        if due:
+            erase.rewrite(self._database)
 
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
         """Erase one episode with all that came of it, and recompute the state of its stream without it.
@@ -90,6 +100,10 @@ class Eraser:
         a few tries while holding the write lock. Where the proxy is served, `StoreBusyError` is raised instead, after
         more of them, and nothing is erased.
         """
+        with self._database.read() as connection:
+            ends = erase.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
+        if ends:
+            return self._receipt(user_id, episode_id, {}, (), (), ())
         done: dict[str, _Progress] = {}  # by stream
         for left in reversed(range(SERVED_ATTEMPTS if self._served else OPTIMISTIC_ATTEMPTS)):
             with self._database.read() as connection:
@@ -165,6 +179,7 @@ class Eraser:
         Decisions stay: they say what was known when the message came. `replay` decides again.
         """
         erased = [erase.delete_episode(connection, seq) for seq, _ in gone]
+        erase.promise_rewrite(connection)
         streams.touch_user(connection, user_id, changed=True)
         for stream in remaining:
             done = weighed[stream.stream.id]

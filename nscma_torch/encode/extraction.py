@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.encode.indexer import Indexer
@@ -59,6 +61,8 @@ class Extractor:
             listeners = {seq: speakers.listener_of(connection, seq) for seq in wanted if chunks_of[seq]}
         chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
         extracted = self._tasks.extract([unit for _, unit in chunks], listeners=[listeners[seq] for seq, _ in chunks])
+        if len(extracted) != len(chunks):
+            raise JobError(f"extract was given {len(chunks)} texts and returned {len(extracted)} results; correct it")
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
         texts: list[tuple[int, str, str]] = []  # episode, kind of unit, text
         for (seq, unit), own in zip(chunks, extracted, strict=True):
@@ -88,8 +92,9 @@ class Extractor:
             units.remove(connection, earlier)
             new_vectors = {chunk: vectors[chunk] for seq in rows for chunk in chunks_of[seq] if chunk in vectors}
             units.add_vectors(connection, user_id, new_vectors)
+            origins = _origins(connection, rows)
             new = [
-                NewUnit(kind, item.chunk.text, rows[seq], 0, len(item.chunk.text), item.terms, item.vector)
+                NewUnit(kind, item.chunk.text, origins[seq], 0, len(item.chunk.text), item.terms, item.vector)
                 for (seq, kind, _), own in zip(texts, indexed, strict=True)
                 if seq in rows
                 for item in own
@@ -116,6 +121,13 @@ class Extractor:
         """Vectors of chunks that were stored without one."""
         indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
         return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}
+
+
+def _origins(connection: Connection, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, Mapping[Any, Any]]:
+    """What new units take over from their episodes: of one that has faded out of search, that they are not in it."""
+    shown = units.active_chunks(connection, list(rows))
+    faded = [seq for seq, row in rows.items() if row["status"] == "active" and seq not in shown]
+    return {**rows, **{seq: {**rows[seq], "status": "archived"} for seq in faded}}
 
 
 def _distinct(new: Sequence[NewUnit]) -> list[NewUnit]:

@@ -143,6 +143,8 @@ class Summariser:
         """Words of the summaries that nodes have until now."""
         with self._database.read() as connection:
             texts = units.texts(connection, [seq for own in seqs.values() for seq in own])
+        if any(seq not in texts for own in seqs.values() for seq in own):  # one was retired meanwhile
+            raise Superseded
         return {number: " ".join(texts[seq] for seq in own).split() for number, own in seqs.items()}
 
 

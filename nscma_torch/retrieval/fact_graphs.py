@@ -26,6 +26,11 @@ class FactGraphs:
         self._device = device
         self._graphs: dict[Scope, tuple[tuple[int, int], FactGraph]] = {}
 
+    def forget(self, user_id: str) -> None:
+        """Let go of a user's graphs."""
+        for scope in [scope for scope in self._graphs if scope.user_id == user_id]:
+            self._graphs.pop(scope, None)
+
     def of(self, connection: Connection, scope: Scope) -> FactGraph:
         """All facts of a scope, with no "now" of its own: see `FactGraph.at`."""
         version = streams.version(connection, scope.user_id)

@@ -37,6 +37,7 @@ from nscma_torch.text.terms import terms
 Lane = Literal["lexical", "vector"]
 # advice is not in the memory; the wishes that bear on it share its meaning more than its words (of .5-1 on even BEAM)
 _ADVICE: Mapping[Lane, float] = MappingProxyType({"lexical": 0.4, "vector": 1.6})
+_KEPT = 1_000_000  # units of the indexes in memory together: 3 GB of float32 vectors at 384 dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class _Scored(NamedTuple):
 
 
 class Searcher:
-    """Searches users' memories. Keeps one derived index per user asked for, and brings it up to date on each read."""
+    """Searches users' memories. Keeps an index of each user asked for last, and brings it up to date on each read."""
 
     def __init__(self, database: Database, embedder: Embedder, settings: SearchSettings, device: torch.device) -> None:
         self._database = database
@@ -205,13 +206,22 @@ class Searcher:
             found[name] = min(1.0, math.log(1 + total / (1 + holders)) / math.log(1 + total / 2))
         return found
 
+    def forget(self, user_id: str) -> None:
+        """Let go of a user's index, which holds names and words that were said."""
+        with self._lock:
+            self._indexes.pop(user_id, None)
+
     def _index(self, connection: Connection, user_id: str) -> tuple[UserIndex, VectorSearch]:
-        if user_id not in self._indexes:
-            index = UserIndex(user_id, self._embedder.dimension, self._device, self._settings.dtype)
-            self._indexes[user_id] = index, self._vectors(index)
-        index, vectors = self._indexes[user_id]
-        index.catch_up(connection)
-        return index, vectors
+        """The user's index as the store is now; those that were not asked for longest are let go of, see `_KEPT`."""
+        known = self._indexes.pop(user_id, None)
+        if known is None:
+            new = UserIndex(user_id, self._embedder.dimension, self._device, self._settings.dtype)
+            known = new, self._vectors(new)
+        known[0].catch_up(connection)
+        self._indexes[user_id] = known  # the newest last
+        while len(self._indexes) > 1 and sum(len(index) for index, _ in self._indexes.values()) > _KEPT:
+            del self._indexes[next(iter(self._indexes))]
+        return known
 
     def _vectors(self, index: UserIndex) -> VectorSearch:
         own = self._settings

@@ -177,12 +177,13 @@ def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[st
         .where(episodes.c.user_id == user_id, episodes.c.metadata != "{}")
         .order_by(unit_sources.c.unit_seq)
     )
-    missing = object()
-    return [
-        seq
-        for seq, text in connection.execute(query.execution_options(yield_per=PAGE))
-        if all(json.loads(text).get(key, missing) == value for key, value in wanted.items())
-    ]
+    rows = connection.execute(query.execution_options(yield_per=PAGE))
+    return [seq for seq, text in rows if matches(json.loads(text), wanted)]
+
+
+def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether metadata holds all these keys with these values; a key that it lacks is not None."""
+    return all(key in metadata and metadata[key] == value for key, value in wanted.items())
 
 
 def decided(write: bool) -> ColumnElement[bool]:

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
 
+from nscma_torch.errors import StoreBusyError, StoreFullError
 from nscma_torch.storage import erase_facts, hierarchies, units
 from nscma_torch.storage import jobs as queue
-from nscma_torch.storage.database import Database, pages
+from nscma_torch.storage.database import Database, get_meta, pages, set_meta
 from nscma_torch.storage.schema import (
     drafts,
     episodes,
@@ -36,6 +37,7 @@ from nscma_torch.storage.schema import (
 from nscma_torch.storage.schema import hierarchies as hierarchies_table
 from nscma_torch.storage.schema import units as units_table
 
+_REWRITE = "rewrite"  # in the table meta
 _FRAGMENT = 16  # bytes; short enough to lie inside one page, long enough not to occur by chance
 _STRIDE = 8
 _OF_EPISODE = (recalls, jobs, history)
@@ -116,12 +118,32 @@ def _texts(
     yield from connection.execute(select(drafts.c.text).where(of_drafts)).scalars()
 
 
+def promise_rewrite(connection: Connection) -> None:
+    """Note, in the transaction that deletes, that the files are still to be rewritten."""
+    set_meta(connection, _REWRITE, "due")
+
+
+def rewrite_due(connection: Connection) -> bool:
+    """Whether rows were deleted whose bytes may still stand in the files."""
+    return get_meta(connection, _REWRITE) == "due"
+
+
 def rewrite(database: Database) -> None:
-    """Rewrite the file without its free pages, and empty the -wal file."""
-    with database.driver() as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    """Rewrite the file without its free pages, and empty the -wal file. Raises the store's error where it cannot."""
+    try:
+        with database.driver() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("VACUUM")
+            ((held, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if held:
+            raise StoreBusyError(f"somebody still reads {database.path} as it was")
+        with database.write() as connection:
+            set_meta(connection, _REWRITE, "done")
+    except (StoreBusyError, StoreFullError) as error:
+        raise type(error)(
+            f"what was to be erased is deleted, but {database.path} could not be rewritten, and its bytes may still be "
+            "there: let other processes end, or free as much space as the file takes, and erase it again"
+        ) from error
 
 
 def fragments(texts: Iterable[str]) -> set[bytes]:

@@ -74,8 +74,8 @@ class StatementRow:
 def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequence[Statement]) -> None:
     """Set what an episode says; marks the groups of what comes and goes, and queues the job that resolves them.
 
-    What it said before and says no more stays as superseded. An episode that is to expire says nothing: facts would
-    outlive it.
+    What it said before and says no more stays as superseded; what it says again with other dates, in other spelling or
+    less surely stays itself, and has the new ones. An episode that is to expire says nothing: facts would outlive it.
 
     Raises:
         InvalidInputError: a statement without subject or relation, or whose span or confidence is out of range.
@@ -87,17 +87,25 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequenc
         for statement in new:
             row = _row(statement, episode_row, lane)
             wanted.setdefault(row["id"], row)
-    query = select(_S.seq, _S.id, _S.superseded).where(_S.episode_seq == episode_seq)
-    known = {row.id: row for row in connection.execute(query)}
-    back = [row.seq for row in known.values() if row.id in wanted and row.superseded]
-    gone = [row.seq for row in known.values() if row.id not in wanted and not row.superseded]
+    query = select(statements).where(_S.episode_seq == episode_seq)
+    known = {row["id"]: row for row in connection.execute(query).mappings()}
+    back = [row["seq"] for key, row in known.items() if key in wanted and row["superseded"]]
+    gone = [row["seq"] for key, row in known.items() if key not in wanted and not row["superseded"]]
     _set(connection, back, superseded=False)
     _set(connection, gone, superseded=True)
+    for key in wanted.keys() & known.keys():
+        told = {name: value for name, value in wanted[key].items() if name not in _DECIDED}
+        if any(known[key][name] != value for name, value in told.items()):
+            connection.execute(statements.update().where(_S.id == key).values(**told))
+            back.append(known[key]["seq"])
     come = [row for key, row in wanted.items() if key not in known]
     if come:
         first = next_seq(connection, statements.name, len(come))
         connection.execute(statements.insert(), [{"seq": first + i, **row} for i, row in enumerate(come)])
     _touch(connection, [*back, *gone, *(first + i for i in range(len(come)))])
+
+
+_DECIDED = frozenset({"withdrawn", "superseded"})  # columns that say what was made of a statement since
 
 
 def mark(connection: Connection, episode_seqs: Iterable[int]) -> None:

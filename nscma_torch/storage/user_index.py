@@ -25,6 +25,7 @@ _COLUMNS = ("kind", "agent_id", "run_id", "name", "role")
 _CONTEXT = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
 _REACH = 40.0  # lexical terms; longer units lend and borrow less
 _NEVER = np.iinfo(np.int64).max
+_BLOCK = 4096  # rows at once
 _KEPT_TERMS = 4096  # whose postings are kept until something is written
 
 
@@ -49,7 +50,8 @@ class UserIndex:
         embedded: [n] bool.
         occurred_at, expires_at: [n] int64 microseconds.
         importance, lengths: [n] float32; lengths in lexical terms.
-        previous, following: [n] int64, the row before and after in the same stream and session, -1 for none.
+        previous, following: [n] int64, the row before and after in the same stream, session and kind, by its place
+            there, -1 for none.
         codes: [5, n] int32, coded kind, agent, run, name and role; see `where` and `said_by`.
         headings: rows under each heading of a document, by `words_of` it.
     """
@@ -76,7 +78,8 @@ class UserIndex:
         self.following = torch.empty(0, dtype=torch.int64, device=d)
         self.codes = torch.empty(len(_COLUMNS), 0, dtype=torch.int32, device=d)
         self._codebook: list[dict[str | None, int]] = [{} for _ in _COLUMNS]
-        self._last: dict[tuple[str, str | None, str], int] = {}
+        self._last: dict[tuple[str, str | None, str], tuple[int, tuple[int, int]]] = {}  # row, and its place there
+        self._disordered = False
         self.headings: dict[tuple[str, ...], list[int]] = {}
         self._postings: dict[str, Posting | None] = {}
         self._turns: list[torch.Tensor] = []
@@ -110,6 +113,7 @@ class UserIndex:
             return
         if epoch != self._epoch or generation < self._generation:
             self._clear()
+        self._epoch = -1  # what is interrupted from here on is read again as a whole
         self._postings.clear()
         newest = int(self.seqs[-1]) if len(self) else 0
         query = (
@@ -118,8 +122,10 @@ class UserIndex:
             .where(and_(units.c.user_id == self.user_id, units.c.seq > newest, units.c.status == "active"))
             .order_by(units.c.seq)
         )
-        for rows in connection.execute(query.execution_options(yield_per=4096)).mappings().partitions():
+        for rows in connection.execute(query.execution_options(yield_per=_BLOCK)).mappings().partitions():
             self._append(rows)
+        if self._disordered:
+            self._relink(connection)
         self._generation, self._epoch = generation, epoch
 
     def _append(self, rows: Sequence[Any]) -> None:
@@ -133,13 +139,15 @@ class UserIndex:
                 block[i] = np.frombuffer(row["vector"], dtype="<f4")
                 embedded[i] = True
             place = (row["stream_id"], row["session"], row["kind"])
-            before = self._last.get(place, -1)
+            at = (row["position"], row["start"])
+            before, last = self._last.get(place, (-1, at))
+            self._disordered |= at < last
             links[i, 0] = before
             if before >= base:
                 links[before - base, 1] = base + i
             elif before >= 0:
                 earlier[before] = base + i
-            self._last[place] = base + i
+            self._last[place] = base + i, at
             if row["role"] == "document" and row["name"]:
                 for heading in dict.fromkeys(words_of(part) for part in _headings(row["name"])):
                     self.headings.setdefault(heading, []).append(base + i)
@@ -162,6 +170,27 @@ class UserIndex:
         if earlier:
             self.following[list(earlier)] = torch.tensor(list(earlier.values()), device=self.device)
         self._blend(torch.arange(base, base + n, device=self.device))
+
+    def _relink(self, connection: Connection) -> None:
+        """Chain all rows by their places in the conversation: what is edited or read late comes in at the end."""
+        order = (units.c.stream_id, units.c.session, units.c.kind, units.c.position, units.c.start, units.c.seq)
+        query = select(*order).where(units.c.user_id == self.user_id, units.c.status == "active").order_by(*order)
+        found = connection.execute(query).all()
+        rows = self.rows_of([row.seq for row in found]).tolist()
+        self.previous.fill_(-1)
+        self.following.fill_(-1)
+        self._last = {}
+        links: list[tuple[int, int]] = []
+        for row, own in zip(rows, found, strict=True):
+            place = (own.stream_id, own.session, own.kind)
+            if place in self._last:
+                links.append((self._last[place][0], row))
+            self._last[place] = row, (own.position, own.start)
+        before, after = torch.tensor(links, dtype=torch.int64, device=self.device).reshape(-1, 2).T
+        self.following[before], self.previous[after] = after, before
+        for start in range(0, len(self), _BLOCK):
+            self._blend(torch.arange(start, min(start + _BLOCK, len(self)), device=self.device))
+        self._turns, self._disordered = [], False
 
     def _blend(self, new: torch.Tensor) -> None:
         """Contextual vectors of new rows [m], and of the earlier ones that they stand beside."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from nscma_torch.encode.eraser import Eraser
 from nscma_torch.encode.weighing import SERVED_ATTEMPTS
 from nscma_torch.encode.writer import Writer
-from nscma_torch.errors import StoreBusyError
+from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
 from nscma_torch.storage import streams
@@ -166,3 +167,27 @@ def test_a_served_proxy_writes_outside_of_the_lock_or_not_at_all(
         assert busy.locked == []
     texts = [episode.text for episode in rival.log(user_id="ada")]
     assert "I like tea." in texts and "I like jam." not in texts and rival.verify() == []
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_erasure_whose_files_could_not_be_rewritten_is_finished_by_the_next(
+    whole: bool, open_memory: Open, tmp_path: Path
+) -> None:
+    memory = open_memory(config={"store": {"busy_timeout": 0.1}})
+    memory.add("Nothing of note.", user_id="bob")
+    said = memory.add("The passphrase is quincunx-marmalade-77.", user_id="ada")[0].id
+    wanted: dict[str, str] = {"user_id": "ada"} if whole else {"user_id": "ada", "memory_id": said}
+
+    def left() -> bool:
+        return any(b"quincunx-marmalade" in path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM episodes").fetchall()
+        with pytest.raises(StoreBusyError, match=r"is deleted, but .* could not be rewritten.* erase it again"):
+            memory.erase(**wanted)
+    assert memory.get(said, user_id="ada") is None and left()
+    receipt = memory.erase(**wanted)
+    assert receipt.rows == {} and not left()
+    with pytest.raises(NotFoundError):
+        memory.erase(**wanted)

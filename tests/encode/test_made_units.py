@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -71,3 +72,16 @@ def test_what_was_read_is_read_again_under_another_configuration(open_memory: Ca
         memory.reextract(user_id="ada", agent_id="cook")
         memory.flush()
         assert memory.digest() == small and memory.verify() == []
+
+
+def test_what_is_made_of_a_faded_message_is_not_in_search(open_memory: Callable[..., Memory]) -> None:
+    said, later = datetime(2024, 1, 1, tzinfo=UTC), datetime(2034, 1, 1, tzinfo=UTC)
+    config = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
+    with open_memory("faded.db", config) as memory:
+        memory.add(SAID, user_id="ada", timestamp=said, now=said)
+        memory.flush()
+        memory.sleep(user_id="ada", now=later)
+        assert not memory.search("Porto", user_id="ada", now=later)
+        memory.reextract(user_id="ada")
+        memory.flush()
+        assert not memory.search("Porto", user_id="ada", kinds=("chunk", "triple", "atomic_fact"), now=later)

@@ -127,3 +127,14 @@ def test_statements_of_an_unknown_relation_fail_visibly(memory: Memory) -> None:
     assert memory.stats().jobs_failed == 1
     assert "dwells_at" in memory.stats().failures[0]
     assert everything(memory) == [] and memory.verify() == []
+
+
+def test_an_edit_that_changes_dates_and_certainty_alone_changes_the_fact(memory: Memory) -> None:
+    """The same statement at the same place is still the same, and what it says of time is the new text's."""
+    said = tell(memory, "{Ben|lives_in|Rome|since 2020-03-01|sure 0.5}", 1)
+    memory.update(said, "{Ben|lives_in|Rome|since 2021-03-01|sure 0.8}", user_id="ada", now=day(2))
+    memory.flush()
+    tell(memory, "{Ben|lives_in|Rome|since 2021-03-01|sure 0.8}", 1, user_id="bob")
+    (edited,), (fresh,) = memory.facts(user_id="ada"), memory.facts(user_id="bob")
+    assert (edited.valid_from, edited.confidence) == (fresh.valid_from, fresh.confidence)
+    assert memory.verify() == []

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.hierarchy import summaries
 from nscma_torch.memory import Memory
+from nscma_torch.storage import units
 from tests.hierarchy.lively import (
     NOW,
     Open,
@@ -119,3 +121,25 @@ def test_two_threads_that_flush_share_the_work(open_lively: Open, assert_whole: 
     assert min(done) == 0 and max(done) in (80, 81), "each job is done once, and facts are made of them"
     assert_whole(memory)
     assert len(tasks.calls) == max(node.level for node in memory.tree(user_id="ada"))
+
+
+def test_a_summary_that_goes_while_its_successor_is_compared_with_it(
+    open_lively: Open, assert_whole: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, editing = open_lively(), open_lively()
+    ids = [a.id for a in memory.add_many(said(range(16)), user_id="ada")]
+    memory.flush()
+    list(memory.add_many(said(range(16, 24)), user_id="ada"))
+    read, gone = units.texts, list[str]()
+
+    def texts(connection: Any, seqs: Any) -> dict[int, str]:
+        if seqs and not gone:
+            gone.append(ids[2])
+            editing.erase(user_id="ada", memory_id=ids[2])
+        return read(connection, seqs)
+
+    monkeypatch.setattr(summaries.units, "texts", texts)
+    memory.flush()
+    assert gone
+    assert_whole(memory)
+    assert_silent(memory, [2])

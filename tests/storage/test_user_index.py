@@ -170,3 +170,33 @@ def test_bfloat16_takes_half_and_catches_up_to_the_same(memory: Memory, conversa
     with memory.parts.database.read() as connection:
         plain.catch_up(connection)
     torch.testing.assert_close(whole.contextual.float(), plain.contextual, atol=0.01, rtol=0.01)
+
+
+def test_an_edited_message_keeps_its_neighbours(memory: Memory) -> None:
+    """Its new unit stands at the end of the rows, and in its old place in the conversation."""
+    ids = [memory.add(f"text {name}", user_id="ada")[0].id for name in "abcd"]
+    steady = read(memory)
+    memory.update(ids[0], "text e", user_id="ada")
+    index = read(memory)
+    assert index.previous.tolist() == [3, 0, 1, -1] and index.following.tolist() == [1, 2, -1, 0]
+    memory.add("text f", user_id="ada")
+    assert read(memory, index).previous.tolist() == [3, 0, 1, -1, 2]
+    assert_same(read(memory, steady), read(memory))
+    assert_same(index, read(memory))
+
+
+@pytest.mark.parametrize("step", ["_grow", "_joined", "_blend"])
+def test_an_interrupted_reading_is_done_again(step: str, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.add("text a", user_id="ada")
+    index = read(memory)
+    for name in "bc":
+        memory.add(f"text {name}", user_id="ada")
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(UserIndex, step, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            read(memory, index)
+    assert_same(read(memory, index), read(memory))

@@ -1,0 +1,61 @@
+"""Parts are made once, whoever asks first."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from nscma_torch.on_first_use import on_first_use
+
+
+class Parts:
+    """Parts that take a moment, and ask for each other."""
+
+    def __init__(self) -> None:
+        self.making = threading.RLock()
+        self.made: list[str] = []
+
+    @on_first_use
+    def model(self) -> object:
+        """A model."""
+        time.sleep(0.02)
+        self.made.append("model")
+        return object()
+
+    @on_first_use
+    def index(self) -> tuple[object]:
+        self.made.append("index")
+        return (self.model,)
+
+
+def test_threads_share_what_one_of_them_makes() -> None:
+    parts, together = Parts(), threading.Barrier(8)
+
+    def ask(_: int) -> object:
+        together.wait()
+        return parts.index[0]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(ask, range(8)))
+    assert found == {parts.model} and sorted(parts.made) == ["index", "model"]
+    assert Parts().model is not parts.model
+
+
+def test_what_failed_is_tried_again_and_what_is_set_stands_in() -> None:
+    class Failing(Parts):
+        @on_first_use
+        def model(self) -> object:
+            self.made.append("model")
+            raise ValueError("no such file")
+
+    parts = Failing()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no such file"):
+            assert parts.model
+    assert parts.made == ["model", "model"]
+    vars(parts)["model"] = own = object()
+    assert parts.index == (own,)
+    assert Parts.model.__doc__ == "A model."
