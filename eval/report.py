@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.reporting import babilong, bootstrap, classes, differences, grid, overview, sweeps, updates
+from eval.reporting import babilong, bootstrap, classes, differences, grid, origin, overview, sweeps, updates
 from eval.reporting.part import Options, Part, known, read
 from eval.reporting.results import Results, load
 from eval.run_config import read_config
@@ -89,7 +89,7 @@ def write(results: Results, folder: Path) -> Path:
     """Write all files; the path of the Markdown."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = report(results)
-    lines = [_head(results.run), "", *_remarks(results), ""]
+    lines = [origin.head(results), "", *_remarks(results), ""]
     for part in parts:
         lines += [f"## {part.title}", "", *([part.text, ""] if part.text else [])]
         for figure in part.figures:
@@ -103,17 +103,10 @@ def write(results: Results, folder: Path) -> Path:
     return path
 
 
-def _head(run: Mapping[str, Any]) -> str:
-    command = run.get("command") or "command not recorded"
-    return f"`{command}` at commit {run['commit']}, {run['machine']}, {run['started'][:10]}"
-
-
 def _remarks(results: Results) -> list[str]:
     """What holds for the whole report."""
     remarks = [f"# {results.config['title']}", ""] if "title" in results.config else []
-    others = {attempt["commit"] for attempt in results.run.get("earlier", ())} - {results.run["commit"]}
-    if others:
-        remarks += [f"**Of several commits.** A part of the run was made at {', '.join(sorted(others))}.", ""]
+    remarks += origin.remarks(results)
     if results.run["ended"] is None:
         remarks += ["**Not ended.** The run was interrupted or is still at work; started again, it goes on.", ""]
     if results.missing:
@@ -123,8 +116,9 @@ def _remarks(results: Results) -> list[str]:
     remarks += [
         f"Mean [{bootstrap.LEVEL:.0%} interval of {bootstrap.DRAWS:,} bootstrap draws over samples, seed {results.seed}"
         "]. Settings were open to tuning on samples of even index; claims quote the odd ones. "
-        f"A share of fewer than {bootstrap.FEW} samples or questions, each 0 or 1, has Wilson's interval instead, and "
-        "a mean of such shares the one that theirs make together (Zou and Donner); differences are always drawn. "
+        f"A share of fewer than {bootstrap.FEW} samples or questions, each 0 or 1, has Wilson's interval instead, a "
+        "difference of such shares, or of any of which no pair differs, Newcombe's of paired shares (1998, method 10), "
+        "and a mean of several the one that theirs make together (Zou and Donner). "
         f"† Fewer than {bootstrap.FEWEST} samples: questions were drawn, and the interval holds for these samples "
         "alone. An interval without width says that all n scored the same: the chance of another outcome is then below "
         "3/n, not 0.",

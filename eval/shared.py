@@ -57,7 +57,7 @@ class Equipment:
 
 @contextmanager
 def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path | None) -> Iterator[Equipment]:
-    """Load the models; the language engine starts when it is first asked, and is closed at the end.
+    """Load the models and start the language engine, which is closed at the end: no sample is charged for that.
 
     On a CPU texts are embedded one at a time where `embedder.batch_size` is not configured: a vector then depends on
     its text alone, to the last bit, and so no result on which rank embedded what together with what.
@@ -87,6 +87,8 @@ def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path |
         reader = PromptedReader(engine, max_tokens=config.llm.max_tokens, temperature=config.llm.temperature)
     _warm_up(plain_proxy, local)
     try:
+        if engine is not None:
+            engine.count_tokens([])  # starts it
         yield Equipment(Shared(sections, embedder, proxy, engine, reader, seed, time, extractions), time, embedder)
     finally:
         local.forget()

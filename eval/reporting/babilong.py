@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from eval.reporting.figures import Line as Curve
 from eval.reporting.figures import Panel, curves
 from eval.reporting.part import Figure, Options, Part
 from eval.reporting.results import HALVES, Line, Results, halved
-from eval.reporting.scores import categories_of, difference, score
+from eval.reporting.scores import asking, categories_of, difference, score
 from eval.reporting.tables import Cell, Shown, Table
 
 
@@ -24,6 +25,9 @@ class Babilong(Options):
     """Each task of the run is one length."""
 
     categories: tuple[str, ...] = Field(("qa1", "qa2", "qa3"), description="Of the mean; the others stand beside it.")
+    multi_hop: tuple[str, ...] = Field(
+        ("qa2", "qa3"), description="Of a second mean, that of NSCMA's Table 1, where they are some of `categories`."
+    )
 
 
 def part(results: Results, options: Babilong) -> Part:
@@ -32,21 +36,19 @@ def part(results: Results, options: Babilong) -> Part:
     systems = list(dict.fromkeys(system for task in tasks for system in results.systems[task]))
     metric = options.metric_of(results, tasks[0])
     mean_of = ", ".join(options.categories)
-    pivot = _pivot(results, options, tasks, systems)
-    gaps = any(isinstance(cell, Interval) and not cell.drawn for row in pivot for cell in row.values())
     tables = [
-        Table("babilong", f"{metric} by length, mean of {mean_of}", pivot, _NONE if gaps else ""),
+        *_pivots(results, options, tasks, systems, metric),
         Table("babilong-tasks", f"{metric} by length and task", _long(results, options, tasks, systems), costs.NOTE),
     ]
     if falls := _falls(results, options, tasks, systems):
         tables.append(
             Table("babilong-difference", f"From {tasks[0]} to longer texts: mean of {mean_of}", falls, _FALLS)
         )
-    if len(tasks) > 1:
-        tables.append(Table("babilong-growth", "Growth with the text", _growth(results, tasks, systems), _GROWTH))
+    if growth := _growth(results, options, tasks, systems):
+        tables.append(Table("babilong-growth", f"Growth with the text, samples of {mean_of}", growth, _GROWTH))
     figures = [
         Figure("babilong", f"{metric} by length", partial(_draw_scores, results, options, tasks, systems)),
-        Figure("babilong-cost", "Cost by length", partial(_draw_costs, results, tasks, systems)),
+        Figure("babilong-cost", "Cost by length", partial(_draw_costs, results, options, tasks, systems)),
     ]
     return Part("BABILong by length", tables, figures)
 
@@ -57,15 +59,21 @@ _FALLS = (
     "each differs in the text around it alone."
 )
 _GROWTH = (
-    "The exponent e of cost ~ size^e, by least squares on the logarithms over all lengths; 1 is linear, and 0 does not "
-    "grow. Size is bytes of text read."
+    "The exponent e of cost ~ size^e from one length to the next; 1 is linear, 0 does not grow, below 0 it falls. Size "
+    "is bytes of text read. Costs are means over the samples that both lengths have, over all of each where there are "
+    "none (0). A length without text around the statements is left out: its store is as small as one is."
 )
 
 
 def _size(results: Results, task: str) -> float:
     """Mean bytes of what one sample has to read."""
-    lines = [line for system in results.systems[task] for line in results.lines[task, system] if line.error is None]
-    return sum(line.bytes for line in lines) / max(1, len(lines))
+    return _mean_size([line for system in results.systems[task] for line in results.lines[task, system]])
+
+
+def _mean_size(lines: Sequence[Line]) -> float:
+    """Of what did not fail."""
+    whole = [line.bytes for line in lines if line.error is None]
+    return sum(whole) / max(1, len(whole))
 
 
 def _of(results: Results, task: str, system: str) -> Sequence[Line]:
@@ -77,13 +85,35 @@ def _scored(results: Results, options: Babilong, task: str, system: str, half: s
     return score(lines, options.metric_of(results, task), results.seed, options.categories)
 
 
+def _pivots(
+    results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str], metric: str
+) -> list[Table]:
+    """One for the categories, and one for those of several hops where these are fewer."""
+    tables = []
+    wanted = {"babilong": options.categories}
+    if options.multi_hop and set(options.multi_hop) < set(options.categories):
+        wanted["babilong-multi-hop"] = options.multi_hop
+    for name, categories in wanted.items():
+        own = options.model_copy(update={"categories": categories})
+        rows = _pivot(results, own, tasks, systems)
+        gaps = any(isinstance(cell, Interval) and not cell.drawn for row in rows for cell in row.values())
+        title = f"{metric} by length, mean of {', '.join(categories)}"
+        tables.append(Table(name, title, rows, f"{costs.SECONDS} {_NONE}" if gaps else costs.SECONDS))
+    return tables
+
+
 def _pivot(results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str]) -> list[dict[str, Cell]]:
-    """The paper's table: a row for each system and half, a column for each length."""
-    return [
-        {"system": system, "half": half, **{task: _scored(results, options, task, system, half) for task in tasks}}
-        for half in ("odd", "all", "even")
-        for system in systems
-    ]
+    """The paper's table: a row for each system and half, for each length a score and its cost."""
+    rows = []
+    for half in ("odd", "all", "even"):
+        for system in systems:
+            row: dict[str, Cell] = {"system": system, "half": half}
+            for task in tasks:
+                row[task] = _scored(results, options, task, system, half)
+                asked = asking(halved(_of(results, task, system), half), options.categories)
+                row[f"{task}: seconds"] = costs.seconds(asked)
+            rows.append(row)
+    return rows
 
 
 def _long(results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str]) -> list[dict[str, Cell]]:
@@ -114,6 +144,8 @@ def _falls(results: Results, options: Babilong, tasks: Sequence[str], systems: S
                 for half in HALVES:
                     pair = halved(long, half), halved(short, half)
                     row[f"difference, {half}"] = difference(*pair, metric, results.seed, options.categories)
+                for told, lines in (("from: seconds", short), ("to: seconds", long)):
+                    row[told] = costs.seconds(asking(lines, options.categories))
                 rows.append(row)
     return rows
 
@@ -128,36 +160,53 @@ def _same(short: Sequence[Line], long: Sequence[Line]) -> tuple[list[Line], list
 _MEASURES = {"read s": "seconds to read", "ask s": "seconds to ask", "store MB": "store, MB"}
 
 
-def _grown(results: Results, tasks: Sequence[str], system: str, measure: str) -> list[tuple[float, float]]:
+def _grown(
+    results: Results, options: Babilong, tasks: Sequence[str], system: str, measure: str
+) -> list[tuple[float, float]]:
     """(bytes read, cost) of each length where the cost is above 0."""
     found = []
     for task in tasks:
-        lines = _of(results, task, system)
-        cell = costs.columns(lines)[measure] if lines else None
+        lines = asking(_of(results, task, system), options.categories)
+        cell = costs.columns(lines)[measure]
         if isinstance(cell, Shown) and cell.value > 0:
             found.append((_size(results, task), cell.value))
     return found
 
 
-def _growth(results: Results, tasks: Sequence[str], systems: Sequence[str]) -> list[dict[str, Cell]]:
+def _growth(results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str]) -> list[dict[str, Cell]]:
+    """A row for each system and two lengths of its that follow each other."""
     rows = []
     for system in systems:
-        row: dict[str, Cell] = {"system": system}
-        for measure, told in _MEASURES.items():
-            points = _grown(results, tasks, system, measure)
-            slope = _slope([(math.log(x), math.log(y)) for x, y in points])
-            row[told] = None if slope is None else Shown(slope, f"{slope:.2f}")
-        rows.append(row)
+        lengths = {task: _whole(results, options, task, system) for task in tasks if not _bare(results, task)}
+        for (short, first), (long, second) in pairwise((task, lines) for task, lines in lengths.items() if lines):
+            pair = shared = _same(first, second)
+            if not shared[0]:
+                pair = first, second
+            row: dict[str, Cell] = {"system": system, "step": f"{short.split()[-1]} → {long.split()[-1]}"}
+            row |= {told: _exponent(*pair, measure) for measure, told in _MEASURES.items()}
+            rows.append(row | {"samples of both": len(shared[0])})
     return rows
 
 
-def _slope(points: Sequence[tuple[float, float]]) -> float | None:
-    """Of the least squares line; None where all x are the same."""
-    if not points:
+def _bare(results: Results, task: str) -> bool:
+    """Whether its samples are the statements alone, by the configuration."""
+    return any(own.get("name") == task and own.get("length") == 0 for own in results.config.get("tasks", ()))
+
+
+def _whole(results: Results, options: Babilong, task: str, system: str) -> list[Line]:
+    """What did not fail, of the categories."""
+    return [line for line in asking(_of(results, task, system), options.categories) if line.error is None]
+
+
+def _exponent(short: Sequence[Line], long: Sequence[Line], measure: str) -> Cell:
+    """None where a cost is not above 0, or the texts are of one size."""
+    cells = [costs.columns(lines)[measure] for lines in (short, long)]
+    first, second = [cell.value if isinstance(cell, Shown) else 0.0 for cell in cells]
+    sizes = _mean_size(short), _mean_size(long)
+    if min(first, second, *sizes) <= 0 or sizes[0] == sizes[1]:
         return None
-    middle = [sum(values) / len(points) for values in zip(*points, strict=True)]
-    spread = sum((x - middle[0]) ** 2 for x, _ in points)
-    return sum((x - middle[0]) * (y - middle[1]) for x, y in points) / spread if spread else None
+    slope = math.log(second / first) / math.log(sizes[1] / sizes[0])
+    return Shown(slope, f"{round(slope, 2) + 0.0:.2f}")  # no -0.00
 
 
 def _ticks(results: Results, tasks: Sequence[str]) -> list[tuple[float, str]]:
@@ -180,12 +229,12 @@ def _draw_scores(results: Results, options: Babilong, tasks: Sequence[str], syst
     curves(panels, "BABILong", path)
 
 
-def _draw_costs(results: Results, tasks: Sequence[str], systems: Sequence[str], path: Path) -> None:
+def _draw_costs(results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str], path: Path) -> None:
     panels = []
     for measure, told in _MEASURES.items():
         lines = {}
         for system in systems:
-            if points := _grown(results, tasks, system, measure):
+            if points := _grown(results, options, tasks, system, measure):
                 lines[system] = Curve(*cast(Any, zip(*points, strict=True)))
         ticks = _ticks(results, tasks)
         panels.append(Panel(told, "length of the text", told, lines, ticks=ticks, log_x=True, log_y=True))

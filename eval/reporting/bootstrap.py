@@ -7,7 +7,8 @@ Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13); the draws depen
 drawn alone, so the same is drawn for both systems of a difference.
 
 Of few 0/1 scores such intervals are too short: at n = 5 they hold a share of .9 in 40 % of all cases. A share of fewer
-than 30 has Wilson's score interval instead (Wilson 1927), and a mean of shares the one that their intervals make
+than 30 has Wilson's score interval instead, and a difference of such shares Newcombe's; so has one of more whose draws
+are all the same, as where no pair differs. A mean of shares, or of differences, has the interval that theirs make
 together (Zou and Donner 2008, doi:10.1002/sim.3095).
 """
 
@@ -16,15 +17,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.reporting.shares import Bounds, newcombe, wilson
+
 DRAWS = 10_000
 LEVEL = 0.95
 FEWEST = 10  # samples that are drawn; of fewer the questions are
-FEW = 30  # 0/1 scores below which a share has Wilson's interval
+FEW = 30  # 0/1 scores below which shares have score intervals
 _BLOCK = 4_000_000  # numbers drawn at once
 
 Floats = NDArray[np.float64]
@@ -89,8 +91,8 @@ def mean(strata: Sequence[Stratum], seed: int) -> Interval:
     if not strata or any(not len(stratum.totals) for stratum in strata):
         return NOTHING
     value = _estimate(strata)
-    if min(len(stratum.totals) for stratum in strata) < FEW and all(map(_is_share, strata)):
-        return _interval(value, _wilson(strata, value), strata)
+    if _few(strata) and all(map(_is_share, strata)):
+        return _interval(value, _together([(_estimate([one]), wilson(one.totals, LEVEL)) for one in strata]), strata)
     return _interval(value, _percentiles(_draws(strata, seed)), strata)
 
 
@@ -103,7 +105,7 @@ def of_means(parts: Sequence[Stratum], function: Callable[..., float], seed: int
 
 
 def difference(first: Sequence[Stratum], second: Sequence[Stratum], seed: int) -> Interval:
-    """First less second; both have the same samples in the same order."""
+    """First less second; both have the same samples in the same order. Its p is always of draws."""
     sizes = [[len(stratum.totals) for stratum in one] for one in (first, second)]
     if sizes[0] != sizes[1]:
         raise ValueError(f"a paired difference needs the same samples on both sides, not {sizes[0]} and {sizes[1]}")
@@ -112,7 +114,8 @@ def difference(first: Sequence[Stratum], second: Sequence[Stratum], seed: int) -
     draws = _draws(first, seed) - _draws(second, seed)
     beyond = min(int((draws <= 0).sum()), int((draws >= 0).sum()))
     p = min(1.0, 2 * (beyond + 1) / (len(draws) + 1))
-    return replace(_interval(_estimate(first) - _estimate(second), _percentiles(draws), first), p=p)
+    value = _estimate(first) - _estimate(second)
+    return replace(_interval(value, _bounds(first, second, draws), first), p=p)
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -146,7 +149,7 @@ def _resampled(stratum: Stratum, seed: Sequence[int]) -> Floats:
     return np.concatenate(means)
 
 
-def _percentiles(draws: Floats) -> tuple[float, float]:
+def _percentiles(draws: Floats) -> Bounds:
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
@@ -155,20 +158,32 @@ def _is_share(stratum: Stratum) -> bool:
     return bool((stratum.counts == 1).all() and np.isin(stratum.totals, (0.0, 1.0)).all())
 
 
-def _wilson(strata: Sequence[Stratum], value: float) -> tuple[float, float]:
-    """Wilson's bounds of one share; of the mean of several, each bound's distances put together as variances are."""
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    below, above = 0.0, 0.0
-    for stratum in strata:
-        n, share = len(stratum.totals), float(stratum.totals.mean())
-        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-        half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-        below += (share - max(0.0, middle - half)) ** 2
-        above += (min(1.0, middle + half) - share) ** 2
-    return value - math.sqrt(below) / len(strata), value + math.sqrt(above) / len(strata)
+def _few(strata: Sequence[Stratum]) -> bool:
+    return min(len(stratum.totals) for stratum in strata) < FEW
 
 
-def _interval(value: float, bounds: tuple[float, float], strata: Sequence[Stratum]) -> Interval:
+def _bounds(first: Sequence[Stratum], second: Sequence[Stratum], draws: Floats) -> Bounds:
+    """Of a difference."""
+    low, high = _percentiles(draws)
+    if not all(map(_is_share, (*first, *second))) or (low < high and not _few(first)):
+        return low, high
+    return _together(
+        [
+            (_estimate([one]) - _estimate([other]), newcombe(one.totals, other.totals, LEVEL))
+            for one, other in zip(first, second, strict=True)
+        ]
+    )
+
+
+def _together(found: Sequence[tuple[float, Bounds]]) -> Bounds:
+    """Bounds of the mean of several values, their distances put together as variances are (Zou and Donner)."""
+    value = float(np.mean([own for own, _ in found]))
+    below = math.sqrt(sum((own - low) ** 2 for own, (low, _) in found)) / len(found)
+    above = math.sqrt(sum((high - own) ** 2 for own, (_, high) in found)) / len(found)
+    return value - below, value + above
+
+
+def _interval(value: float, bounds: Bounds, strata: Sequence[Stratum]) -> Interval:
     samples = sum(stratum.samples for stratum in strata)
     questions = int(sum(stratum.counts.sum() for stratum in strata))
     drawn = sum(len(stratum.totals) for stratum in strata)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from eval.reporting.results import Line, Spent
-from eval.reporting.tables import Cell, Shown
+from eval.reporting.tables import Cell, Several, Shown
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,18 @@ def columns(lines: Sequence[Line]) -> dict[str, Cell]:
     }
 
 
+def seconds(lines: Sequence[Line]) -> Cell:
+    """To read and to ask in one cell, for tables of many scores."""
+    found = expense(lines)
+    if found is None:
+        return Several({}, "–")
+    told = {"to read": found.read_seconds, "to ask": found.ask_seconds}
+    return Several(told, " / ".join(map(_brief, told.values())))
+
+
+SECONDS = (
+    "Seconds are to read a sample / to ask a question, means over the samples and questions that the scores are of."
+)
 NOTE = (
     "LLM calls, tokens, and seconds to read are means of a sample (its questions' calls and tokens included), seconds "
     "to ask of a question, the store's size of a sample; samples that failed are not in them. Seconds are wall-clock; "
@@ -82,6 +94,10 @@ def _stages(costs: Sequence[Spent], over: int) -> dict[str, float]:
         for stage, seconds in cost.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + seconds
     return {stage: seconds / over for stage, seconds in sorted(stages.items())} if over else {}
+
+
+def _brief(seconds: float) -> str:
+    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.1f}" if seconds >= 10 else f"{seconds:.3f}"
 
 
 def _by_stage(total: float, stages: Mapping[str, float]) -> str:

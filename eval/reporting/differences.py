@@ -45,7 +45,8 @@ _NOTE = (
     "Differences are paired: the same samples for both. “Worse” and “better” say that the interval of the odd half, "
     "which nothing was tuned on, leaves out 0, and still does by Holm's correction over all differences of this table "
     f"(bootstrap p below {1 - LEVEL:.2f}); “not shown” is no proof that there is no difference. Where questions were "
-    f"drawn in the place of samples (†), nothing is said of other samples. {costs.NOTE}"
+    f"drawn in the place of samples (†), nothing is said of other samples. Latency is to read a sample and ask one "
+    f"question of it, asking is that question alone. {costs.NOTE}"
 )
 
 
@@ -64,7 +65,7 @@ def _rows(results: Results, task: str, metric: str, reference: str) -> list[dict
         row |= {f"difference, {half}": apart.get(half) for half in HALVES}
         row |= {"shown": None}
         odd.append(apart.get("odd"))
-        rows.append(row | {"times the latency": _latency(lines, base)} | costs.columns(lines))
+        rows.append(row | _latency(lines, base) | costs.columns(lines))
     tested = [math.nan if one is None or one.of_questions else one.p for one in odd]
     for row, one, p in zip(rows, odd, holm(tested), strict=True):
         row["shown"] = None if one is None else verdict(one, p, metric, reference)
@@ -82,13 +83,17 @@ def verdict(apart: Interval, p: float, metric: str, reference: str) -> str:
     return f"{'better' if better(metric, apart.value) else 'worse'} than {reference}"
 
 
-def _latency(lines: Sequence[Line], base: Sequence[Line]) -> Cell:
-    """Seconds to read a sample and ask one question of it, as a multiple of the reference's."""
+def _latency(lines: Sequence[Line], base: Sequence[Line]) -> dict[str, Cell]:
+    """Seconds to read a sample and ask one question of it, and those to ask alone, as multiples of the reference's."""
     own, other = costs.expense(lines), costs.expense(base)
-    if own is None or other is None or other.read_seconds + other.ask_seconds == 0:
-        return None
-    ratio = (own.read_seconds + own.ask_seconds) / (other.read_seconds + other.ask_seconds)
-    return Shown(ratio, f"{ratio:.2f}")
+    if own is None or other is None:
+        return {"times the latency": None, "times the asking": None}
+    whole = own.read_seconds + own.ask_seconds, other.read_seconds + other.ask_seconds
+    return {"times the latency": _times(*whole), "times the asking": _times(own.ask_seconds, other.ask_seconds)}
+
+
+def _times(own: float, other: float) -> Cell:
+    return Shown(own / other, f"{own / other:.2f}") if other else None
 
 
 def _draw(results: Results, task: str, metric: str, path: Path) -> None:

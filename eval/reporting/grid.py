@@ -46,7 +46,7 @@ def part(results: Results, options: Grid) -> Part:
             for column, system in own.items()
         ]
         tables.append(Table(f"grid-{slug(task)}-cost", f"{task}: cost of each cell", rows, costs.NOTE))
-    return Part("Structures and strategies", tables, figures)
+    return Part("Structures and strategies", tables, figures, text=costs.SECONDS)
 
 
 def _cells(results: Results, options: Grid, task: str) -> Mapping[str, Mapping[str, str]]:
@@ -76,6 +76,7 @@ def _rows(
         for column in columns:
             lines = halved(results.lines[task, own[column]], half) if column in own else []
             row[column] = score(lines, metric, results.seed) if lines else None
+            row[f"{column}: seconds"] = costs.seconds(lines)
         rows.append(row)
     return rows
 

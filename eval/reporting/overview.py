@@ -5,7 +5,7 @@ from __future__ import annotations
 from eval.reporting import costs
 from eval.reporting.part import Part
 from eval.reporting.results import HALVES, Results, halved
-from eval.reporting.scores import categories_of, score
+from eval.reporting.scores import asking, categories_of, score
 from eval.reporting.tables import Cell, Table, slug
 
 
@@ -48,7 +48,12 @@ def _categories(results: Results, task: str, categories: list[str]) -> Table:
             for system in results.systems[task]:
                 row[system] = score(halved(results.lines[task, system], half), main, results.seed, (category,))
             rows.append(row)
-    return Table(f"categories-{slug(task)}", f"{task}: {main} by category", rows)
+        rows.append({"category": category or "(none)", "half": "all: seconds", **_seconds(results, task, category)})
+    return Table(f"categories-{slug(task)}", f"{task}: {main} by category", rows, costs.SECONDS)
+
+
+def _seconds(results: Results, task: str, category: str) -> dict[str, Cell]:
+    return {system: costs.seconds(asking(results.lines[task, system], (category,))) for system in results.systems[task]}
 
 
 def failures(results: Results) -> Part | None:

@@ -80,6 +80,7 @@ class Line(_Shape):
     system: str
     sample: str
     half: Literal["even", "odd"]
+    commit: str | None = None
     data: str | None = None
     bytes: int = 0
     read: Spent = Spent()

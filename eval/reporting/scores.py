@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from eval.reporting import bootstrap
 from eval.reporting.bootstrap import Interval, Stratum
-from eval.reporting.results import Line
+from eval.reporting.results import Asked, Line
 
 _Scores = Mapping[tuple[str, str], float]  # by sample and question
 
@@ -52,6 +52,21 @@ def _failed(lines: Sequence[Line]) -> bool:
 def categories_of(lines: Sequence[Line]) -> list[str]:
     """Categories of the questions, by name."""
     return sorted({asked.category for line in lines for asked in line.questions})
+
+
+def asking(lines: Sequence[Line], categories: Collection[str]) -> list[Line]:
+    """Those that ask something of the categories, with these questions alone; all lines where there are no categories.
+
+    A sample that failed without questions asks nothing.
+    """
+    if not categories:
+        return list(lines)
+    own = [line.model_copy(update={"questions": _of(line, categories)}) for line in lines]
+    return [line for line in own if line.questions]
+
+
+def _of(line: Line, categories: Collection[str]) -> tuple[Asked, ...]:
+    return tuple(asked for asked in line.questions if asked.category in categories)
 
 
 def _strata(lines: Sequence[Line], metric: str, categories: Sequence[str]) -> list[_Scores]:

@@ -21,7 +21,18 @@ class Shown:
         return self.text
 
 
-Cell = str | int | Interval | Shown | None
+@dataclass(frozen=True)
+class Several:
+    """Numbers that a reader sees in one cell; in the CSV each has its column, named by the cell's and its own key."""
+
+    values: Mapping[str, float]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Cell = str | int | Interval | Shown | Several | None
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,8 @@ def _spread(row: Mapping[str, Cell]) -> dict[str, str | int | float]:
             cells |= {f"{name} samples": cell.samples, f"{name} questions": cell.questions}
         elif isinstance(cell, Shown):
             cells[name] = cell.value
+        elif isinstance(cell, Several):
+            cells |= {f"{name} {own}": value for own, value in cell.values.items()}
         else:
             cells[name] = "" if cell is None else cell
     return cells

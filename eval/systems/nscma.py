@@ -32,6 +32,7 @@ from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED
 from eval.systems.memories import RUN, USER, MemoryOptions, MemorySystem, Remembered, setup_of
 from eval.systems.options import options_of
+from nscma_torch.config import Llm
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.phrasing import asks
 from nscma_torch.controller.trace import ControllerAnswer
@@ -49,12 +50,12 @@ class NscmaOptions(MemoryOptions):
 class NscmaSession:
     """A memory, `own`, and its controller."""
 
-    def __init__(self, own: Remembered, options: NscmaOptions, shared: Shared) -> None:
+    def __init__(self, own: Remembered, options: NscmaOptions, shared: Shared, llm: Llm) -> None:
         self.own = own
         self._options = options
         self._shared = shared
         run = RUN if options.working_memory else "questions"
-        self._controller = Controller(own.memory, own.engine, user_id=USER, run_id=run)
+        self._controller = Controller(own.memory, own.engine, user_id=USER, run_id=run, llm=llm)
 
     def read(self, messages: Sequence[Message]) -> Cost:
         """Store the messages and work them off; then the controller makes its summary of what left its context."""
@@ -114,4 +115,4 @@ def make_nscma(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
 def nscma(name: str, options: NscmaOptions, shared: Shared) -> MemorySystem:
     """The system that these options make."""
     setup = setup_of(options, shared, {})
-    return MemorySystem(name, options, setup, shared, lambda own: NscmaSession(own, options, shared))
+    return MemorySystem(name, options, setup, shared, lambda own: NscmaSession(own, options, shared, setup.llm))

@@ -1,7 +1,8 @@
-"""Raw lines of made-up runs, for tests of what reads them."""
+"""Raw lines of made-up runs, for tests of what reads them, and tables of their reports."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from collections.abc import Mapping, Sequence
@@ -65,3 +66,9 @@ def run(
     else:
         (folder / "results.jsonl").write_text(text, encoding="utf-8")
     return folder
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a table."""
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))

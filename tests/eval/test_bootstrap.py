@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from eval.reporting import bootstrap
-from eval.reporting.bootstrap import NOTHING, Interval, Stratum, difference, mean
+from eval.reporting.bootstrap import LEVEL, NOTHING, Interval, Stratum, difference, mean
+from eval.reporting.shares import newcombe
 
 
 def stratum(totals: Sequence[float], counts: Sequence[int] = ()) -> Stratum:
@@ -99,6 +100,58 @@ def test_a_paired_difference_is_sharper_than_two_scores() -> None:
     assert found.high <= 0.05
     alone = mean([first], seed=1)
     assert alone.high - alone.low > 0.15
+
+
+def pairs(both: int, first: int, second: int, neither: int) -> tuple[Stratum, Stratum]:
+    """Two systems on the same questions: how many both get right, each alone, and neither."""
+    return (
+        stratum([1.0] * (both + first) + [0.0] * (second + neither)),
+        stratum([1.0] * both + [0.0] * first + [1.0] * second + [0.0] * neither),
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "bounds", "exact"),
+    [((14, 5, 0, 22), (0.011, 0.226), 5e-4), ((59, 6, 16, 80), (-0.1186, -0.0046), 5e-5)],
+    ids=["Altman et al. 2000, Statistics with Confidence, table 6.2", "as the R package contingencytables has it"],
+)
+def test_newcombes_interval_of_worked_examples(
+    counts: tuple[int, int, int, int], bounds: tuple[float, float], exact: float
+) -> None:
+    first, second = pairs(*counts)
+    assert newcombe(first.totals, second.totals, LEVEL) == pytest.approx(bounds, abs=exact)
+
+
+def test_a_difference_of_few_shares_says_no_more_than_they_do() -> None:
+    """22 of 23 less 23 of 23: below, it is as far from 1 as Wilson's bound of 22 in 23, .790; no draw is above 0."""
+    first, second = pairs(22, 0, 1, 0)
+    found = difference([first], [second], seed=1)
+    assert found.value == pytest.approx(-1 / 23)
+    assert found.low == pytest.approx(mean([first], seed=1).low - 1)
+    assert found.high > 0, "one pair that differs shows nothing"
+    mirrored = difference([second], [first], seed=1)
+    assert (mirrored.value, mirrored.low, mirrored.high) == pytest.approx((-found.value, -found.high, -found.low))
+    four = difference([first] * 4, [second] * 4, seed=1)
+    assert four.value - four.low == pytest.approx((found.value - found.low) / 2), "four that are alike, twice as sharp"
+
+
+@pytest.mark.parametrize("n", [5, 29, 200])
+def test_where_no_pair_differs_more_samples_make_the_interval_shorter(n: int) -> None:
+    alike = difference([stratum([1.0] * n)], [stratum([1.0] * n)], seed=1)
+    assert (alike.value, alike.p) == (0.0, 1.0)
+    assert -alike.low == alike.high == pytest.approx(1 / (1 + n / 1.959964**2)), "1 less Wilson's bound of n in n"
+    mixed = difference([stratum([1.0, 0.0] * n)], [stratum([1.0, 0.0] * n)], seed=1)
+    assert mixed.low < 0 < mixed.high
+
+
+def test_the_interval_of_a_difference_holds_it_and_stays_between_minus_one_and_one() -> None:
+    generator = np.random.default_rng(3)
+    for _ in range(200):
+        counts = generator.multinomial(generator.integers(2, 30), generator.dirichlet([0.3] * 4))
+        first, second = pairs(*map(int, counts))
+        found = difference([first], [second], seed=1)
+        assert -1 <= found.low <= found.value <= found.high <= 1
+        assert found.low < found.high
 
 
 def test_the_same_seed_draws_the_same() -> None:

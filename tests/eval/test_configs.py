@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from eval.contract import Shared, System
 from eval.report import OPTIONS
 from eval.reporting.part import option_at, read
+from eval.reporting.results import raw_lines
 from eval.reporting.sweeps import Sweeps
 from eval.run_config import RunConfig, read_config
 from eval.stand_ins import IndifferentProxy
@@ -18,13 +20,16 @@ from eval.systems.baseline import Baseline
 from eval.systems.catalogue import make_system
 from eval.systems.memories import MemorySystem
 from eval.tasks.catalogue import KINDS
+from eval.tasks.longmemeval import LongMemEval
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch import load_config
 from nscma_torch.config import Section
 from nscma_torch.text.hash_embedder import HashEmbedder
 from tests.llm.scripted import ScriptedEngine
 
-FILES = sorted((Path(__file__).parents[2] / "configs" / "eval").glob("*.toml"))
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "configs" / "eval"
+FILES = sorted(FOLDER.glob("*.toml"))
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.stem)
@@ -42,6 +47,7 @@ def options_of(kind: str) -> type[TaskOptions]:
 
 def test_there_is_one_for_each_table_and_figure() -> None:
     assert {path.stem for path in FILES} >= {"babilong", "ablations", "knowledge_update", "structural", "cam", "smoke"}
+    assert {path.stem for path in FILES} >= {"longmemeval", "gpu_24gb", "multi_gpu"}
 
 
 def test_its_tasks_have_options_that_there_are(config: RunConfig) -> None:
@@ -107,3 +113,41 @@ def test_its_report_names_what_it_runs(config: RunConfig) -> None:
         if part == "grid":
             for section in config.systems.values():
                 assert option_at(section, values["rows"]) and option_at(section, values["columns"])
+
+
+def test_the_committed_knowledge_updates_are_still_of_their_configuration() -> None:
+    """[report] may change after a run, and both metrics that it names were scored."""
+    config = read_config(FOLDER / "knowledge_update.toml")
+    folder = ROOT / "eval" / "results" / "knowledge_update"
+    assert json.loads((folder / "run.json").read_text(encoding="utf-8"))["sha256"] == config.sha256
+    first = next(raw_lines(folder))
+    assert set(config.given["report"]["differences"]["metrics"]) <= set(first.metrics)
+
+
+def test_longmemeval_asks_of_updates_and_compares_the_systems_of_knowledge_update() -> None:
+    config = read_config(FOLDER / "longmemeval.toml")
+    assert config.systems == read_config(FOLDER / "knowledge_update.toml").systems
+    (task,) = config.tasks.values()
+    assert (task["kind"], task["types"]) == ("longmemeval", ["knowledge-update"])
+    assert set(config.given["report"]["differences"]["metrics"]) <= set(LongMemEval.metrics)
+
+
+@pytest.mark.parametrize("name", ["gpu_24gb", "multi_gpu"])
+def test_with_a_gpu_nscma_is_taken_apart_as_without(name: str) -> None:
+    on_cpu, on_gpu = (read_config(FOLDER / f"{own}.toml").systems for own in ("babilong", name))
+    assert on_gpu["NSCMA without buffer"]["config"] == on_cpu["NSCMA without buffer"]["config"]
+    reader = "NSCMA, search and the shared reader"
+    assert [on_gpu[reader][key] for key in ("answering", "top_k")] == ["reader", on_gpu["RAG (ChromaDB)"]["top_k"]]
+
+
+def test_one_card_is_told_how_much_it_is_to_read() -> None:
+    text = (FOLDER / "gpu_24gb.toml").read_text(encoding="utf-8")
+    tokens = [
+        sum(
+            task["samples"] * task["length"] * len(task["tasks"])
+            for task in read_config(FOLDER / f"{name}.toml").tasks.values()
+        )
+        for name in ("gpu_24gb", "babilong")
+    ]
+    assert f"{tokens[0] / 1e6:g} million tokens" in text and f"make it {tokens[1] / 1e6:g}" in text
+    assert '--tasks "BABILong 10k" --limit 20' in text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from pathlib import Path
@@ -16,15 +15,10 @@ from eval.reporting.bootstrap import Interval
 from eval.reporting.differences import verdict
 from eval.reporting.results import JUDGED
 from nscma_torch.errors import ConfigError, InvalidInputError, MalformedInputError
-from tests.eval.raw import failed, line, question, run
+from tests.eval.raw import failed, line, question, read_csv, run
 
 SYSTEMS = [{"kind": "a", "name": "full"}, {"kind": "b", "name": "plain"}]
 TASKS = [{"kind": "t", "name": "Talks"}]
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def always(index: int) -> bool:
@@ -179,6 +173,7 @@ def test_differences_are_paired_and_say_what_they_show(tmp_path: Path) -> None:
     assert -0.9 <= float(plain["difference, all low"]) < -0.7 < float(plain["difference, all high"]) <= -0.4
     assert plain["shown"] == "worse than full"
     assert float(plain["times the latency"]) == 1.0
+    assert float(plain["difference, odd low"]) == pytest.approx(-0.865, abs=5e-4), "Newcombe's of ten pairs"
     assert (tmp_path / "to" / "differences-talks-accuracy.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -190,38 +185,6 @@ def test_verdicts_of_differences() -> None:
     assert verdict(higher, 0.06, "F1", "full") == "not shown", "by the correction"
     assert verdict(Interval(0.1, 0.1, 0.1, 1, 1, 1), 1.0, "F1", "full") == "too few samples"
     assert verdict(Interval(0.1, 0.05, 0.2, 9, 90, 90), 0.01, "F1", "full") == "too few samples", "questions were drawn"
-
-
-def babilong(tmp_path: Path) -> Path:
-    """Two lengths; qa1 is always right, qa2 at 0k alone, qa4 never. At 10k there are half as many samples."""
-    lines = []
-    for name, size, n in (("BABILong 10k", 40_000, 10), ("BABILong 0k", 400, 20)):
-        for number, category in enumerate(("qa1", "qa2", "qa4")):
-            for i in range(n):
-                right = category == "qa1" or (category == "qa2" and n == 20)
-                own = [question("q0", category, accuracy=float(right))]
-                lines.append(line(name, "full", number * n + i, own, size=size, sample=f"{category}-{i}"))
-    report_keys = {"babilong": {"categories": ["qa1", "qa2"]}}
-    return run(tmp_path / "run", lines, report=report_keys)
-
-
-def test_babilong_by_length(tmp_path: Path) -> None:
-    path = write(load(babilong(tmp_path)), tmp_path / "to")
-    odd, everything, _ = read_csv(tmp_path / "to" / "babilong.csv")
-    assert next(name for name in odd if name.startswith("BABILong")) == "BABILong 0k", "the shortest text first"
-    assert float(everything["BABILong 0k"]) == 1.0 and float(everything["BABILong 10k"]) == 0.5
-    assert everything["BABILong 10k samples"] == "20", "of the two tasks of the mean"
-    (fall,) = read_csv(tmp_path / "to" / "babilong-difference.csv")
-    assert (fall["from"], fall["to"], float(fall["difference, all"])) == ("BABILong 0k", "BABILong 10k", -0.5)
-    assert fall["difference, all samples"] == "20", "on the samples that both have"
-    rows = read_csv(tmp_path / "to" / "babilong-tasks.csv")
-    assert [float(row["qa4, all"]) for row in rows] == [0.0, 0.0]
-    (growth,) = read_csv(tmp_path / "to" / "babilong-growth.csv")
-    assert float(growth["seconds to read"]) == pytest.approx(0.0), "the cost is the same at all lengths"
-    text = path.read_text(encoding="utf-8")
-    assert text.index("BABILong by length") < text.index("All tasks and systems")
-    for name in ("babilong", "babilong-cost"):
-        assert (tmp_path / "to" / f"{name}.png").stat().st_size > 1000
 
 
 def test_knowledge_updates(tmp_path: Path) -> None:
@@ -252,6 +215,7 @@ def test_grid_is_laid_out_by_the_sections(tmp_path: Path) -> None:
     assert next(iter(chunk.values())) == "chunk" and next(iter(mixed.values())) == "chunk + summary"
     assert (float(chunk["single-step"]), float(chunk["rerank"]), float(mixed["single-step"])) == (0.0, 1.0, 2.0)
     assert mixed["rerank"] == "", "not run"
+    assert (float(chunk["rerank: seconds to read"]), mixed["rerank: seconds to ask"]) == (4.0, "")
 
 
 def test_sweeps_over_systems_and_tasks(tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ def test_an_engine_that_is_down_is_told_as_it_is() -> None:
         PromptedReader(engine, max_tokens=200).answer("Who?", MOVES, options=(), now=NOW)
 
 
-def test_equipment_is_what_the_configuration_says(tmp_path: Path) -> None:
+def test_equipment_is_what_the_configuration_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = {"embedder": {"model": "hash"}, "device": "cuda:7", "answer": {"passages": 1}}
     with equipped(memory, device="cpu", seed=5, cache=tmp_path) as equipment:
         shared = equipment.shared
@@ -302,6 +302,12 @@ def test_equipment_is_what_the_configuration_says(tmp_path: Path) -> None:
         shared.proxy.score([["a text"]], [None])
     assert len(list(tmp_path.rglob("*.vectors"))) == len(list(tmp_path.rglob("*.safetensors"))) == 1
     llm = {"engine": "http", "base_url": "http://127.0.0.1:9", "context": 1000, "server": "other"}
+    with (
+        pytest.raises(EngineUnavailableError, match="start the server"),
+        equipped({**memory, "llm": llm}, device="cpu", seed=5, cache=None),
+    ):
+        pytest.fail("no sample is begun without the engine")
+    monkeypatch.setattr("eval.shared.choose_engine", lambda *_: ScriptedEngine(lambda _: "Oslo"))
     with equipped({**memory, "llm": llm}, device="cpu", seed=5, cache=None) as equipment:
         assert isinstance(equipment.shared.reader, PromptedReader)
         assert equipment.shared.engine is not None

@@ -96,6 +96,7 @@ class Clerk:
 
     Attributes:
         asked: requests so far, by the name of their form, "" for free text.
+        limits: most tokens of each reply, and its temperature.
     """
 
     name = "clerk"
@@ -103,6 +104,7 @@ class Clerk:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.limits: list[tuple[int, float]] = []
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
         """One for four characters."""
@@ -115,6 +117,7 @@ class Clerk:
     def _reply(self, request: Request) -> EngineReply:
         form = "" if request.schema is None else str(request.schema["title"])
         self.asked.append(form)
+        self.limits.append((request.max_tokens, request.temperature))
         searched = '"done"' in request.turns[-1].content
         replies: dict[str, Any] = {
             "Draft": {"known": False, "text": "?"},

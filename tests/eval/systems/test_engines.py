@@ -34,6 +34,17 @@ def test_without_graph_the_engine_is_not_asked_for_facts(tmp_path: Path) -> None
         assert session.read(conversation()).llm_calls == 0
 
 
+@pytest.mark.parametrize("answering", ["controller", "ask", "reader"])
+def test_whoever_answers_keeps_to_the_configured_temperature(tmp_path: Path, answering: str) -> None:
+    clerk = Clerk()
+    llm = {"engine": "http", "base_url": "http://127.0.0.1:9", "temperature": 0.5}
+    run = shared({"llm": llm, "hierarchy": {"enabled": False}}, engine=clerk)
+    with make_system({"kind": "nscma", "answering": answering}, run).open(tmp_path) as session:
+        session.read(conversation())
+        session.ask("What is my dog called?", options=(), now=ASKED)
+    assert {temperature for _, temperature in clerk.limits} == {0.5}
+
+
 def test_a_meter_counts_from_its_beginning() -> None:
     engine = MeteredEngine(Clerk())
     engine.generate([Request((Turn("user", "a\nb\nc"),))])

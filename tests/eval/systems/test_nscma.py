@@ -14,6 +14,7 @@ from eval.stand_ins import IndifferentProxy
 from eval.systems.catalogue import make_system
 from eval.systems.memories import USER, Remembered, remembered, setup_of
 from eval.systems.nscma import NscmaOptions, NscmaSession
+from nscma_torch.config import Llm
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
 from tests.eval.systems.rig import ASKED, SAID, conversation, places, reading, shared
@@ -30,7 +31,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remembered]:
 
 
 def ask(memory: Remembered, question: str, *options: str, **own: Any) -> Reply:
-    session = NscmaSession(memory, NscmaOptions(**own), shared())
+    session = NscmaSession(memory, NscmaOptions(**own), shared(), Llm())
     return session.ask(question, options=options, now=ASKED)
 
 
@@ -69,7 +70,7 @@ def facts(folder: Path, **options: Any) -> list[Any]:
 
 @pytest.mark.parametrize("answering", ["controller", "ask", "reader"])
 def test_no_question_changes_a_later_answer(memory: Remembered, answering: str) -> None:
-    session = NscmaSession(memory, NscmaOptions.model_validate({"answering": answering}), shared())
+    session = NscmaSession(memory, NscmaOptions.model_validate({"answering": answering}), shared(), Llm())
     asked = [HOME, "What is my dog called?", "Summarize what I said about the kiln.", HOME]
     size, digest = session.store_bytes(), memory.memory.digest()
     first, again = (
@@ -103,7 +104,7 @@ def test_what_evidence_takes_is_not_counted(memory: Remembered, monkeypatch: pyt
         return search(*args, **kwargs)
 
     monkeypatch.setattr(memory.memory, "search", spared)
-    session = NscmaSession(memory, NscmaOptions(answering="ask"), run)
+    session = NscmaSession(memory, NscmaOptions(answering="ask"), run, Llm())
     assert len(places(session.ask(HOME, options=(), now=ASKED))) > 1 and run.time.spared == 0.0
     session.ask(HOME, options=("Porto", "Rome"), now=ASKED)
     assert run.time.spared == 1.0  # what the reader was given counts

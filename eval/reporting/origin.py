@@ -1,0 +1,60 @@
+"""Where the lines of a run come from: it may have gone on several times, by other commands and at other commits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval.reporting.results import Results
+
+_UNKNOWN = "not recorded"
+
+
+def head(results: Results) -> str:
+    """What made the lines, where and when, in one line."""
+    commands, commits, attempts = _commands(results), _commits(results), _attempts(results)
+    days = sorted(attempt["started"][:10] for attempt in attempts if attempt.get("started"))
+    told = [
+        f"`{commands[0]}`" if len(commands) == 1 else f"{len(commands)} commands",
+        f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits",
+    ]
+    machines = dict.fromkeys(attempt["machine"] for attempt in attempts if attempt.get("machine"))
+    return f"{' at '.join(told)}, {'; '.join(machines)}, {' to '.join(dict.fromkeys((days[0], days[-1])))}"
+
+
+def remarks(results: Results) -> list[str]:
+    """Paragraphs that name the commits, and the commands, where there are several."""
+    told = []
+    if len(_commits(results)) > 1:
+        told += ["**Of several commits.** Lines, each of one system on one sample, by the commit that made them:", ""]
+        told += [*(f"- {task}: {_counted(results, task)}" for task in results.tasks), ""]
+    if len(commands := _commands(results)) > 1:
+        told += ["**By several commands**, the first one first:", "", "```", *commands, "```", ""]
+    return told
+
+
+def _attempts(results: Results) -> Sequence[Mapping[str, Any]]:
+    return [*results.run.get("earlier", ()), results.run]
+
+
+def _commands(results: Results) -> list[str]:
+    """Each once; older records do not say any."""
+    known = dict.fromkeys(attempt["command"] for attempt in _attempts(results) if attempt.get("command"))
+    return list(known) or [f"command {_UNKNOWN}"]
+
+
+def _commits(results: Results) -> list[str]:
+    """Of the lines, or of the run where these do not say any."""
+    made = {line.commit for own in results.lines.values() for line in own}
+    return [results.run["commit"]] if made == {None} else sorted(commit or _UNKNOWN for commit in made)
+
+
+def _counted(results: Results, task: str) -> str:
+    made = Counter(line.commit for system in results.systems[task] for line in results.lines[task, system])
+    return ", ".join(f"{_short(commit)} {count:,}" for commit, count in made.most_common())
+
+
+def _short(commit: str | None) -> str:
+    """As git shortens it, with the plus of a checkout that was changed."""
+    return _UNKNOWN if commit is None else commit[:7] + "+" * commit.endswith("+")
