@@ -116,12 +116,11 @@ def _remarks(results: Results) -> list[str]:
     remarks += [
         f"Mean [{bootstrap.LEVEL:.0%} interval of {bootstrap.DRAWS:,} bootstrap draws over samples, seed {results.seed}"
         "]. Settings were open to tuning on samples of even index; claims quote the odd ones. "
-        f"A share of fewer than {bootstrap.FEW} samples or questions, each 0 or 1, has Wilson's interval instead, a "
-        "difference of such shares, or of any of which no pair differs, Newcombe's of paired shares (1998, method 10), "
-        "and a mean of several the one that theirs make together (Zou and Donner). "
+        f"A share of fewer than {bootstrap.FEW} samples or questions, each 0 or 1, or of any that are all alike, has "
+        "Wilson's interval instead, a difference of such Newcombe's of paired shares (1998, method 10), and a mean of "
+        "several the one that theirs make together (Zou and Donner). "
         f"† Fewer than {bootstrap.FEWEST} samples: questions were drawn, and the interval holds for these samples "
-        "alone. An interval without width says that all n scored the same: the chance of another outcome is then below "
-        "3/n, not 0.",
+        "alone. An interval without width says that all n scored the same, by a score that is not 0 or 1.",
         "",
         f"Failed: {len(results.failures)} of {sum(map(len, results.lines.values()))} samples; each counts as wrong.",
     ]

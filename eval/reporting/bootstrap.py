@@ -7,9 +7,9 @@ Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13); the draws depen
 drawn alone, so the same is drawn for both systems of a difference.
 
 Of few 0/1 scores such intervals are too short: at n = 5 they hold a share of .9 in 40 % of all cases. A share of fewer
-than 30 has Wilson's score interval instead, and a difference of such shares Newcombe's; so has one of more whose draws
-are all the same, as where no pair differs. A mean of shares, or of differences, has the interval that theirs make
-together (Zou and Donner 2008, doi:10.1002/sim.3095).
+than 30 has Wilson's score interval instead, and a difference of such shares Newcombe's; so have those of more whose
+draws are all the same, as where all is right or no pair differs. A mean of shares, or of differences, has the interval
+that theirs make together (Zou and Donner 2008, doi:10.1002/sim.3095).
 """
 
 from __future__ import annotations
@@ -91,9 +91,10 @@ def mean(strata: Sequence[Stratum], seed: int) -> Interval:
     if not strata or any(not len(stratum.totals) for stratum in strata):
         return NOTHING
     value = _estimate(strata)
-    if _few(strata) and all(map(_is_share, strata)):
-        return _interval(value, _together([(_estimate([one]), wilson(one.totals, LEVEL)) for one in strata]), strata)
-    return _interval(value, _percentiles(_draws(strata, seed)), strata)
+    bounds = _percentiles(_draws(strata, seed))
+    if all(map(_is_share, strata)) and (_few(strata) or bounds[0] == bounds[1]):
+        bounds = _together([(_estimate([one]), wilson(one.totals, LEVEL)) for one in strata])
+    return _interval(value, bounds, strata)
 
 
 def of_means(parts: Sequence[Stratum], function: Callable[..., float], seed: int) -> Interval:

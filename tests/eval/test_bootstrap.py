@@ -41,6 +41,8 @@ def test_a_small_share_has_wilsons_interval() -> None:
     assert (found.low, found.high) == pytest.approx((0.2366, 0.7634), abs=1e-4)
     whole = mean([stratum([1.0] * 10)], seed=1)
     assert (whole.low, whole.high) == pytest.approx((0.7225, 1.0), abs=1e-4)
+    many = mean([stratum([1.0] * 100)], seed=1)
+    assert (many.low, many.high) == pytest.approx((0.9630, 1.0), abs=1e-4), "a hundred that are all right are no proof"
     half = mean([stratum([1.0] * 10)] * 4, seed=1)
     assert 1 - half.low == pytest.approx((1 - whole.low) / 2), "four that are alike are twice as sharp"
 
