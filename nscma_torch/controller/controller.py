@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from nscma_torch.arguments import checked_message, checked_text, clock
 from nscma_torch.config import Llm
 from nscma_torch.controller.embedded import EmbeddedPolicy
-from nscma_torch.controller.phrasing import only_asks, standing_instructions
+from nscma_torch.controller.phrasing import asks, only_asks, standing_instructions
 from nscma_torch.controller.policy import ECHO, Answered, Finding, Policy, Situation, Tool
 from nscma_torch.controller.prompted import PromptedPolicy
 from nscma_torch.controller.streaming import ShowingEngine
@@ -24,7 +24,7 @@ from nscma_torch.errors import ConfigError, StoreBusyError
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic
 from nscma_torch.memory import Memory
-from nscma_torch.records import Added, Answer, Message, Scope, Usage
+from nscma_torch.records import Added, FactQuery, Message, Scope, Usage
 from nscma_torch.storage import speakers, streams, turns
 from nscma_torch.storage.turns import EVIDENCE, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
@@ -99,7 +99,7 @@ class Controller:
             recent=own.recent_turns,
             batch=own.summary_batch,
         )
-        self._before: Answer | None = None
+        self._before: FactQuery | None = None  # what was asked last, that "and before that?" asks on
 
     def turn(self, said: str, *, now: datetime | None = None) -> ControllerAnswer:
         """Reply to what the user says, and remember both.
@@ -232,8 +232,9 @@ class Controller:
         echo = {ECHO: True} if found or answered.abstained or not self.policy.most_tokens else {}
         written = Message("assistant", answered.text, metadata={**echo, **quotes})
         reply = self._add(written, now, infer=False, check=still_unchanged)
-        told = next((finding.told for finding in situation.findings if finding.told is not None), None)
-        self._before = told or self._before
+        if asks(said):
+            told = next((finding.told for finding in situation.findings if finding.told is not None), None)
+            self._before = answered.query if told is None else told.query
         if self._flush:
             memory.flush()
         result = self._answer(course, answered, self.policy.threshold)

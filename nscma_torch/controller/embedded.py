@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nscma_torch.config import Controller
 from nscma_torch.controller.passages import clipped, sources, unit_of
-from nscma_torch.controller.phrasing import asks, questions
+from nscma_torch.controller.phrasing import asks, questions, statements
 from nscma_torch.controller.policy import ECHO, Answered, Situation, Step
-from nscma_torch.controller.telling import tells_all
+from nscma_torch.controller.telling import asked, states, tells_all
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import covered, term_weights
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.protocols import LanguageTasks
-from nscma_torch.records import Answer, Episode, Hit, Usage
+from nscma_torch.records import Answer, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
 from nscma_torch.text.intents import intent
 from nscma_torch.text.terms import script
@@ -39,14 +40,20 @@ class EmbeddedPolicy:
         """What stands in the active context, as sure as the best turn there stands above the second.
 
         Each turn covers a share of the weight of the question's words; the uncertainty is 1 - (largest share - second
-        largest). Only a question for how something stands now can be answered so, from what was said since anything
-        came in from elsewhere, and where the turn tells all that is asked (`telling`); otherwise it is 1.
+        largest). Only a question for how something stands now can be answered so, from a turn that nothing out of view
+        may have renewed, and where it tells all that is asked (`telling`); otherwise it is 1. What the question's own
+        turn says goes before all.
         """
         if not asks(situation.said):
             return Answered("好的，我记下了。" if script(situation.said) == "cjk" else "Noted.", 0.0), Usage()
-        question = questions(situation.said)
-        turns = _statements(situation.memory.context)
-        hits = [Hit(unit_of(turn), 1.0) for turn in turns]
+        question, memory = questions(situation.said), situation.memory
+        spoken = [unit_of(turn) for turn in memory.spoken if not turn.metadata.get(ECHO)]
+        query = asked(question, spoken, self._relations, situation.now)
+        saying = _saying(situation)
+        if saying is not None and query is not None and states(saying, query, self._relations, situation.now):
+            told = self._tasks.answer(question, [Hit(saying, 1.0)], support=_CERTAIN)
+            return Answered(told.text, 0.0, query=query), told.usage
+        hits = [Hit(unit_of(turn), 1.0) for turn in _statements(memory.context)]
         if not hits or intent(question) != "current":
             return _answered(self._tasks.answer(question, [], support=0.0), 1.0), Usage()
         weights = term_weights(question, hits)
@@ -57,11 +64,12 @@ class EmbeddedPolicy:
         told = self._tasks.answer(question, [hits[best]], support=_CERTAIN)
         uncertainty = 1.0 - (shares[best] - second)
         if uncertainty <= self.threshold:
-            newest = turns[best].id not in situation.memory.overtaken
-            units = [hit.unit for hit in hits]
-            if not (newest and tells_all(question, units, best, self._relations, situation.now)):
+            units = [*spoken, *([] if saying is None else [saying])]
+            place = next(i for i, unit in enumerate(units) if unit.id == hits[best].id)
+            settled = tells_all(query, units, place, self._relations, situation.now)
+            if hits[best].id in memory.overtaken or not settled:
                 uncertainty = 1.0
-        return _answered(told, uncertainty), told.usage
+        return replace(_answered(told, uncertainty), query=query), told.usage
 
     def act(self, situation: Situation) -> Step:
         """The facts, then the messages, then the answer."""
@@ -93,6 +101,15 @@ class EmbeddedPolicy:
 def _statements(exchanges: Sequence[Exchange]) -> list[Episode]:
     """The turns that say something; replies quote, and questions would stand above what they ask for."""
     return [exchange.turn for exchange in exchanges if not exchange.turn.metadata.get(ECHO)]
+
+
+def _saying(situation: Situation) -> Unit | None:
+    """What the turn itself says beside its questions, as a unit of no message yet."""
+    said = statements(situation.said)
+    if not said:
+        return None
+    name = next((turn.name for turn in reversed(situation.memory.spoken) if turn.role == "user"), None)
+    return Unit("", Scope("nobody"), "chunk", said, (), situation.now, "user", name, end=len(said))
 
 
 def _answered(told: Answer, uncertainty: float) -> Answered:

@@ -67,6 +67,11 @@ def questions(text: str) -> str:
     return " ".join(sentence for sentence in _sentences(text) if _ASKS.search(sentence)) or text
 
 
+def statements(text: str) -> str:
+    """Its sentences that do not ask."""
+    return " ".join(sentence for sentence in _sentences(text) if not _ASKS.search(sentence))
+
+
 def standing_instructions(text: str) -> tuple[str, ...]:
     """The sentences that say how to behave from now on, word for word; what is quoted or pasted instructs nobody.
 

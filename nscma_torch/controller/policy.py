@@ -9,7 +9,7 @@ from typing import Protocol
 
 from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingMemory
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic, RetrieveSemantic
-from nscma_torch.records import Answer, Evidence, Fact, Hit, Usage
+from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Usage
 
 ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it
 Tool = RetrieveEpisodic | RetrieveSemantic | Memorize
@@ -62,13 +62,15 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A reply. `uncertainty` is in [0, 1]; `shown` are ids of the messages that it may repeat."""
+    """A reply. `uncertainty` is in [0, 1]; `shown` are ids of the messages that it may repeat; `query` is the fact that
+    was asked for, where it is one."""
 
     text: str
     uncertainty: float
     evidence: tuple[Evidence, ...] = ()
     abstained: bool = False
     shown: tuple[str, ...] = ()
+    query: FactQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ class PromptedPolicy:
         return _answered(filled.form.text, filled.form.evidence, shown, unsure, situation), usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """As many of the exchanges as the budget of a prompt holds go into the summary; the longest is cut."""
+        """As many of the exchanges as the budget of a prompt holds are summarized; of a longer one its beginning."""
         own = self._settings
         words = max(16, own.summary_tokens // 2)
         shown = [
@@ -97,18 +97,20 @@ class PromptedPolicy:
             for exchange in leaving
         ]
 
-        def prompt(left_out: int) -> tuple[Turn, ...]:
-            taken = [turn for exchange in shown[: len(shown) - left_out] for turn in exchange]
-            return summary_turns(summary, taken, words)
+        taken = [shown[:count] for count in range(len(shown), 0, -1)]
+        taken += [[shown[0][:count]] for count in range(len(shown[0]) - 1, 0, -1)]
 
-        left_out = fitting(lambda i: self._asker.tokens(prompt(i)), len(shown) - 1, self._limit)
+        def prompt(left_out: int) -> tuple[Turn, ...]:
+            return summary_turns(summary, [turn for exchange in taken[left_out] for turn in exchange], words)
+
+        left_out = fitting(lambda i: self._asker.tokens(prompt(i)), len(taken) - 1, self._limit)
         if left_out is None:
             raise ConfigError(
                 f"one turn and the summary take more than the {self._limit} tokens of a prompt; raise "
                 "controller.prompt_tokens, or lower turn_words or summary_tokens"
             )
         (form,), usage = self._asker.ask(RolledSummary, [prompt(left_out)])
-        return Summarized(self._shortened(form.summary), len(shown) - left_out, usage)
+        return Summarized(self._shortened(form.summary), len(taken[left_out]), usage)
 
     def _shortened(self, summary: str) -> str:
         """The longest beginning of whole sentences within the budget; of the first one what fits."""

@@ -9,51 +9,57 @@ from nscma_torch.llm.questions import question_reader
 from nscma_torch.llm.statements import statement_reader
 from nscma_torch.records import FactQuery, Statement, Unit
 from nscma_torch.relations import Schema, family
+from nscma_torch.retrieval.fact_graph import topic_key
 from nscma_torch.text.names import name_key
 
 
-def tells_all(question: str, turns: Sequence[Unit], best: int, schema: Schema, now: datetime) -> bool:
+def asked(question: str, turns: Sequence[Unit], schema: Schema, now: datetime) -> FactQuery | None:
+    """The fact that a question asks for, where it is one; "I" is whose name all turns of the user carry."""
+    names = {turn.name for turn in turns if turn.role == "user"}
+    asker = next(iter(names)) if len(names) == 1 else None
+    return question_reader(schema, asker or "user").read(question, now=now)
+
+
+def tells_all(query: FactQuery | None, turns: Sequence[Unit], best: int, schema: Schema, now: datetime) -> bool:
     """Whether the turn at `best` holds the whole answer, as far as its statements can be read.
 
-    A question for a fact is answered by a statement of it alone: of the same relation and person, that holds now, and
-    of which there is one at a time. Who has several of something may have told the others elsewhere, and what is no
-    longer so says nothing of what is. And whatever is asked, what a later turn tells of the same, or one whose time is
-    later, is for the facts to weigh.
+    A question for a fact is answered by a statement of it alone: of the same relation, topic and person, that holds
+    now, and of which there is one at a time. Who has several of something may have told the others elsewhere, and what
+    is no longer so says nothing of what is. And whatever is asked, what a later turn tells of the same, or one whose
+    time is later, is for the facts to weigh.
 
     Args:
-        turns: what is in view, in the order it came.
+        turns: all that was said, in the order it came, up to now.
     """
     own = turns[best]
     if any(turn.occurred_at > own.occurred_at for turn in turns[:best]):  # it came late: others may be newer
         return False
-    reader = statement_reader(schema)
-    told = reader.read(own)
-    query = question_reader(schema, _asker(turns)).read(question, now=now)
+    told = statement_reader(schema).read(own)
     if query is not None and not any(_states(statement, query, schema, now) for statement in told):
         return False
-    matters = _matters(told, schema)
-    return all(matters.isdisjoint(_matters(reader.read(turn), schema)) for turn in turns[best + 1 :])
+    later = [statement for turn in turns[best + 1 :] for statement in statement_reader(schema).read(turn)]
+    return not any(_same_matter(one, other, schema) for one in told for other in later)
+
+
+def states(turn: Unit, query: FactQuery, schema: Schema, now: datetime) -> bool:
+    """Whether a turn gives the one object that is asked for."""
+    return any(_states(statement, query, schema, now) for statement in statement_reader(schema).read(turn))
 
 
 def _states(statement: Statement, query: FactQuery, schema: Schema, now: datetime) -> bool:
-    """Whether a statement gives the one object that is asked for."""
     simple = query.asks == "object" and not (query.previous or query.before or query.count or query.as_of)
     if not simple or query.path != (statement.relation,) or schema[statement.relation].cardinality != "one":
         return False
+    same = name_key(statement.subject) == name_key(query.subject)
+    same = same and topic_key(statement.topic) == topic_key(query.topic)
     begins, ends = statement.valid_from, statement.valid_to
     holds = (begins is None or begins <= now) and (ends is None or ends > now)
-    same = name_key(statement.subject) == name_key(query.subject)
     return same and holds and bool(statement.object) and not (statement.negated or statement.past)
 
 
-def _matters(statements: Sequence[Statement], schema: Schema) -> set[tuple[str, str]]:
-    """What is spoken of: of whom, and in which relations: where they live, what they like."""
-    return {
-        (name_key(statement.subject), name) for statement in statements for name in family(statement.relation, schema)
-    }
-
-
-def _asker(turns: Sequence[Unit]) -> str:
-    """The name that all turns of the user carry, or "user"."""
-    names = {turn.name for turn in turns if turn.role == "user"}
-    return next(iter(names)) or "user" if len(names) == 1 else "user"
+def _same_matter(one: Statement, other: Statement, schema: Schema) -> bool:
+    """Whether both may say of the same person where they live, what they like: "my sister" may be anybody."""
+    people = name_key(one.subject), name_key(other.subject)
+    if people[0] != people[1] and not any("'s " in person for person in people):
+        return False
+    return not set(family(one.relation, schema)).isdisjoint(family(other.relation, schema))

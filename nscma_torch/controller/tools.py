@@ -9,7 +9,7 @@ from nscma_torch.controller.policy import ECHO, Finding
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.memory import Memory
 from nscma_torch.recalls import Recalls
-from nscma_torch.records import Answer, Fact, Hit, Scope
+from nscma_torch.records import Fact, FactQuery, Hit, Scope
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.storage import speakers
 from nscma_torch.text.names import name_key
@@ -43,12 +43,11 @@ class Tools:
         self._recalls.note(self._scope.user_id, hits)
         return Finding(tool, tuple(hits), support=found.support)
 
-    def semantic(self, tool: RetrieveSemantic, now: datetime, follows: Answer | None) -> Finding:
+    def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
         """What the facts answer to a question, and the facts about whoever or whatever is named."""
         parts = self._memory.parts
-        before = None if follows is None else follows.query
         answers = parts.config.facts.answer
-        told = parts.fact_asker.ask(tool.entity, self._scope, now=now, follows=before) if answers else None
+        told = parts.fact_asker.ask(tool.entity, self._scope, now=now, follows=follows) if answers else None
         facts = told.facts if told is not None else tuple(self._about(tool.entity, now))
         hits = tuple(item.hit for item in told.evidence) if told is not None else self._sources(facts, now)
         self._recalls.note(self._scope.user_id, hits)

@@ -6,7 +6,7 @@ the context, never of the whole history; should a turn that it covers be hidden 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -22,6 +22,7 @@ from nscma_torch.storage.turns import TurnRow
 _MOST_RULES = 16  # standing instructions that are followed
 _ATTEMPTS = 3  # to read while messages change
 _AT_ONCE = 64  # turns that a summarizer is handed at most
+_PUT_OFF = 64  # turns that the gate put off, still in view
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class WorkingMemory:
         instructions: messages that hold standing instructions, oldest first.
         context: the active context, in the order it was said.
         covered: id of the last message in the summary; "" without one.
-        overtaken: ids of the turns in context after which the user's memory took in messages from elsewhere.
+        spoken: what was said since the first turn in context, with the turns that the gate put off.
+        overtaken: ids of the turns in context that messages out of view may renew: later ones, or of a later time.
         epoch: of the user when it was read; another one says that messages were changed.
     """
 
@@ -48,6 +50,7 @@ class WorkingMemory:
     summary: str = ""
     context: tuple[Exchange, ...] = ()
     covered: str = ""
+    spoken: tuple[Episode, ...] = ()
     overtaken: frozenset[str] = frozenset()
     epoch: int = 0
 
@@ -85,11 +88,16 @@ class Summarizer(Protocol):
 
 @dataclass(slots=True)
 class _Read:
-    """The stream as it was read last: its turns, each with its replies, and keys of those that left."""
+    """The stream as it was read last: its turns, each with its replies, and keys of those that left.
+
+    `elsewhere`: the last row number and the latest time of the user's messages outside of it, of those up to `heard`.
+    """
 
     epoch: int = -1
     last: int = 0
     groups: list[list[TurnRow]] = field(default_factory=list)
+    heard: int = 0
+    elsewhere: tuple[int, int] = (0, 0)
     keys: list[str] = field(default_factory=lambda: [streams.derive_id("rolling")])
 
 
@@ -155,22 +163,32 @@ class WorkingMemoryReader:
                 turns.keep_rolling_summary(connection, user, self.stream_id, keys[covered], summary)
         kept = {group[0].seq for group in (*written[covered:], *groups[-self._recent :])}
         shown = [group for group in groups if group[0].seq in kept]
+        since = min(kept, default=0)
+        put_off = [group[:1] for group in groups if group[0].seq > since and group[0].seq not in kept]
+        context = self._load(shown)
+        aside = [exchange.turn for exchange in self._load(put_off[-_PUT_OFF:])]
+        spoken = sorted([*(exchange.turn for exchange in context), *aside], key=lambda turn: turn.position)
         last = written[covered - 1][-1].id if covered else ""
         return WorkingMemory(
             instructions=tuple(instructions),
             summary=summary,
-            context=tuple(self._load(shown)),
+            context=tuple(context),
             covered=last,
-            overtaken=self._overtaken([group[0] for group in shown], at),
+            spoken=tuple(spoken),
+            overtaken=self._overtaken([group[0] for group in shown], {turn.id for turn in spoken}, at),
             epoch=self._read.epoch,
         ), usage
 
-    def _overtaken(self, shown: Sequence[TurnRow], now: int) -> frozenset[str]:
-        if not shown:
-            return frozenset()
+    def _overtaken(self, shown: Sequence[TurnRow], in_view: Collection[str], now: int) -> frozenset[str]:
+        read = self._read
         with self._database.read() as connection:
-            newest = turns.newest_elsewhere(connection, self._scope, self.stream_id, shown[0].seq, now)
-        return frozenset(row.id for row in shown if newest is not None and row.seq < newest)
+            new = turns.newest_elsewhere(connection, self._scope, self.stream_id, read.heard, now)
+        read.elsewhere = max(read.elsewhere[0], new[0]), max(read.elsewhere[1], new[1])
+        read.heard = max(read.heard, read.last, new[0])
+        out_of_view = [group[0] for group in read.groups if group[0].id not in in_view]
+        seq = max([read.elsewhere[0], *(row.seq for row in out_of_view)])
+        at = max([read.elsewhere[1], *(row.at for row in out_of_view)])
+        return frozenset(row.id for row in shown if row.seq < seq or row.at < at)
 
     def _append(self, row: TurnRow) -> None:
         """A reply joins the turn before it; what the program said is no part of the conversation."""

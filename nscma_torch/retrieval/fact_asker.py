@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
@@ -17,7 +18,7 @@ from nscma_torch.storage import backlog, episodes, jobs, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.groups import CURATE
-from nscma_torch.text.terms import script
+from nscma_torch.text.terms import script, terms
 
 _MAKING = ("extract", "restate", CURATE)  # jobs that facts still wait for
 _SHOWN = 3  # messages shown under an answer
@@ -79,6 +80,12 @@ def _messages(connection: Connection, user_id: str, fact: Fact) -> list[str]:
     return [episode.text for _, episode in found]
 
 
+def _telling(chunks: Sequence[Unit], fact: Fact) -> Unit:
+    """The part of a message that names most of what the fact is of; of equal ones the first."""
+    wanted = set(terms(f"{fact.subject} {fact.topic} {fact.object}"))
+    return max(chunks, key=lambda chunk: (fact.object in chunk.text, len(wanted.intersection(terms(chunk.text)))))
+
+
 def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:
     """The sentences behind the facts, those of the newest facts first."""
     shown: dict[str, Evidence] = {}
@@ -89,7 +96,7 @@ def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> 
             seq, _ = episodes.require(connection, user_id, episode_id)
             chunks = units.load(connection, user_id, units.seqs_of_episode(connection, seq, "chunk"))
             if chunks:
-                unit: Unit = next(iter(chunks.values()))
+                unit = _telling(list(chunks.values()), fact)
                 hit = Hit(unit, fact.confidence)
                 shown[episode_id] = Evidence(hit, unit.text, 0, len(unit.text), fact.confidence)
     return tuple(shown.values())

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, or_, select
+from sqlalchemy import Connection, delete, func, or_, select
 
 from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import episodes as log
@@ -26,30 +26,43 @@ _E = episodes.c
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """One live message of a stream, without its text. `written`: the gate let it through when it came."""
+    """One live message of a stream, without its text.
+
+    `written`: the gate let it through when it came; `at`: when it was said (microseconds).
+    """
 
     seq: int
     id: str
     role: str
     written: bool
     text_hash: str
+    at: int
+
+
+_SAID = func.coalesce(_E.occurred_at, _E.recorded_at)
 
 
 def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> list[TurnRow]:
-    """The live messages of a stream with larger row numbers, in order."""
+    """The live messages of a stream with larger row numbers, in order, but for those that are to expire."""
     written = _E.write.is_(True).label("written")
-    query = select(_E.seq, _E.id, _E.role, written, _E.text_hash).where(
-        _E.stream_id == stream_id, _E.seq > seq, log.live(now)
+    query = select(_E.seq, _E.id, _E.role, written, _E.text_hash, _SAID.label("at")).where(
+        _E.stream_id == stream_id, _E.seq > seq, _E.expires_at.is_(None), log.live(now)
     )
     return [TurnRow(*row) for row in connection.execute(query.order_by(_E.seq))]
 
 
-def newest_elsewhere(connection: Connection, scope: Scope, stream_id: str, seq: int, now: int) -> int | None:
-    """The last row number after `seq` of a live message outside of a stream, of the user and of the agent if given."""
-    query = select(_E.seq).where(_E.user_id == scope.user_id, _E.seq > seq, _E.stream_id != stream_id, log.live(now))
+def newest_elsewhere(connection: Connection, scope: Scope, stream_id: str, seq: int, now: int) -> tuple[int, int]:
+    """The last row number and the latest time of live messages after `seq` outside of a stream; 0 where there is none.
+
+    Of the user, and of the agent where one is given.
+    """
+    query = select(func.max(_E.seq), func.max(_SAID)).where(
+        _E.user_id == scope.user_id, _E.seq > seq, _E.stream_id != stream_id, log.live(now)
+    )
     if scope.agent_id is not None:
         query = query.where(_E.agent_id == scope.agent_id)
-    return connection.execute(query.order_by(_E.seq.desc()).limit(1)).scalar()
+    newest, at = connection.execute(query).one()
+    return newest or 0, at or 0
 
 
 def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Episode]:

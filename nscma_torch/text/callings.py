@@ -26,16 +26,19 @@ _CALLED = (
     rf"|\s(?:called|named)|\s?[:=(]|\s(?:is\snot|isn['’]t)\s{_NAME}\sbut)\s?(?:both\s)?"
 )
 _NO_OTHER = rf"(?!['’]s|\s(?:and|is|was|are|were|has|had|called|named|{_NAME})\b)"
+_NO_OWNER = rf"(?!['’]s|\s{_NAME}['’]s)"
 _LATIN = "A-Za-zÀ-ÖØ-öø-ÿ0-9"
 _HAN = r"[\u4e00-\u9fff]"
+_OWNS = re.compile(r"['’]s?(?=\s+[a-z])")
 _REACH = 96  # characters before or after a name
 
 
 class _Form(NamedTuple):
-    """A construction: what stands before the name, up to it, or else behind it."""
+    """A construction: what stands before the name, up to it, or else behind it; `names`: it says what somebody is."""
 
     before: bool
     pattern: re.Pattern[str]
+    names: bool = False
 
 
 class _Nouns(NamedTuple):
@@ -59,15 +62,15 @@ def called(name: str, text: str, nouns: Sequence[str]) -> str:
     known = _known(tuple(nouns))
     own = known.ending.search(name)
     if own:
-        return known.singulars[own[0].casefold()]
+        return known.singulars.get(own[0].casefold(), "")
     text = " ".join(text.split())
     places = [*_places(name, text)]
     for form in known.forms:
         for start, end in places:
             near = text[max(0, start - _REACH) : start] if form.before else text[end : end + _REACH]
             match = form.pattern.search(near) if form.before else form.pattern.match(near)
-            if match:
-                return known.singulars[(match["one"] or match.groupdict().get("many") or "").casefold()]
+            if match and not (form.names and _OWNS.match(text, end)):  # "my brother is Kim's boss"
+                return known.singulars.get((match["one"] or match.groupdict().get("many") or "").casefold(), "")
     return ""
 
 
@@ -100,13 +103,13 @@ def _known(nouns: tuple[str, ...]) -> _Nouns:
     some = rf"(?P<one>{han or '(?!)'})"
     beside = rf"(?:(?:,\s|,?\sand\s|\s&\s){_NAME}){{0,4}}"
     rows = [
-        (False, rf"(?:{_IS}|{beside}\s(?:are|were))\s{_SAID}{_OWNER}\s{_ADJECTIVES}{any_}"),
+        (False, rf"(?:{_IS}|{beside}\s(?:are|were))\s{_SAID}{_OWNER}\s{_ADJECTIVES}{any_}{_NO_OWNER}"),
         (False, rf"\s?(?:现在|也|就|都)?是\s?(?:我们?|你们?|他们?|她们?)?(?:的|家的?)?[亲大小二]?{some}"),
-        (True, rf"(?:{one}{_CALLED}|{many}{_CALLED}(?:{_NAMES})?){_TITLE}$"),
+        (True, naming := rf"(?:{one}{_CALLED}|{many}{_CALLED}(?:{_NAMES})?){_TITLE}$"),
         (True, rf"{some}的?，?(?:给[它他她])?(?:名字|[起取]?名)?(?:叫做?|是)\s?$"),
         (True, rf"(?:{one},?\s|{many},?\s(?:{_NAMES})?){_TITLE}$"),
         (True, rf"{some}\s?$"),
         (False, rf"(?:,\s|\s?\()(?:who\sis\s)?{_SAID}{_OWNER}\s{_ADJECTIVES}{any_}{_NO_OTHER}"),
     ]
-    forms = tuple(_Form(before, re.compile(row, re.IGNORECASE)) for before, row in rows)
+    forms = tuple(_Form(before, re.compile(row, re.IGNORECASE), row == naming) for before, row in rows)
     return _Nouns(singulars, re.compile(ending, re.IGNORECASE), forms)

@@ -115,3 +115,73 @@ def test_what_another_agent_was_told_since_is_not_elsewhere(converse: Opener) ->
     one.turn("I live in Lisbon.")
     other.turn("I moved to Porto.")
     assert one.consider("Where do I live?").retrievals == 0
+
+
+@pytest.mark.parametrize(
+    ("turns", "question", "now"),
+    [
+        (["I moved to Oslo.", "I live in Rome.", "I moved to Oslo.", "haha ok"], "Where do I live?", "Oslo"),
+        (["My sister Marta called.", "My sister works at Bosch.", "Marta joined Siemens."], None, "Siemens"),
+        (["My sister works at Bosch.", "Nothing new here.", "I moved to Oslo."], None, "Bosch"),
+    ],
+)
+def test_a_draft_says_nothing_that_the_facts_have_left_behind(
+    converse: Opener, turns: list[str], question: str | None, now: str
+) -> None:
+    """A repeat that the gate put off is read all the same, and "my sister" may be anybody who is named."""
+    controller = converse(flush=True, config={"gate": {"rule": "composition"}})
+    for turn in turns:
+        controller.turn(turn)
+    assert now in controller.consider(question or "Where does my sister work?").text
+
+
+def test_what_is_asked_of_another_topic_is_not_answered(converse: Opener) -> None:
+    controller = converse(flush=True)
+    Controller(controller.memory, user_id="ada", run_id="work").turn("My home phone number is 777-0000.")
+    for turn in ("My work phone number is 555-1234.", "My boss is called Rui."):
+        controller.turn(turn)
+    assert controller.consider("What is my home phone number?").text == "777-0000"
+    assert controller.consider("What is my work phone number?").retrievals == 0
+
+
+def test_what_the_turn_says_itself_goes_before_what_was_said(converse: Opener) -> None:
+    controller = converse(flush=True)
+    controller.turn("I live in Rome.", now=SPRING - timedelta(days=10))
+    answer = controller.consider("I moved to Oslo yesterday. Where do I live?", now=SPRING)
+    assert answer.text == "user, 1 April 2026: I moved to Oslo yesterday [31 March 2026]." and answer.retrievals == 0
+    turn = controller.turn("I moved to Oslo yesterday. Where do I live?", now=SPRING)
+    assert "Oslo" in turn.text and controller.consider("Where do I live?", now=SPRING).text == "Oslo"
+
+
+def test_what_is_asked_on_is_the_question_before(converse: Opener) -> None:
+    controller = converse(flush=True)
+    for turn in ("My sister works at Bosch.", "My sister left Bosch, she works at Siemens.", "I moved to Rome."):
+        controller.turn(turn)
+    controller.turn("I live in Lisbon.")
+    assert controller.turn("Where does my sister work?").text == "Siemens"
+    home = controller.turn("Where do I live?")
+    assert home.retrievals == 0 and "Lisbon" in home.text
+    controller.turn("Good to know.")
+    assert controller.turn("And before that?").text == "Rome"
+    controller.turn("What is the kettle made of?")
+    assert "Rome" not in controller.turn("And before that?").text, "nothing is known of the kettle"
+
+
+def test_a_message_of_another_run_that_was_stored_before_may_be_of_later(converse: Opener) -> None:
+    controller = converse(flush=True)
+    for run, version, days in (("work", "4.6", 9), ("chat", "3.1", 2)):
+        said = Message("user", f"The version of the Sorrel plugin is {version}.", SPRING + timedelta(days=days))
+        controller.memory.add(said, user_id="ada", run_id=run)
+    controller.memory.flush()
+    assert controller.consider("What version is the Sorrel plugin?", now=SPRING + timedelta(days=30)).text == "4.6"
+
+
+def test_what_is_to_expire_is_no_part_of_the_conversation(converse: Opener) -> None:
+    controller = converse(flush=True)
+    code = "The gate code is 4411."
+    controller.memory.add(
+        code, user_id="ada", run_id="chat", timestamp=SPRING, now=SPRING, expiration_date=SPRING + timedelta(days=2)
+    )
+    first, later = (controller.consider("What is the gate code?", now=SPRING + timedelta(days=n)) for n in (1, 5))
+    assert "4411" in first.text and first.retrievals > 0
+    assert "4411" not in later.text and not controller.working_memory(now=SPRING).context

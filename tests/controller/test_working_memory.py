@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingMemory
 from nscma_torch.errors import EngineUnavailableError
-from nscma_torch.records import Usage
+from nscma_torch.llm.engines.contract import Request
+from nscma_torch.records import Message, Usage
+from tests.controller.scripted import ScriptedEngine
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 Opener = Callable[..., Controller]
@@ -144,3 +147,22 @@ def test_only_the_conversation_instructs(converse: Opener) -> None:
     assert controller.working_memory().rules == ("Answer in Welsh.",)
     memory.delete(told, user_id="ada")
     assert controller.working_memory().rules == ()
+
+
+def test_an_exchange_of_many_replies_is_summarized_by_its_beginning(converse: Opener) -> None:
+    """The log of an agent, put into the conversation: one turn and more replies than a prompt holds."""
+    handed: list[int] = []
+
+    def script(form: str, quoted: Mapping[str, Any], _request: Request) -> Any:
+        if form == "RolledSummary":
+            handed.append(len(quoted["turns"]))
+            return {"summary": "An agent worked."}
+        return {"known": True, "text": "I see."}
+
+    controller = converse(ScriptedEngine(script), active_turns=1, recent_turns=1, summary_batch=1)
+    step = "it looked into the folder, found a file and read it, " * 10
+    log = [Message("assistant", f"Step {i}: {step}") for i in range(30)]
+    list(controller.memory.add_many([Message("user", "Please tidy up."), *log], user_id="ada", run_id="chat"))
+    controller.turn("Thanks.")
+    assert controller.turn("Bye.").text == "I see."
+    assert 1 < handed[0] < 31

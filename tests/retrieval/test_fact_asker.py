@@ -54,6 +54,12 @@ def test_another_scope_has_a_graph_of_its_own(memory: Memory) -> None:
     assert home(memory, agent_id="cook") == "Oslo"
 
 
+def test_the_evidence_is_the_part_of_a_long_message_that_tells(memory: Memory) -> None:
+    told(memory, "The weather was fine, and so we walked along the river. " * 60 + "I live in Rome.", 0)
+    answer = memory.ask("Where do I live?", user_id="ada", now=BEGIN + timedelta(9))
+    assert answer.text == "Rome" and "I live in Rome." in answer.evidence[0].text and answer.evidence[0].hit.unit.start
+
+
 def test_what_was_undone_is_seen(memory: Memory) -> None:
     told(memory, "I live in Rome.", 0)
     told(memory, "I moved to Oslo.", 9)
