@@ -129,6 +129,9 @@ class Relation(BaseModel):
     particular: bool = Field(
         False, description="Its objects are single things: 'I sold the Fiat' ends the one Fiat that is known."
     )
+    named: bool = Field(
+        False, description="An object without a name takes no name's place: who lives in Ghent may live in a flat."
+    )
     nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
     apart: tuple[tuple[str, ...], ...] = Field(
         (), description="Nouns that tell objects apart, those that mean the same together: a mother is no father."

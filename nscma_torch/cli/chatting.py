@@ -20,6 +20,7 @@ from nscma_torch.controller.phrasing import standing_instructions
 from nscma_torch.controller.trace import ControllerAnswer
 from nscma_torch.errors import NotFoundError, NscmaError
 from nscma_torch.memory import Memory
+from nscma_torch.text.decoding import decode
 from nscma_torch.text.timestamps import format_day
 
 _HELP = """/why      how the last reply came about
@@ -58,25 +59,22 @@ def chat(
             user_id=user,
             agent_id=agent,
             run_id=run,
-            show=lambda text: live.update(Text.from_markup(plain(text)), refresh=True),
+            show=lambda text: live.update(Text.from_markup(plain(text), emoji=False), refresh=True),
             flush=False,
         )
-        session = _Session(controller, writing, json=json)
-        if sys.stdin.isatty():
+        typed = sys.stdin.isatty()
+        session = _Session(controller, writing, json=json, typed=typed)
+        if typed:
             messages = memory.stats(user_id=user).messages
             say(f"[dim]{plain(controller.policy.name)}, {messages} messages remembered; /help, /quit[/]")
-        for line in _lines():
+        for line in _typed() if typed else _piped():
             if not session.take(line.strip()):
                 break
-        if session.failed and not sys.stdin.isatty():
+        if session.failed and not typed:
             raise typer.Exit(1)
 
 
-def _lines() -> Iterator[str]:
-    """What is typed, or piped in, a line each, to its end."""
-    if not sys.stdin.isatty():
-        yield from sys.stdin
-        return
+def _typed() -> Iterator[str]:
     while True:
         try:
             yield console.input("[bold]> [/]")
@@ -84,17 +82,26 @@ def _lines() -> Iterator[str]:
             return
 
 
+def _piped() -> Iterator[str]:
+    """What is piped in, a line each. Raises `EncodingError` where it is no UTF-8."""
+    offset = 0
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        yield decode(line, offset, number)
+        offset += len(line)
+
+
 class _Session:
     """One run of the command."""
 
     def __init__(
-        self, controller: Controller, writing: Callable[[], AbstractContextManager[object]], *, json: bool
+        self, controller: Controller, writing: Callable[[], AbstractContextManager[object]], *, json: bool, typed: bool
     ) -> None:
         self._writing = writing
         self._controller = controller
         self._memory: Memory = controller.memory
         self._scope = controller.scope
         self._json = json
+        self._typed = typed
         self._last: ControllerAnswer | None = None
         self.failed = False
 
@@ -122,7 +129,7 @@ class _Session:
                 case _:
                     self._reply(line)
         except NscmaError as error:
-            if not sys.stdin.isatty() and not command.startswith("/"):
+            if not self._typed and not command.startswith("/"):
                 raise
             self.failed = True
             fail(error)

@@ -61,16 +61,17 @@ def import_(
     json: o.Json = False,
 ) -> None:
     """Read an export into this store: all of it, or nothing."""
-    with opened(store, config, must_exist=False) as memory, progress("importing") as advance:
-        try:
-            with nullcontext(sys.stdin) if file == "-" else Path(file).open(encoding="utf-8") as lines:
-                rows = memory.import_(lines, progress=advance)
-        except OSError as error:
-            raise StoreAccessError(f"cannot read {file}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise EncodingError(
-                f"{file} is not UTF-8 ({error.reason}), so it is no export; nothing was stored"
-            ) from error
+    try:
+        with (
+            nullcontext(sys.stdin) if file == "-" else Path(file).open(encoding="utf-8") as lines,
+            opened(store, config, must_exist=False) as memory,
+            progress("importing") as advance,
+        ):
+            rows = memory.import_(lines, progress=advance)
+    except OSError as error:
+        raise StoreAccessError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise EncodingError(f"{file} is not UTF-8 ({error.reason}), so it is no export; nothing was stored") from error
     if json:
         print_json({"file": file, "rows": rows})
     else:

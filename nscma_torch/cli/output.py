@@ -13,19 +13,20 @@ from typing import Any, Protocol
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Decision, Episode, Hit
 from nscma_torch.text.timestamps import parse_timestamp
 
-console = Console(highlight=False, soft_wrap=True)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+console = Console(highlight=False, soft_wrap=True, emoji=False)
+errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def fail(error: Exception) -> None:
     """Print the one clear error."""
-    errors.print(f"[bold red]error:[/] {_escaped(str(error))}")
+    errors.print(f"[bold red]error:[/] {escape(str(error))}")
 
 
 def say(text: str) -> None:
@@ -35,17 +36,13 @@ def say(text: str) -> None:
 
 def plain(text: str) -> str:
     """Stored text made safe to print: markup is shown, control characters are not sent to the terminal."""
-    return _escaped("".join(c if c.isprintable() or c == "\n" else "�" for c in text))
+    return escape("".join(c if c.isprintable() or c == "\n" else "�" for c in text))
 
 
 def one_line(text: str, width: int = 160) -> str:
     """The text on one line, cut to `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")
 
 
 def print_json(value: Any) -> None:

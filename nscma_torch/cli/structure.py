@@ -69,4 +69,4 @@ def _label(node: Node, width: int) -> Text:
     text = plain(one_line(node.text, width)) if node.text else "[dim]its summary waits for the next flush[/]"
     noun = "message" if len(node.episode_ids) == 1 else "messages"
     head = f"[bold]{escape(f'[{node.level}]')}[/] [dim]{len(node.episode_ids)} {noun}[/]"
-    return Text.from_markup(f"{head if node.level else '[dim]chunk[/]'} {text}", overflow="ellipsis")
+    return Text.from_markup(f"{head if node.level else '[dim]chunk[/]'} {text}", emoji=False, overflow="ellipsis")

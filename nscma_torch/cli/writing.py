@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -21,6 +21,7 @@ from nscma_torch.cli.output import (
     progress,
     say,
 )
+from nscma_torch.config import load_config
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Message
@@ -54,17 +55,14 @@ def add(
     if not text and (name or timestamp or role != "user"):
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
     sources = [] if text else [_source(file) for file in files]
+    said, limit = at(timestamp), load_config(config).limits.max_message_bytes
+    told = (Message(role, content, said, name) for content in files)
+    stream = told if text else chain.from_iterable(_messages_of(source, format, limit) for source in sources)
+    first = list(islice(stream, 1))  # what cannot be read makes no store
     with opened(store, config, must_exist=False) as memory:
-        if text:
-            said = at(timestamp)
-            messages = [Message(role, content, said, name) for content in files]
-        limit = memory.config.limits.max_message_bytes
-        stream = (
-            iter(messages) if text else chain.from_iterable(_messages_of(source, format, limit) for source in sources)
-        )
         results: list[Added] = []
         with progress("remembering") as advance:
-            for added in memory.add_many(stream, user_id=user, agent_id=agent, run_id=run, infer=infer):
+            for added in memory.add_many(chain(first, stream), user_id=user, agent_id=agent, run_id=run, infer=infer):
                 results.append(added)
                 advance(len(results))
         flush(memory)
@@ -169,9 +167,9 @@ def erase(
 ) -> None:
     """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
     what = f"everything of user {user!r}" if memory_id is None else f"message {memory_id} of user {user!r}"
-    if not yes:
-        typer.confirm(f"Erase {what} from {store}? There is no way back", abort=True, err=True)
     with opened(store, config) as memory:
+        if not yes:
+            typer.confirm(f"Erase {what} from {store}? There is no way back", abort=True, err=True)
         receipt = memory.erase(user_id=user, memory_id=memory_id)
         flush(memory)
     if json:

@@ -9,7 +9,7 @@ from nscma_torch.config import Controller
 from nscma_torch.controller.passages import clipped, sources, unit_of
 from nscma_torch.controller.phrasing import asks, questions, statements
 from nscma_torch.controller.policy import ECHO, Answered, Situation, Step
-from nscma_torch.controller.telling import asked, states, tells_all
+from nscma_torch.controller.telling import asked, tells_all, value_in
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.llm.extractive import extract_summary
 from nscma_torch.llm.passage import covered, term_weights
@@ -50,9 +50,10 @@ class EmbeddedPolicy:
         spoken = [unit_of(turn) for turn in memory.spoken if not turn.metadata.get(ECHO)]
         query = asked(question, spoken, self._relations, situation.now)
         saying = _saying(situation)
-        if saying is not None and query is not None and states(saying, query, self._relations, situation.now):
-            told = self._tasks.answer(question, [Hit(saying, 1.0)], support=_CERTAIN)
-            return Answered(told.text, 0.0, query=query), told.usage
+        if saying is not None and query is not None:
+            own = value_in(query, saying, spoken, self._relations, situation.now)
+            if own is not None:
+                return Answered(own, 0.0, query=query), Usage()
         hits = [Hit(unit_of(turn), 1.0) for turn in _statements(memory.context)]
         if not hits or intent(question) != "current":
             return _answered(self._tasks.answer(question, [], support=0.0), 1.0), Usage()
@@ -61,7 +62,7 @@ class EmbeddedPolicy:
         shares = [covered(hit.text, weights) / mass for hit in hits]
         best = max(range(len(hits)), key=lambda i: (shares[i], i))
         second = max((share for i, share in enumerate(shares) if i != best), default=0.0)
-        told = self._tasks.answer(question, [hits[best]], support=_CERTAIN)
+        answer = self._tasks.answer(question, [hits[best]], support=_CERTAIN)
         uncertainty = 1.0 - (shares[best] - second)
         if uncertainty <= self.threshold:
             units = [*spoken, *([] if saying is None else [saying])]
@@ -69,7 +70,10 @@ class EmbeddedPolicy:
             settled = tells_all(query, units, place, self._relations, situation.now)
             if hits[best].id in memory.overtaken or not settled:
                 uncertainty = 1.0
-        return replace(_answered(told, uncertainty), query=query), told.usage
+            elif query is not None:
+                value = value_in(query, hits[best].unit, spoken, self._relations, situation.now)
+                answer = replace(answer, text=value or answer.text)
+        return replace(_answered(answer, uncertainty), query=query), answer.usage
 
     def act(self, situation: Situation) -> Step:
         """The facts, then the messages, then the answer."""

@@ -10,14 +10,23 @@ from nscma_torch.llm.statements import statement_reader
 from nscma_torch.records import FactQuery, Statement, Unit
 from nscma_torch.relations import Schema, family
 from nscma_torch.retrieval.fact_graph import topic_key
+from nscma_torch.retrieval.fact_wording import Language, Wording
 from nscma_torch.text.names import name_key
+from nscma_torch.text.terms import script
 
 
 def asked(question: str, turns: Sequence[Unit], schema: Schema, now: datetime) -> FactQuery | None:
-    """The fact that a question asks for, where it is one; "I" is whose name all turns of the user carry."""
-    names = {turn.name for turn in turns if turn.role == "user"}
-    asker = next(iter(names)) if len(names) == 1 else None
-    return question_reader(schema, asker or "user").read(question, now=now)
+    """The fact that a question asks for, where it is one."""
+    return question_reader(schema, _asker(turns)).read(question, now=now)
+
+
+def value_in(query: FactQuery, turn: Unit, turns: Sequence[Unit], schema: Schema, now: datetime) -> str | None:
+    """The object that a turn gives to a question for one, as the facts would word it."""
+    for statement in statement_reader(schema).read(turn):
+        if _states(statement, query, schema, now):
+            language: Language = "zh" if script(turn.text) == "cjk" else "en"
+            return Wording(language, _asker(turns)).listed([statement.object])
+    return None
 
 
 def tells_all(query: FactQuery | None, turns: Sequence[Unit], best: int, schema: Schema, now: datetime) -> bool:
@@ -34,16 +43,17 @@ def tells_all(query: FactQuery | None, turns: Sequence[Unit], best: int, schema:
     own = turns[best]
     if any(turn.occurred_at > own.occurred_at for turn in turns[:best]):  # it came late: others may be newer
         return False
-    told = statement_reader(schema).read(own)
-    if query is not None and not any(_states(statement, query, schema, now) for statement in told):
+    said = statement_reader(schema).read(own)
+    if query is not None and not any(_states(statement, query, schema, now) for statement in said):
         return False
     later = [statement for turn in turns[best + 1 :] for statement in statement_reader(schema).read(turn)]
-    return not any(_same_matter(one, other, schema) for one in told for other in later)
+    return not any(_same_matter(one, other, schema) for one in said for other in later)
 
 
-def states(turn: Unit, query: FactQuery, schema: Schema, now: datetime) -> bool:
-    """Whether a turn gives the one object that is asked for."""
-    return any(_states(statement, query, schema, now) for statement in statement_reader(schema).read(turn))
+def _asker(turns: Sequence[Unit]) -> str:
+    """Whom "I" means: whose name all turns of the user carry."""
+    names = {turn.name for turn in turns if turn.role == "user"}
+    return (next(iter(names)) if len(names) == 1 else None) or "user"
 
 
 def _states(statement: Statement, query: FactQuery, schema: Schema, now: datetime) -> bool:

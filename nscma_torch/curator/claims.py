@@ -14,7 +14,7 @@ class Claim:
     `begins` and `ends` are the times that it names itself; `order` puts claims of one time in the order they were
     said. An empty `value` denies all (with `negated`), or only says that `replaces` has ended. `correction`: what its
     speaker said before was never true; `past`: it held once. A `decisive` claim is not weighed against others.
-    `confidence` and `trust` are in (0, 1].
+    `vague`: its value is a description, which takes no name's place. `confidence` and `trust` are in (0, 1].
     """
 
     seq: int
@@ -31,6 +31,7 @@ class Claim:
     confidence: float = 1.0
     trust: float = 1.0
     decisive: bool = False
+    vague: bool = False
 
     @property
     def said(self) -> tuple[int, int, int]:

@@ -77,6 +77,7 @@ def groups_of(
             )
             value, replaced = object_of(row), _replaced(row)
             if single(row.relation, schema):
+                claim = replace(claim, vague=schema[row.relation].named and _is_description(row.object))
                 group(row, "").claims.append(_with(claim, value, row.negated, replaced, row.correction))
                 continue
             if row.correction and not row.negated and not replaced:
@@ -105,6 +106,11 @@ def single(relation: str, schema: Schema) -> bool:
 def object_of(row: StatementRow) -> str:
     """Key of a statement's object: of the entity that it stands for, but where it is a mere name."""
     return name_key(row.object) if row.relation == NAMED else row.object_key
+
+
+def _is_description(name: str) -> bool:
+    """Whether an object is no proper name: "small flat"."""
+    return name.isascii() and not any(letter.isupper() for letter in name)
 
 
 def _replaced(row: StatementRow) -> str:

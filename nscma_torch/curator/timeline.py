@@ -54,6 +54,11 @@ def resolve(claims: Sequence[Claim], rules: Rules) -> Timeline:
     return fold.timeline(max((claim.said_at for claim in claims), default=0))
 
 
+def _is_named(run: _Run) -> bool:
+    """Whether its value is a name, and no description."""
+    return any(not claim.vague for claim in run.claims)
+
+
 def _events(placed: Placed) -> list[tuple[int, tuple[int, int, int], bool, Placed]]:
     """When a claim begins to bear on the group, and when it ends what it said."""
     claim = placed.claim
@@ -91,6 +96,9 @@ class _Fold:
     def say(self, claim: Claim, time: int, replaces: str) -> None:
         """A claim that something holds, or held, from `time` on."""
         run = next((run for run in self._open if run.value == claim.value), None)
+        if claim.vague and run is None and any(_is_named(side) for side in self._open):
+            self._did[claim.seq] = ("nothing", [], "it describes, and what holds has a name")
+            return
         before = list(self._open)
         named = self._leave(claim, time, replaces, run) if replaces not in ("", claim.value) else []
         if claim.value:

@@ -226,7 +226,7 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
                 bool(_NAMES.search(phrase)) or bool(_DETERMINER.match(phrase) or _OWNER.match(phrase)) or core == "home"
             )
         case "name":
-            return bool(_NAMES.match(bare(phrase)))
+            return bool(_NAMES.match(bare(phrase))) and words[0] != "I"
         case "group":
             return bool(_NAMES.search(phrase)) or (bool(re.match(r"(?:a|an|the|my|our)\s", phrase, re.I)))
         case "number":

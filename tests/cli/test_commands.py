@@ -254,3 +254,33 @@ def test_doctor_reports_models_that_cannot_be_used(run: Run) -> None:
     Path("bad.toml").write_text('device = "cpu"\n[embedder]\nmodel = "nowhere"\n')
     report = json.loads(run("doctor", "--config", "bad.toml", "--json").stdout)
     assert report["embedder"] == "nowhere cannot be used" and len(report["problems"]) == 1
+
+
+@pytest.mark.parametrize(
+    "text", [r"The regex is \[/a-z]+ here.", r"C:\[bold] and :warning: and [/dim]", "A folder C:\\data\\"]
+)
+def test_stored_text_is_shown_as_it_was_said(run: Run, text: str) -> None:
+    ok(run("add", "--text", text))
+    assert text in ok(run("log")) and text in ok(run("search", text)) and text in ok(run("ask", f"What is {text}?"))
+    assert text in ok(run("chat", input="What is the " + text.replace("The ", "") + "?\n"))
+
+
+def test_piped_chat_ends_as_it_should(run: Run) -> None:
+    ended = run("chat", input="/forget zzz\n/quit\n")
+    assert ended.exit_code == 1 and isinstance(ended.exception, SystemExit)
+    odd = run("chat", input=b"hello \xff there\n")
+    assert "line 1: byte 0xff at offset 6 is not UTF-8" in str(odd.exception)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("add", "latin.txt"), ("add", "chat.jsonl", "--format", "bogus"), ("import", "nofile"), ("erase", "--user", "x")],
+)
+def test_what_fails_at_once_makes_no_store(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    assert run(*arguments).exit_code != 0
+    assert not (tmp_path / "nscma.db").exists()
+
+
+def test_version(run: Run) -> None:
+    assert ok(run("--version")).startswith("nscma 0.")

@@ -60,7 +60,7 @@ def test_a_statement_of_what_is_asked_needs_no_facts(converse: Opener) -> None:
     for turn in ("My boss is called Rui.", "I live in Porto."):
         controller.turn(turn)
     answer = controller.consider("Where do I live?")
-    assert answer.retrievals == 0 and "I live in Porto." in answer.text
+    assert answer.retrievals == 0 and answer.text == "Porto" and answer.evidence[0].text == "I live in Porto."
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_what_the_turn_says_itself_goes_before_what_was_said(converse: Opener) -
     controller = converse(flush=True)
     controller.turn("I live in Rome.", now=SPRING - timedelta(days=10))
     answer = controller.consider("I moved to Oslo yesterday. Where do I live?", now=SPRING)
-    assert answer.text == "user, 1 April 2026: I moved to Oslo yesterday [31 March 2026]." and answer.retrievals == 0
+    assert answer.text == "Oslo" and answer.retrievals == 0
     turn = controller.turn("I moved to Oslo yesterday. Where do I live?", now=SPRING)
     assert "Oslo" in turn.text and controller.consider("Where do I live?", now=SPRING).text == "Oslo"
 

@@ -332,3 +332,11 @@ def test_the_same_in_the_same_breath_adds_strength_alone(claims: list[Claim]) ->
         return [(s.value, s.valid_from, s.valid_to, s.status) for s in resolve(given, RULES).spans]
 
     assert extents([one for one in doubled if one.seq % 2 == 0]) == extents(doubled)
+
+
+def test_a_description_takes_no_names_place() -> None:
+    """Who lives in Ghent may live in a flat; who lives in a flat may be found to live in Ghent."""
+    flat, second = claim("flat", 0, vague=True), claim("second floor", 2, vague=True)
+    claims = [flat, claim("ghent", 1), second, claim("ghent", 3)]
+    assert shown(*claims) == [("flat", 0, 1, "archived"), ("ghent", 1, None, "active")]
+    assert resolve(claims, RULES).outcomes[second.seq].effect == "nothing"

@@ -73,3 +73,19 @@ def test_figure_1(
     assert old in before.text and [fact.object for fact in before.facts] == [old]
     earlier = memory.ask(question, user_id="ada", now=day(61), as_of=day(30))
     assert old in earlier.text and [fact.object for fact in earlier.facts] == [old]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("I live in a house with my parents.", "I live in a small flat.", "I moved to a new apartment last week."),
+        *("I live on the second floor.", "I'm staying in a hotel this week.", "I'm living in a nightmare."),
+    ],
+)
+def test_a_home_that_is_described_is_in_the_town_that_was_named(noted: Open, reader: EmbeddedTasks, text: str) -> None:
+    memory = noted(tasks=reader)
+    for at, said in enumerate(["I live in Ghent.", text]):
+        tell(memory, said, at)
+    assert held(memory, "lives_in") == ["Ghent"]
+    tell(memory, "I moved to Bath.", 9)
+    assert held(memory, "lives_in") == ["Bath"]

@@ -42,6 +42,9 @@ def told(text: str) -> list[str]:
         ("Oona's favourite fruit is quince.", "Oona favourite [fruit] quince"),
         ("Oona is 41 years old.", "Oona age 41"),
         ("I am married to Idris.", "Ludger married_to Idris"),
+        ("Idris and I have divorced.", "not Ludger married_to Idris"),
+        ("Idris and I are divorced now.", "not Ludger married_to Idris"),
+        ("I got divorced.", "not Ludger married_to"),
         ("My sister is called Wilma.", "Ludger sibling Wilma"),
         ("I speak Georgian.", "Ludger speaks Georgian"),
         ("Oona is allergic to kiwis.", "Oona allergic_to kiwis"),
@@ -281,3 +284,8 @@ def test_the_same_statement_is_read_once() -> None:
 
 def test_a_thing_that_is_called_by_a_pronoun_means_nothing_else() -> None:
     assert read('"This" is a song. It was released in 2001. It is blue.') == ()
+
+
+def test_two_who_got_divorced_are_two() -> None:
+    """And neither of them is called "I got"."""
+    assert set(told("Idris and I got divorced last month.")) == {"not Ludger married_to Idris", "not Ludger married_to"}
