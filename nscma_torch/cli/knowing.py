@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.output import errors, opened, plain, print_json, say
+from nscma_torch.cli.output import errors, hint_at_others, opened, plain, print_json, say
 from nscma_torch.records import CuratorDecision, Fact
 from nscma_torch.storage.skills import Skill
 from nscma_torch.text.timestamps import format_day, parse_timestamp
@@ -40,13 +40,16 @@ def facts(
             known_at=None if known_at is None else parse_timestamp(known_at),
             archived=archived,
         )
+        if not found:
+            hint_at_others(memory, user)
     if json:
         print_json(found)
         return
     for fact in found:
         _show(fact)
     if not found:
-        say("no facts here; `nscma add` reads them out of what is said, `nscma facts --all` shows old ones too")
+        more = "" if archived else ", `nscma facts --all` shows old ones too"
+        say(f"no facts here; `nscma add` reads them out of what is said{more}")
 
 
 def _show(fact: Fact) -> None:

@@ -29,6 +29,13 @@ def fail(error: Exception) -> None:
     errors.print(f"[bold red]error:[/] {escape(str(error))}")
 
 
+def hint_at_others(memory: Memory, user: str) -> None:
+    """Say on stderr where nothing can be found of a user: the store is somebody else's."""
+    if memory.stats(user_id=user).messages == 0 and (others := memory.stats().users):
+        who = "another user has" if others == 1 else f"{others} other users have"
+        errors.print(f"[dim]user {plain(repr(user))} has nothing in this store, {who}; name one with --user[/]")
+
+
 def say(text: str) -> None:
     """A line for people; rich markup is honoured."""
     console.print(text)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.output import at, opened, plain, print_json, say, verdict
+from nscma_torch.cli.output import at, hint_at_others, opened, plain, print_json, say, verdict
 from nscma_torch.cli.writing import MemoryId
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Hit
@@ -63,6 +63,8 @@ def search(
         )
         asked_of = kinds or memory.config.retrieval.kinds
         why = memory.parts.retriever.chosen(query, strategy, asked_of).reasons if explain else ()
+        if not hits:
+            hint_at_others(memory, user)
     if json:
         print_json(hits)
         return
@@ -104,6 +106,8 @@ def ask(
             as_of=at(as_of),
             now=at(now),
         )
+        if answer.abstained:
+            hint_at_others(memory, user)
     if json:
         print_json(answer)
         return

@@ -8,7 +8,7 @@ import typer
 from rich.table import Column, Table
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.output import console, one_line, opened, plain, print_json, say, verdict
+from nscma_torch.cli.output import console, hint_at_others, one_line, opened, plain, print_json, say, verdict
 from nscma_torch.text.timestamps import format_time
 
 
@@ -31,6 +31,8 @@ def log(
     wanted = True if deferred else False if written else None
     with opened(store, config) as memory:
         episodes = memory.log(user_id=user, agent_id=agent, run_id=run, deferred=wanted, limit=limit)
+        if not episodes:
+            hint_at_others(memory, user)
     if json:
         print_json(episodes)
         return

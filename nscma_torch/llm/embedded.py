@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property
 
 from nscma_torch.llm.extractive import extract_summary
@@ -19,10 +19,10 @@ from nscma_torch.llm.statements import StatementReader, statement_reader
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.cues import salience
-from nscma_torch.text.dates import DateMention, find_dates
+from nscma_torch.text.dates import find_dates
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import script
-from nscma_torch.text.timestamps import MONTHS, format_day
+from nscma_torch.text.timestamps import format_day, format_days
 
 _PLAIN = 0.5  # salience of a sentence without any cue
 _KIND_BONUS = 0.2  # for a passage that holds an expression of the kind asked for; best of .1-.4 on LoCoMo
@@ -200,21 +200,6 @@ def resolved(text: str, said: datetime) -> str:
     out, end = [], 0
     for mention in find_dates(text, said):
         if _RELATIVE.search(text[mention.start : mention.end]):
-            out.append(f"{text[end : mention.end]} [{_days(mention)}]")
+            out.append(f"{text[end : mention.end]} [{format_days(mention.first_day, mention.last_day)}]")
             end = mention.end
     return "".join(out) + text[end:]
-
-
-def _days(mention: DateMention) -> str:
-    first, last = mention.first_day, mention.last_day
-    if first == last:
-        return format_day(first)
-    if (last - first).days > 300:
-        return str(first.year)
-    if first.day == 1 and _next_month(first) > last:
-        return f"{MONTHS[first.month - 1]} {first.year}"
-    return f"{format_day(first)} to {format_day(last)}"
-
-
-def _next_month(first: date) -> date:
-    return date(first.year + first.month // 12, first.month % 12 + 1, 1)

@@ -291,13 +291,14 @@ class _Answering:
         return FactAnswer(self._words.listed((earlier[-1].object,)), (earlier[-1].object,), (earlier[-1],))
 
     def _when(self) -> FactAnswer | None:
-        """The day since which it holds or held, as far as it was said."""
+        """The day, month or year since which it holds or held, as far as it was said."""
         query = self._query
         begun = [f for f in self._history() if not query.object or same(f.object, query.object, self._shape)]
-        if not begun or begun[-1].valid_from is None:
+        days = self._graph.begun(begun[-1]) if begun else None
+        if days is None:
             return None
-        day = self._words.day(begun[-1].valid_from.date())
-        return FactAnswer(day, (day,), (begun[-1],))
+        told = self._words.days(*days)
+        return FactAnswer(told, (told,), (begun[-1],))
 
     def _handed_over(self, asks: Literal["giver", "receiver", "thing"]) -> FactAnswer | None:
         """The giver, receiver or thing of the latest handing over that fits what is named."""

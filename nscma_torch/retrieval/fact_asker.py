@@ -74,10 +74,10 @@ class FactAsker:
         return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
 
 
-def _messages(connection: Connection, user_id: str, fact: Fact) -> list[str]:
-    """Texts behind a fact, the newest first."""
+def _messages(connection: Connection, user_id: str, fact: Fact) -> list[tuple[str, datetime]]:
+    """Texts behind a fact and when they were said, the newest first."""
     found = (episodes.require(connection, user_id, episode_id) for episode_id in reversed(fact.episode_ids))
-    return [episode.text for _, episode in found]
+    return [(episode.text, episode.occurred_at) for _, episode in found]
 
 
 def _telling(chunks: Sequence[Unit], fact: Fact) -> Unit:

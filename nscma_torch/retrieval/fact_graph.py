@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,7 @@ from nscma_torch.records import Fact
 from nscma_torch.relations import Relation, Schema, Shape
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.callings import called
+from nscma_torch.text.dates import find_dates
 from nscma_torch.text.names import name_key
 from nscma_torch.text.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.text.spelling import american
@@ -31,7 +32,7 @@ from nscma_torch.text.terms import terms
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-Messages = Callable[[Fact], Sequence[str]]  # the texts behind a fact, the newest first
+Messages = Callable[[Fact], Sequence[tuple[str, datetime]]]  # the texts behind a fact and their times, the newest first
 
 _POSSESSIVE = re.compile(r"(?P<owner>.+)(?:'s|(?<=s)')\s+(?P<noun>[^']+)")
 _WRITTEN_OUT: frozenset[Shape] = frozenset({"person", "place", "group"})
@@ -255,9 +256,20 @@ class FactGraph:
         if fact.topic or not alike or self._messages is None:
             return about(fact, noun)
         nouns = [each for group in relation.apart for each in group]
-        said = (called(edge.target, text, nouns) for text in self._messages(fact))
+        said = (called(edge.target, text, nouns) for text, _ in self._messages(fact))
         known = next(filter(None, said), "")
         return known in alike if known else relation.cardinality == "one"
+
+    def begun(self, fact: Fact) -> tuple[date, date] | None:
+        """The days, both included, in which a fact began as its messages tell: "in 2024" is no day. None: unknown."""
+        if fact.valid_from is None:
+            return None
+        first = fact.valid_from.date()
+        for text, said in self._messages(fact) if self._messages else ():
+            for mention in find_dates(text, said):
+                if mention.first_day == first:
+                    return first, mention.last_day
+        return first, first
 
     def backwards(self, name: str, relation: str, as_of: datetime | None = None, *, topic: str = "") -> list[Reached]:
         """Subjects of facts of a relation whose object the name means."""

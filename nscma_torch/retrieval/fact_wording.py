@@ -8,7 +8,7 @@ from typing import Literal
 
 from nscma_torch.relations import Shape
 from nscma_torch.text.names import name_key
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.timestamps import format_days, whole
 
 Language = Literal["en", "zh"]
 
@@ -69,6 +69,10 @@ class Wording:
             return _NONE_NOW[self._language]
         return (_NOBODY if shape == "person" else _NOTHING)[self._language]
 
-    def day(self, day: date) -> str:
-        """A day for people."""
-        return format_day(day) if self._language == "en" else f"{day.year}年{day.month}月{day.day}日"
+    def days(self, first: date, last: date) -> str:
+        """A day, month, year, or from one day to another."""
+        if self._language == "en":
+            return format_days(first, last)
+        if span := whole(first, last):
+            return f"{first.year}年" if span == "year" else f"{first.year}年{first.month}月"
+        return "至".join(f"{day.year}年{day.month}月{day.day}日" for day in dict.fromkeys((first, last)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime
+from typing import Literal
 
 from nscma_torch.errors import TimestampError
 
@@ -44,6 +45,23 @@ def parse_timestamp(value: object) -> datetime:
 def format_day(day: date) -> str:
     """A day for people, as in "12 May 2023"."""
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+def format_days(first: date, last: date) -> str:
+    """Days for people, both included: a day, a month, a year, or from one day to another."""
+    if first == last:
+        return format_day(first)
+    if span := whole(first, last):
+        return str(first.year) if span == "year" else f"{MONTHS[first.month - 1]} {first.year}"
+    return f"{format_day(first)} to {format_day(last)}"
+
+
+def whole(first: date, last: date) -> Literal["year", "month", ""]:
+    """Whether days, both included, are a year or a month, or their greater part."""
+    if (last - first).days > 300:
+        return "year"
+    ahead = date(first.year + first.month // 12, first.month % 12 + 1, 1)
+    return "month" if first.day == 1 and first < last < ahead else ""
 
 
 def format_time(when: datetime) -> str:

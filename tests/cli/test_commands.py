@@ -284,3 +284,10 @@ def test_what_fails_at_once_makes_no_store(run: Run, tmp_path: Path, arguments: 
 
 def test_version(run: Run) -> None:
     assert ok(run("--version")).startswith("nscma 0.")
+
+
+@pytest.mark.parametrize("command", [("log",), ("ask", "Where do I live?"), ("search", "Porto"), ("facts",)])
+def test_who_forgets_whose_memory_it_is_is_told(run: Run, command: tuple[str, ...]) -> None:
+    ok(run("add", "chat.jsonl", "--user", "tom"))
+    assert "user 'default' has nothing in this store, another user has" in run(*command).stderr
+    assert "another user" not in run(*command, "--user", "tom").stderr

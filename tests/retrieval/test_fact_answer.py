@@ -23,7 +23,7 @@ def ask(
     schema: Schema, rows: list[Fact], asks: Any, *path: str, language: Any = "en", said: Any = None, **query: Any
 ) -> FactAnswer | None:
     """`said` are the messages behind all facts; without them nouns are not checked."""
-    graph = FactGraph(rows, schema).at(None, None if said is None else lambda _: said)
+    graph = FactGraph(rows, schema).at(None, None if said is None else lambda _: [(text, day(30)) for text in said])
     return answer_query(FactQuery(asks, path, **query), graph, language=language)
 
 

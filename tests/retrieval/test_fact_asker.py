@@ -60,6 +60,22 @@ def test_the_evidence_is_the_part_of_a_long_message_that_tells(memory: Memory) -
     assert answer.text == "Rome" and "I live in Rome." in answer.evidence[0].text and answer.evidence[0].hit.unit.start
 
 
+@pytest.mark.parametrize(
+    ("said", "asked", "answer"),
+    [
+        ("I moved to Oslo in 2024.", "When did I move to Oslo?", "2024"),
+        ("I moved to Oslo last year.", "When did I move to Oslo?", "2025"),
+        ("I moved to Oslo in March 2025.", "When did I move to Oslo?", "March 2025"),
+        ("I moved to Oslo last week.", "When did I move to Oslo?", "29 December 2025 to 4 January 2026"),
+        ("I moved to Oslo yesterday.", "When did I move to Oslo?", "4 January 2026"),
+        ("我2024年搬到了奥斯陆。", "我什么时候搬到奥斯陆的？", "2024年"),
+    ],
+)
+def test_a_year_is_no_day(memory: Memory, said: str, asked: str, answer: str) -> None:
+    told(memory, said, 0)
+    assert memory.ask(asked, user_id="ada", now=BEGIN + timedelta(9)).text == answer
+
+
 def test_what_was_undone_is_seen(memory: Memory) -> None:
     told(memory, "I live in Rome.", 0)
     told(memory, "I moved to Oslo.", 9)
