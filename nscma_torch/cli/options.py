@@ -10,7 +10,6 @@ import typer
 
 app = typer.Typer(
     name="nscma",
-    help="Long-term memory for local language models: it keeps what surprises it, and shows its evidence.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nscma_torch.config import Controller
@@ -47,14 +47,14 @@ class EmbeddedPolicy:
         if not asks(situation.said):
             return Answered("好的，我记下了。" if script(situation.said) == "cjk" else "Noted.", 0.0), Usage()
         question, memory = questions(situation.said), situation.memory
-        spoken = [unit_of(turn) for turn in memory.spoken if not turn.metadata.get(ECHO)]
+        spoken = [unit_of(turn) for turn in _statements(memory.spoken)]
         query = asked(question, spoken, self._relations, situation.now)
         saying = _saying(situation)
         if saying is not None and query is not None:
             own = value_in(query, saying, spoken, self._relations, situation.now)
             if own is not None:
                 return Answered(own, 0.0, query=query), Usage()
-        hits = [Hit(unit_of(turn), 1.0) for turn in _statements(memory.context)]
+        hits = [Hit(unit_of(turn), 1.0) for turn in _statements(exchange.turn for exchange in memory.context)]
         if not hits or intent(question) != "current":
             return _answered(self._tasks.answer(question, [], support=0.0), 1.0), Usage()
         weights = term_weights(question, hits)
@@ -97,14 +97,15 @@ class EmbeddedPolicy:
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
         """The sentences that cover most of both, within the budget in words."""
-        own = [clipped(turn.text, self._settings.turn_words) for turn in _statements(leaving)]
+        turns = _statements(exchange.turn for exchange in leaving)
+        own = [clipped(turn.text, self._settings.turn_words) for turn in turns]
         members = [*summary.split("\n"), *own] if summary else own
         return Summarized(extract_summary(members, self._settings.summary_tokens), len(leaving))
 
 
-def _statements(exchanges: Sequence[Exchange]) -> list[Episode]:
+def _statements(turns: Iterable[Episode]) -> list[Episode]:
     """The turns that say something; replies quote, and questions would stand above what they ask for."""
-    return [exchange.turn for exchange in exchanges if not exchange.turn.metadata.get(ECHO)]
+    return [turn for turn in turns if not turn.metadata.get(ECHO)]
 
 
 def _saying(situation: Situation) -> Unit | None:
