@@ -33,6 +33,7 @@ def test_wheel_contents(wheel: Path) -> None:
         "nscma_torch/configs/default.toml",
         "nscma_torch/demo/conversation.jsonl",
         "nscma_torch/demo/questions.jsonl",
+        "nscma_torch/examples/chat_memory.ipynb",
         "nscma_torch/buffer/weights/proxy.safetensors",
         "nscma_kernels/scored_topk.py",
     ):

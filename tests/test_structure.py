@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nscma_torch"
 FLOORS = (  # top to bottom
-    ("__main__",),
+    ("__main__", "examples"),
     ("cli",),
     ("demo", "controller", "doctor"),
     ("aio",),

@@ -1,0 +1,55 @@
+"""A conversation that remembers: facts, an update, the evidence of an answer, and an erasure with its receipt.
+
+    python -m nscma_torch.examples.chat_memory
+
+Needs no GPU, no language model and no network: answers come from the memory itself. `chat_memory.ipynb`, beside this
+file, is the same as a notebook. Prints:
+
+    Where do I live? Lisbon
+    And now? Porto | evidence: Last week I moved to Porto.
+    Where does my sister work? Bosch
+    What is my blood type? I don't know: nothing I remember answers that.
+    allergic_to  nuts     active
+    lives_in     Lisbon   archived
+    lives_in     Porto    active
+    sibling      Marta    active
+    erased 14 messages; traces left in the files: 0
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from nscma_torch import Controller, Memory
+
+
+def main() -> None:
+    """Chat, change a fact, look at evidence and history, erase."""
+    with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "chat.db") as memory:
+        # Every turn is stored, and what it says about the user becomes facts.
+        chat = Controller(memory, user_id="ana")
+        chat.turn("I live in Lisbon and I am allergic to nuts.")
+        chat.turn("My sister Marta works at Bosch.")
+        print("Where do I live?", chat.turn("Where do I live?").text)
+
+        # A newer statement replaces the old value; the reply names the message that it rests on.
+        chat.turn("Last week I moved to Porto.")
+        reply = chat.turn("Where do I live?")
+        print("And now?", reply.text, "| evidence:", reply.evidence[0].text)
+
+        # Facts are followed from one to the next, and what was never said is not made up.
+        print("Where does my sister work?", chat.turn("Where does my sister work?").text)
+        print("What is my blood type?", chat.turn("What is my blood type?").text)
+
+        # The old value is archived, not lost.
+        for fact in memory.facts(user_id="ana", subject="user", archived=True):
+            print(f"{fact.relation:12} {fact.object:8} {fact.status}")
+
+        # `erase` deletes for real, and searches the files for what is left of the text.
+        receipt = memory.erase(user_id="ana")
+        print(f"erased {receipt.rows['episodes']} messages; traces left in the files: {receipt.found}")
+
+
+if __name__ == "__main__":
+    main()
