@@ -65,7 +65,7 @@ class Worker:
         self._recall_kind = recall_kind
         self._max_attempts = max_attempts
         self._lease_seconds = lease_seconds
-        self._owner = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex}"
+        self._id = uuid.uuid4().hex
 
     def run_pending(self, *, timeout: float = 600.0, progress: Callable[[int], None] | None = None) -> int:
         """Count the recalls, then run jobs until none is queued; returns how many were run.
@@ -90,6 +90,11 @@ class Worker:
                 with self._database.write() as connection:
                     jobs.release_lease(connection, _LEASE, self._owner)
         return done
+
+    @property
+    def _owner(self) -> str:
+        """Who holds the lease; a forked child is somebody else."""
+        return f"{socket.gethostname()} {os.getpid()} {self._id}"
 
     def _pending(self) -> bool:
         with self._database.read() as connection:

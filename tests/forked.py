@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,160 @@ def sleep(say: Say, store: str, now: str, config: dict[str, Any]) -> None:
         say("begin")
         memory.sleep(now=datetime.fromisoformat(now))
         say("end")
+
+
+def act_then_add(say: Say, store: str, action: str, go: str, first: int, count: int) -> None:
+    """An application: do one thing with an open store, wait for the file `go`, add, and wait for it to be gone again.
+
+    Says "ready", then the number and id of each message, then "added"; a kill may follow at any time.
+    """
+    memory = opened(store)
+    ids = [memory.add(text_of(first + i), user_id="app")[0].id for i in range(2)]
+    say(f"{first} {ids[0]}")
+    kept = ACTIONS[action](memory, store, ids)
+    say("ready")
+    while not Path(go).exists():
+        time.sleep(0.001)
+    for number in range(first + 2, first + 2 + count):
+        say(f"{number} {memory.add(text_of(number), user_id='app')[0].id}")
+    say("added")
+    while Path(go).exists():
+        time.sleep(0.001)
+    for one in (*kept, memory):
+        one.close()
+
+
+def _second_handle(_: Memory, store: str, ids: list[str]) -> list[Memory]:
+    second = opened(store)
+    assert second.get(ids[0], user_id="app") is not None
+    return [second]
+
+
+def _opened_and_closed(_: Memory, store: str, ids: list[str]) -> list[Memory]:
+    with opened(store) as second:
+        assert second.get(ids[0], user_id="app") is not None
+    return []
+
+
+def _erased(memory: Memory, _: str, ids: list[str]) -> list[Memory]:
+    assert memory.erase(user_id="app", memory_id=ids[1]).found == 0
+    return []
+
+
+def _examined(memory: Memory, store: str, _: list[str]) -> list[Memory]:
+    from typer.testing import CliRunner
+
+    from nscma_torch.cli import app
+
+    config = Path(store).with_name("light.toml")
+    config.write_text('device = "cpu"\n[embedder]\nmodel = "hash"\n')
+    result = CliRunner().invoke(app, ["doctor", "--store", store, "--config", str(config)])
+    assert "store" in result.output, result.output
+    assert memory.verify() == []
+    memory.stats()
+    memory.digest()
+    return []
+
+
+def _exported(memory: Memory, store: str, _: list[str]) -> list[Memory]:
+    with opened(store) as second:
+        assert list(second.export())
+    assert list(memory.export(user_id="app"))
+    return []
+
+
+def _imported(memory: Memory, store: str, _: list[str]) -> list[Memory]:
+    with opened(store + ".other") as other:
+        other.add("I live in the other store.", user_id="imported")
+        lines = list(other.export())
+    with opened(store) as second:
+        second.import_(lines)
+    return []
+
+
+def _threads(memory: Memory, store: str, _: list[str]) -> list[Memory]:
+    def one(number: int) -> None:
+        with opened(store) as own:
+            own.add(f"Thread {number} opened a handle of its own.", user_id=f"thread {number}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, range(8)))
+    return []
+
+
+def _refused(memory: Memory, store: str, _: list[str]) -> list[Memory]:
+    """Another program's file beside it is refused; one of the names is a symbolic link to the store."""
+    link = Path(store + ".link")
+    link.symlink_to(store)
+    with opened(str(link)) as second:
+        second.stats()
+    return []
+
+
+ACTIONS: dict[str, Callable[[Memory, str, list[str]], list[Memory]]] = {
+    "nothing": lambda *_: [],
+    "second handle": _second_handle,
+    "handle opened and closed": _opened_and_closed,
+    "erase": _erased,
+    "doctor": _examined,
+    "export": _exported,
+    "import": _imported,
+    "threads": _threads,
+    "symbolic link": _refused,
+}
+
+
+def fork_and_add(say: Say, store: str) -> None:
+    """Fork while a memory is open: the child adds beside its parent, and after it; then fork in a transaction."""
+    memory = opened(store)
+    say(f"0 {memory.add(text_of(0), user_id='app')[0].id}")
+    memory.search("codeword", user_id="app")
+    owner = memory.parts.worker._owner
+    closed, go = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(go)
+        for number in range(100, 105):
+            say(f"{number} {memory.add(text_of(number), user_id='app')[0].id}")
+        say("lease differs" if memory.parts.worker._owner != owner else "one lease for two")
+        say(f"child locks {_locks(store)}")
+        os.read(closed, 1)  # until the parent has closed the store
+        with opened(store) as second:
+            for number in range(105, 108):
+                say(f"{number} {second.add(text_of(number), user_id='app')[0].id}")
+        say(f"{108} {memory.add(text_of(108), user_id='app')[0].id}")
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(closed)
+    say(f"1 {memory.add(text_of(1), user_id='app')[0].id}")
+    memory.close()
+    os.close(go)
+    os.waitpid(child, 0)
+    memory = opened(store)
+    with memory.parts.database.write():
+        child = os.fork()
+        if not child:
+            try:
+                memory.stats()
+            except Exception as error:  # noqa: BLE001 - the test compares the name
+                say(f"busy {type(error).__name__}")
+            os._exit(0)
+        os.waitpid(child, 0)
+    memory.close()
+
+
+def _locks(store: str) -> int:
+    """How many locks /proc/locks shows that this process holds on the store and its -shm."""
+    if not Path("/proc/locks").exists():
+        return -1
+    files = {Path(store + end).stat().st_ino for end in ("", "-shm")}
+    rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return sum(row[4] == str(os.getpid()) and int(row[5].rpartition(":")[2]) in files for row in rows)
+
+
+def look(say: Say, store: str) -> None:
+    """What `nscma stats` does."""
+    with opened(store) as memory:
+        say(str(memory.stats().messages))
 
 
 def unprivileged(say: Say, store: str) -> None:

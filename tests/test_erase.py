@@ -111,7 +111,8 @@ def cached_words() -> dict[str, set[str]]:
     for one in gc.get_objects():
         if type(one) is _lru_cache_wrapper and one.__module__.startswith("nscma_torch"):
             words = set(re.findall(r"\w+", repr(gc.get_referents(one)).casefold()))
-            found.setdefault(f"{one.__module__}.{one.__qualname__}", set()).update(words)
+            name = getattr(one, "__qualname__", "statements")  # those of a connection to SQLite
+            found.setdefault(f"{one.__module__}.{name}", set()).update(words)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from nscma_torch.doctor.plan import CARDS, GIB, Plan, plan
 from nscma_torch.errors import ConfigError, EngineError, MissingDependencyError, ModelError
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.memory import Memory
+from nscma_torch.storage import store_path
 
 _UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model that cannot be loaded raises
 
@@ -48,13 +50,18 @@ def doctor(
         return
     report: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
-        path = store if store.exists() else Path(folder) / "doctor.db"
+        there = store_path.exists(store)
+        path = store if there else Path(folder) / "doctor.db"
         with Memory(path, config=config) as memory:
             damage = memory.verify()
             llm = memory.parts.config.llm
             lacking = engine_problems(llm, found)
             wrong = [*damage, *lacking]
-            report["store"] = str(store) if store.exists() else f"none at {store}"
+            report["store"] = str(store) if there else f"none at {store}"
+            open_files = [file for file in memory.parts.database.files() if store_path.open_to_others(file)]
+            if open_files:
+                names = " ".join(shlex.quote(str(file)) for file in open_files)
+                wrong.append(f"other users of this machine can read or write the store: chmod 600 {names}")
             report["device"] = str(memory.parts.device)
             bound = memory.stats().embedder
             try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from contextlib import nullcontext
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -15,6 +18,8 @@ from nscma_torch.cli.writing import flush
 from nscma_torch.config import load_config
 from nscma_torch.demo.show import run_demo
 from nscma_torch.errors import EncodingError, NotFoundError, StoreAccessError
+from nscma_torch.memory import Memory
+from nscma_torch.storage import store_path
 
 
 @o.app.command()
@@ -35,21 +40,41 @@ def export(
             for line in memory.export(user_id=user):
                 sys.stdout.write(line + "\n")
             return
-        part = Path(f"{target}.part")
         try:
-            with part.open("w", encoding="utf-8") as out:
+            _refuse_target(Path(target), memory)
+            with _replacing(Path(target)) as out:
                 for lines, line in enumerate(memory.export(user_id=user), start=1):
                     out.write(line + "\n")
                     advance(lines)
-            part.replace(target)
         except OSError as error:
             raise StoreAccessError(f"cannot write {target}: {error.strerror}") from error
-        finally:
-            part.unlink(missing_ok=True)
     if json:
         print_json({"file": target, "lines": lines})
     else:
         say(f"exported {lines} lines to {plain(target)}")
+
+
+def _refuse_target(target: Path, memory: Memory) -> None:
+    """Keep an export from taking the place of the store it is made of, or of what is no file."""
+    if target.exists() and not target.is_file():
+        raise StoreAccessError(f"{target} is no file; name one, or - for stdout")
+    if Path(os.path.realpath(target)) in store_path.names(memory.parts.database.path):
+        raise StoreAccessError(f"{target} is a file of the store itself; name another one")
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[TextIO]:
+    """A new file, which only its owner can read, that takes the target's place once it is whole and on disk."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent)  # mode 0600
+    part = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+            yield out
+            out.flush()
+            os.fsync(descriptor)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @o.app.command(name="import")

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Decision, Episode, Hit
+from nscma_torch.storage import store_path
 from nscma_torch.text.timestamps import parse_timestamp
 
 console = Console(highlight=False, soft_wrap=True, emoji=False)
@@ -181,7 +182,7 @@ def progress(title: str) -> Iterator[Advance]:
 @contextmanager
 def opened(store: Path, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
     """The memory, closed at the end. A store that is only read must be there already."""
-    if must_exist and not store.exists():
+    if must_exist and not store_path.exists(store):
         raise typer.BadParameter(f"there is no store at {store}; `nscma add FILE` makes one", param_hint="--store")
     with Memory(store, config=config) as memory:
         yield memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -25,6 +26,7 @@ from nscma_torch.config import load_config
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Message
+from nscma_torch.storage import store_path
 from nscma_torch.text.readers import read_messages
 
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message, as search, ask and log print it.")]
@@ -54,7 +56,7 @@ def add(
     """Remember messages or documents. The same file twice is a no-op, so an interrupted add can simply be run again."""
     if not text and (name or timestamp or role != "user"):
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
-    sources = [] if text else [_source(file) for file in files]
+    sources = [] if text else [_source(file, store) for file in files]
     said, limit = at(timestamp), load_config(config).limits.max_message_bytes
     told = (Message(role, content, said, name) for content in files)
     stream = told if text else chain.from_iterable(_messages_of(source, format, limit) for source in sources)
@@ -86,11 +88,17 @@ def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes:
         raise InvalidInputError(f"{source if isinstance(source, Path) else 'stdin'}: {error}") from error
 
 
-def _source(name: str) -> Path | BinaryIO:
+def _source(name: str, store: Path) -> Path | BinaryIO:
     if name == "-":
         return sys.stdin.buffer
-    if not Path(name).exists():
+    try:
+        there = Path(name).exists()
+    except OSError:  # too long a name: a text
+        there = False
+    if not there:
         raise InvalidInputError(f"there is no file {name}; to add it as a message write: nscma add --text …")
+    if Path(os.path.realpath(name)) in store_path.names(Path(os.path.realpath(store))):
+        raise InvalidInputError(f"{name} is a file of the store itself; `nscma import` reads an export of another one")
     return Path(name)
 
 

@@ -21,6 +21,7 @@ from rich.text import Text
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Episode
+from nscma_torch.storage import store_path
 from nscma_torch.text.readers import read_messages
 from nscma_torch.text.timestamps import format_day
 
@@ -31,7 +32,7 @@ _USER = "ines"
 
 def run_demo(store: Path | None, config: Path | None, *, quiet: bool = False) -> dict[str, Any]:
     """Run the demo in a store of its own, temporary unless `store` names a new file; returns what it counted."""
-    if store is not None and store.exists():
+    if store is not None and store_path.exists(store):
         raise InvalidInputError(f"{store} exists already; name a new file for the demo, or leave --store out")
     console = Console(quiet=quiet, highlight=False)
     with _folder(store) as path, Memory(path, config=config) as memory:

@@ -25,12 +25,10 @@ from nscma_torch.errors import (
     StoreFullError,
     StoreVersionError,
 )
-from nscma_torch.storage import migrations, schema
+from nscma_torch.storage import connections, migrations, schema, store_path
 
 T = TypeVar("T")
 _POLL = 0.01  # seconds
-_MAGIC = b"SQLite format 3\0"
-_HEADER, _ID_AT = 100, 68  # bytes: length of the file header, place of the application id
 
 
 class Database:
@@ -48,9 +46,7 @@ class Database:
     """
 
     def __init__(self, path: Path | str, *, busy_timeout: float = 30.0, max_pages: int = 0) -> None:
-        if str(path) == ":memory:":
-            raise StoreAccessError("a store is a file, and ':memory:' is none; name one in a temporary folder")
-        self.path = Path(path).expanduser().resolve()
+        self.path = store_path.located(path)
         self._pragmas: dict[str, Any] = {
             "busy_timeout": int(busy_timeout * 1000),
             "synchronous": "FULL",
@@ -59,38 +55,23 @@ class Database:
         }
         if max_pages:
             self._pragmas["max_page_count"] = max_pages
-        if self.path.is_dir():
-            raise StoreAccessError(f"{self.path} is a folder; name a file, such as {self.path / 'nscma.db'}")
-        if not self.path.parent.is_dir():
-            raise StoreAccessError(f"the folder {self.path.parent} does not exist; create it, or name another file")
-        self._refuse_foreign()
+        self._file = connections.created(self.path)
+        store_path.refuse_foreign(self.path)
         self._engine = create_engine(
             URL.create("sqlite", database=str(self.path)), connect_args={"timeout": busy_timeout}
         )
+        event.listen(self._engine, "do_connect", self._connect)
         event.listen(self._engine, "connect", self._configure)
         event.listen(self._engine, "begin", _begin)
+        connections.watch(self)
         try:
             self._prepare()
         except NscmaError:
             self.close()
             raise
 
-    def _refuse_foreign(self) -> None:
-        """Look at the file's header without SQLite, which would recover and checkpoint another program's file.
-
-        A new store is created in one transaction that writes the first page at once, so ours always shows its id.
-        """
-        try:
-            with self.path.open("rb") as file:
-                header = file.read(_HEADER)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise StoreAccessError(f"{self.path} cannot be read ({error.strerror}); check its permissions") from error
-        if header and (len(header) < _HEADER or not header.startswith(_MAGIC)):
-            raise StoreFormatError(f"{self.path} is not a SQLite database; name another file")
-        if header and int.from_bytes(header[_ID_AT : _ID_AT + 4], "big") != schema.APPLICATION_ID:
-            raise StoreFormatError(f"{self.path} is a SQLite file of another program; name another file")
+    def _connect(self, _dialect: Any, _record: Any, _arguments: Any, named: dict[str, Any]) -> sqlite3.Connection:
+        return connections.connect(self.path, self._file, **named)
 
     def _configure(self, connection: sqlite3.Connection, _record: Any) -> None:
         connection.isolation_level = None  # SQLAlchemy's "begin" event says BEGIN, not the driver
@@ -102,7 +83,10 @@ class Database:
         with self._translated(), self._engine.connect() as connection:
             application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            empty = not connection.exec_driver_sql("PRAGMA page_count").scalar_one()
             connection.rollback()
+            if application != schema.APPLICATION_ID and not empty:  # it came between the look at it and here
+                raise StoreFormatError(f"{self.path} is a SQLite file of another program; name another file")
             if application and version > schema.SCHEMA_VERSION:
                 raise StoreVersionError(
                     f"{self.path} has schema {version}, newer than {schema.SCHEMA_VERSION}; upgrade nscma-torch"
@@ -135,11 +119,16 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """The one writer of this store; commits at the end, or leaves everything as it was."""
+        """The one writer of this store; commits at the end, or leaves everything as it was.
+
+        Raises StoreAccessError where the file was removed or replaced, or its -wal removed, while it was open.
+        """
         with self._translated(), self._engine.connect() as connection:
             connection = connection.execution_options(nscma_write=True)
             with connection.begin():
+                connections.check_in_place(self.path, self._file)
                 yield connection
+            connections.check_in_place(self.path, self._file)
 
     @contextmanager
     def driver(self) -> Iterator[sqlite3.Connection]:
@@ -154,13 +143,16 @@ class Database:
                 raw.close()
 
     def files(self) -> tuple[Path, ...]:
-        """The database file and its companions that exist now."""
-        names = [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm", "-journal"))]
-        return tuple(path for path in names if path.exists())
+        """Those of its files that exist now. Only SQLite may open them: see README.md in this folder."""
+        return tuple(path for path in store_path.names(self.path) if path.exists())
 
     def close(self) -> None:
         """Close every connection; the last one of all processes folds the -wal file into the database."""
         self._engine.dispose()
+
+    def forget_inherited(self) -> None:
+        """In a forked child: leave the connections to the parent, and open own ones from now on."""
+        self._engine.dispose(close=False)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """Real deletion: the rows go, the file is rewritten without them, and the bytes of what went are searched for.
 
 `secure_delete` zeroes freed cells; VACUUM rewrites the file without slack; the -wal file is truncated. The search
-looks at every file of the store for fragments of each erased text that no remaining text shares.
+looks at every file of the store, as another process reads it, for fragments of each erased text that no remaining text
+shares.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
 
 from nscma_torch.errors import StoreBusyError, StoreFullError
-from nscma_torch.storage import erase_facts, hierarchies, units
+from nscma_torch.storage import erase_facts, hierarchies, raw_bytes, units
 from nscma_torch.storage import jobs as queue
 from nscma_torch.storage.database import Database, get_meta, pages, set_meta
 from nscma_torch.storage.schema import (
@@ -188,5 +189,6 @@ def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> 
     files = database.files()
     found = set[bytes]()
     for path in files:
-        found |= search(path.read_bytes(), wanted)
+        for block in raw_bytes.blocks(path, overlap=_FRAGMENT - 1):
+            found |= search(block, wanted)
     return files, len(found)
