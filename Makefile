@@ -7,6 +7,8 @@ CHROMA := .venv-chroma
 CACHE := .cache
 VLLM := $(HOME)/.cache/nscma/vllm-$(shell cksum < tests/vllm/requirements.txt | cut -d' ' -f1)
 RUN := $(VENV)/bin/python
+# Minutes of the soak of one store.
+SOAK ?= 30
 # Of the tables of eval.run: processes, and samples of each task; of all samples they take many hours.
 RANKS ?= 2
 SAMPLES ?= 20
@@ -50,6 +52,7 @@ check: $(READY)
 
 prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm
 	$(RUN) -m pytest -m prove -s
+	OMP_NUM_THREADS=1 $(RUN) tests/store_soak.py --minutes $(SOAK)
 	$(RUN) -m eval.recall --data $(DATA)
 	$(RUN) -m eval.recall --data $(DATA) --fusion rrf --gates on
 	$(RUN) -m eval.support --data $(DATA)

@@ -67,6 +67,8 @@ def _replacing(target: Path) -> Iterator[TextIO]:
     """A new file, which only its owner can read, that takes the target's place once it is whole and on disk."""
     descriptor, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent)  # mode 0600
     part = Path(name)
+    if os.name == "posix":
+        os.fchmod(descriptor, 0o600)  # whatever the umask took away
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as out:
             yield out
