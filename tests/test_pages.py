@@ -1,0 +1,56 @@
+"""The pages beside the README: their links lead somewhere, their versions agree, their form is what tools expect."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import nscma_torch
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_files_that_a_page_names_are_there(name: str) -> None:
+    """Links, and paths in code marks outside of blocks; an example's own files are not."""
+    prose = re.sub(r"^```.*?^```", "", text_of(name), flags=re.MULTILINE | re.DOTALL)
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", prose) if "://" not in link]
+    marked = re.findall(r"`((?:nscma_torch|kernels|tests|configs|eval|train)/[\w/.-]+\.\w+)`", prose)
+    made = set(re.findall(r"^# (\S+)$", text_of("CONTRIBUTING.md"), flags=re.MULTILINE))
+    for path in {*links, *marked} - made:
+        assert (ROOT / path).exists(), f"{name} names {path}, which is not there"
+
+
+def test_the_citation_is_of_this_version() -> None:
+    lines = dict(re.findall(r"^(\S+): (.+)$", text_of("CITATION.cff"), flags=re.MULTILINE))
+    assert lines["cff-version"] == "1.2.0"
+    assert lines["version"] == nscma_torch.__version__
+    assert f'license = "{lines["license"]}"' in text_of("pyproject.toml")
+    assert f'version = "{lines["version"]}"' in text_of("pyproject.toml")
+
+
+def test_the_changelog_has_its_sections() -> None:
+    versions = re.findall(r"^## \[(.+?)\]", text_of("CHANGELOG.md"), flags=re.MULTILINE)
+    assert versions[0] == "Unreleased"
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Renamed"}
+    assert set(re.findall(r"^### (.+)$", text_of("CHANGELOG.md"), flags=re.MULTILINE)) <= kinds
+
+
+def test_the_workflow_runs_what_must_hold() -> None:
+    workflow = text_of(".github/workflows/ci.yml")
+    assert re.findall(r"^ +- run: (.+)$", workflow, flags=re.MULTILINE) == [".ci/run"]
+    assert 'python-version: "3.11"' in workflow and "cache: pip" in workflow
+    used = re.findall(r"uses: (\S+)", workflow)
+    assert used and all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in used), "pinned by major version"
+    listed = subprocess.run(["git", "ls-files", "-s", ".ci/run"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert listed.stdout.startswith("100755"), ".ci/run must be executable"
+    for path in re.findall(r"^ {12}(\S+)$", workflow, flags=re.MULTILINE):
+        assert (ROOT / path).exists(), path
