@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +31,18 @@ def test_files_that_a_page_names_are_there(name: str) -> None:
     made = set(re.findall(r"^# (\S+)$", text_of("CONTRIBUTING.md"), flags=re.MULTILINE))
     for path in {*links, *marked} - made:
         assert (ROOT / path).exists(), f"{name} names {path}, which is not there"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_only_its_owner_reads_a_store(open_memory: Callable[..., Any], light_proxy: Any, tmp_path: Path) -> None:
+    """SECURITY.md promises it, whatever the umask."""
+    before = os.umask(0)
+    try:
+        open_memory(proxy=light_proxy).add("I live in Porto.", user_id="u")
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(("store.db", "store.db-wal", "store.db-shm"), 0o600)
 
 
 def test_the_citation_is_of_this_version() -> None:
