@@ -35,6 +35,13 @@ NscmaError
 from __future__ import annotations
 
 
+def described(value: object) -> str:
+    """What was handed in where a tensor was expected: shape and dtype of a tensor, else the type."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{[*value.shape]} {value.dtype}"
+    return type(value).__name__
+
+
 class NscmaError(Exception):
     """Base of all errors of this library."""
 

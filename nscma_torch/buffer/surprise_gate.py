@@ -16,7 +16,7 @@ from torch.nn import functional
 from nscma_kernels import token_nll
 from nscma_torch.buffer.paper_rule import limit, moments
 from nscma_torch.buffer.surprise_gate_state import SurpriseGateState
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.errors import InvalidInputError, described
 
 SCORES = ("paper", "information")
 
@@ -73,10 +73,10 @@ class SurpriseGate(nn.Module):
 
     def __init__(self, rule: str = "paper", *, lam: float = 0.0, window: int = 64, warmup: int = 8) -> None:
         super().__init__()
-        if rule not in SCORES:
+        if not isinstance(rule, str) or rule not in SCORES:
             raise InvalidInputError(f"unknown rule {rule!r}: choose one of {', '.join(SCORES)}")
-        if not math.isfinite(lam):
-            raise InvalidInputError(f"lam must be a finite number, got {lam}")
+        if not isinstance(lam, int | float) or not math.isfinite(lam):
+            raise InvalidInputError(f"lam must be a finite number, got {lam!r}")
         for name, value in (("window", window), ("warmup", warmup)):
             if not isinstance(value, int):
                 raise InvalidInputError(f"{name} must be a whole number of inputs, got {value!r}")
@@ -86,8 +86,8 @@ class SurpriseGate(nn.Module):
 
     def init_state(self, batch: int, device: str | torch.device | None = None) -> SurpriseGateState:
         """The state of `batch` streams without any input yet."""
-        if batch < 0:
-            raise InvalidInputError(f"batch must not be negative, got {batch}")
+        if not isinstance(batch, int) or batch < 0:
+            raise InvalidInputError(f"batch must be an integer that is not negative, got {batch!r}")
         count = torch.zeros(batch, dtype=torch.int64, device=device)
         return SurpriseGateState(torch.zeros(batch, self.window, device=device), count, self.rule)
 
@@ -103,8 +103,8 @@ class SurpriseGate(nn.Module):
         Without a state, streams begin. Raises InvalidInputError where shapes, dtypes or devices do not fit, or the
         state is of another gate.
         """
-        if nll.ndim != 2 or not nll.is_floating_point():
-            raise InvalidInputError(f"nll must be [B, T] of a float dtype, got {[*nll.shape]} {nll.dtype}")
+        if not isinstance(nll, Tensor) or nll.ndim != 2 or not nll.is_floating_point():
+            raise InvalidInputError(f"nll must be a tensor [B, T] of a float dtype, got {described(nll)}")
         self._check(nll, state, mask)
         if state is None:
             state = self.init_state(len(nll), nll.device)
@@ -132,8 +132,8 @@ class SurpriseGate(nn.Module):
 
         Beside errors of `forward`, raises InvalidInputError for a target that is no word (unless being compiled).
         """
-        if logits.ndim != 3 or not logits.is_floating_point() or not logits.shape[2]:
-            raise InvalidInputError(f"logits must be [B, T, V] of a float dtype, got {[*logits.shape]} {logits.dtype}")
+        if not isinstance(logits, Tensor) or logits.ndim != 3 or not logits.is_floating_point() or not logits.shape[2]:
+            raise InvalidInputError(f"logits must be a tensor [B, T, V] of a float dtype, got {described(logits)}")
         kept = self._kept(logits, targets, state, mask, ignore_index)
         wanted = torch.where(kept, targets, 0).long()
         words = logits.shape[2]
@@ -160,8 +160,10 @@ class SurpriseGate(nn.Module):
 
         Raises InvalidInputError as `from_logits`.
         """
-        if hidden.ndim != 3:
-            raise InvalidInputError(f"hidden must be [B, T, d], got {[*hidden.shape]}")
+        if not isinstance(hidden, Tensor) or hidden.ndim != 3:
+            raise InvalidInputError(f"hidden must be a tensor [B, T, d], got {described(hidden)}")
+        if not isinstance(weight, Tensor) or not isinstance(bias, Tensor | None):
+            raise InvalidInputError(f"weight and bias must be tensors, got {described(weight)} and {described(bias)}")
         kept = self._kept(hidden, targets, state, mask, ignore_index)
         wanted = torch.where(kept, targets, ignore_index)
         try:
@@ -183,9 +185,14 @@ class SurpriseGate(nn.Module):
         ignore_index: int,
     ) -> Tensor:
         """[B, T], where a token counts."""
-        if targets.shape != source.shape[:2] or targets.is_floating_point() or targets.dtype == torch.bool:
+        if (
+            not isinstance(targets, Tensor)
+            or targets.shape != source.shape[:2]
+            or targets.is_floating_point()
+            or targets.dtype == torch.bool
+        ):
             raise InvalidInputError(
-                f"targets must be {[*source.shape[:2]]} of integers, got {[*targets.shape]} {targets.dtype}"
+                f"targets must be a tensor {[*source.shape[:2]]} of integers, got {described(targets)}"
             )
         if targets.device != source.device:
             raise InvalidInputError(f"targets are on {targets.device}, the rest on {source.device}: move them with .to")
@@ -194,9 +201,15 @@ class SurpriseGate(nn.Module):
         return kept if mask is None else kept & mask
 
     def _check(self, like: Tensor, state: SurpriseGateState | None, mask: Tensor | None) -> None:
-        if mask is not None and (mask.shape != like.shape or mask.dtype != torch.bool or mask.device != like.device):
+        if mask is not None and (
+            not isinstance(mask, Tensor)
+            or mask.shape != like.shape
+            or mask.dtype != torch.bool
+            or mask.device != like.device
+        ):
+            where = f" on {mask.device}" if isinstance(mask, Tensor) else ""
             raise InvalidInputError(
-                f"mask must be {[*like.shape]} bool on {like.device}, got {[*mask.shape]} {mask.dtype} on {mask.device}"
+                f"mask must be a tensor {[*like.shape]} of bool on {like.device}, got {described(mask)}{where}"
             )
         if state is None:
             return

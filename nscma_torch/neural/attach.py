@@ -138,7 +138,7 @@ class AttachedMemory(nn.Module):
                 continue
             block = self.blocks[str(index)]
             assert isinstance(block, Placement)
-            handles += block.hook(layer, self.settings["layers"].index(index))
+            handles += block.hook(layer, decoder.attentions[index], self.settings["layers"].index(index))
         return handles
 
     def _check_attached(self) -> None:
@@ -199,7 +199,10 @@ def attach_memory(
     max_step: float = 1.0,
     dtype: torch.dtype = torch.float32,
 ) -> AttachedMemory:
-    """Give layers of a decoder of transformers (Llama, Mistral, Qwen and the like) a `NeuralMemory` each.
+    """Give layers of a decoder of transformers a `NeuralMemory` each.
+
+    It goes into Llama, Mistral, Qwen, Phi, Gemma, OPT, GPT-2, GPT-NeoX and decoders built like them: one list of
+    layers, each with an attention, that get the keyword arguments of the decoder (not Falcon, BLOOM, MPT, GPT-J).
 
     The model changes in place and at first computes what it computed before, exactly. Its weights are frozen, and may
     be quantised (4-bit NF4 of bitsandbytes, say); `.parameters()` of what is returned are what trains.

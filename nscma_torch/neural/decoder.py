@@ -1,4 +1,4 @@
-"""Where a memory goes in a Hugging Face decoder: its stack of layers, found by what they have, not by their names."""
+"""Where a memory goes in a Hugging Face decoder: its stack of layers, found by the attention that each layer has."""
 
 from __future__ import annotations
 
@@ -11,39 +11,51 @@ from torch import nn
 
 from nscma_torch.errors import InvalidInputError, ModelError
 
+ATTENTIONS = ("self_attn", "attn", "attention", "self_attention")  # names of the attention of a layer
+CLOSED = ("bloom", "codegen", "falcon", "gpt_neo", "gptj", "mpt")  # their decoders keep keyword arguments from layers
+SUPPORTED = "Llama, Mistral, Qwen, Phi, Gemma, OPT, GPT-2, GPT-NeoX and decoders of transformers built like them"
+
 
 @dataclass(frozen=True)
 class Decoder:
-    """A stack of decoder layers, each with a `self_attn`, and their hidden size."""
+    """A stack of decoder layers, the self-attention of each, and their hidden size."""
 
     stack: nn.Module
     layers: nn.ModuleList
+    attentions: list[nn.Module]
     hidden: int
 
     @classmethod
     def of(cls, model: nn.Module) -> Decoder:
-        """The one decoder of a model such as Llama, Mistral or Qwen.
+        """The one decoder of a model: a list of layers, each with an attention, in a module that keeps a cache.
 
-        Raises ModelError where there is none, or more than one.
+        Raises ModelError where there is none, or more than one, or its layers cannot be given a memory.
         """
-        stacks = [
-            (module, layers)
-            for module in model.modules()
-            if isinstance(layers := getattr(module, "layers", None), nn.ModuleList)
-            and len(layers)
-            and all(isinstance(getattr(layer, "self_attn", None), nn.Module) for layer in layers)
+        found = [
+            (stack, layers, attentions)
+            for stack in model.modules()
+            for layers in stack.children()
+            if isinstance(layers, nn.ModuleList) and (attentions := _attentions(layers))
         ]
         config: Any = getattr(model, "config", None)
         if hasattr(config, "get_text_config"):
             config = config.get_text_config()
         hidden = getattr(config, "hidden_size", None)
-        if len(stacks) != 1 or not isinstance(hidden, int) or getattr(config, "is_encoder_decoder", False):
+        reason = None
+        if len(found) != 1 or getattr(config, "is_encoder_decoder", False):
+            reason = f"{len(found)} lists of layers that all have an attention were found, one is needed"
+        elif not {"input_ids", "past_key_values"} <= _parameters(found[0][0]):
+            reason = f"{type(found[0][0]).__name__} reads no input_ids with past_key_values"
+        elif getattr(config, "model_type", None) in CLOSED:
+            reason = f"{type(found[0][0]).__name__} does not pass its keyword arguments on to its layers"
+        elif not isinstance(hidden, int):
+            reason = "its config has no hidden_size"
+        if reason is not None:
             raise ModelError(
-                f"a memory cannot be attached to {type(model).__name__}: it needs a decoder of transformers with one"
-                f" list `layers` whose items each have a `self_attn`, and a config.hidden_size: Llama, Mistral, Qwen,"
-                f" ...; {len(stacks)} such lists were found"
+                f"a memory cannot be attached to {type(model).__name__}: {reason}; it goes into {SUPPORTED}"
             )
-        return cls(*stacks[0], hidden)
+        assert isinstance(hidden, int)
+        return cls(*found[0], hidden)
 
     def choose(self, layers: Sequence[int] | Literal["all"]) -> list[int]:
         """Indexes of layers, counted from the end where negative, in ascending order.
@@ -65,14 +77,29 @@ class Decoder:
 
     def check_context(self, model: nn.Module) -> None:
         """Raise ModelError where the attention cannot be called once more on a segment with a mask of its own."""
-        needed = {"hidden_states", "attention_mask", "position_embeddings"}
-        attention: Any = self.layers[0].self_attn
-        missing = needed - set(inspect.signature(attention.forward).parameters)
+        attention = self.attentions[0]
+        given = _parameters(attention)
         implementation = getattr(getattr(model, "config", None), "_attn_implementation", None)
-        if missing or implementation not in ("sdpa", "eager"):
+        if not {"hidden_states", "attention_mask"} <= given or {"position_embeddings", "position_ids"} & given == {
+            "position_ids"
+        }:
             raise ModelError(
-                f"kind='context' needs an attention with the arguments {sorted(needed)} that runs as 'sdpa' or 'eager';"
-                f" {type(attention).__name__} runs as {implementation!r}"
-                + (f" and lacks {sorted(missing)}" if missing else "")
-                + ": load the model with attn_implementation='sdpa', or use kind='gate'"
+                f"kind='context' needs an attention that takes hidden_states and attention_mask, and its rotary"
+                f" embedding as position_embeddings; {type(attention).__name__} takes {sorted(given)}: use kind='gate'"
             )
+        if implementation not in ("sdpa", "eager"):
+            raise ModelError(
+                f"kind='context' needs an attention that runs as 'sdpa' or 'eager'; {type(attention).__name__} runs as"
+                f" {implementation!r}: load the model with attn_implementation='sdpa', or use kind='gate'"
+            )
+
+
+def _attentions(layers: nn.ModuleList) -> list[nn.Module]:
+    """The self-attention of each layer, or nothing where one has none."""
+    found = [[getattr(layer, name, None) for name in ATTENTIONS] for layer in layers]
+    chosen = [next((part for part in parts if isinstance(part, nn.Module)), None) for parts in found]
+    return [] if None in chosen else [part for part in chosen if part is not None]
+
+
+def _parameters(module: nn.Module) -> set[str]:
+    return set(inspect.signature(module.forward).parameters)

@@ -45,6 +45,9 @@ class BlockState:
         return replace(self, memory=memory, recent=self.recent[rows], segment=segment)
 
 
+torch.serialization.add_safe_globals([BlockState, SegmentState])  # so that kept states load with weights_only
+
+
 class MemoryBlock(nn.Module):
     """Projects the hidden states of a layer into a `NeuralMemory`, and what it recalls back.
 

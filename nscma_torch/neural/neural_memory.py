@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nscma_kernels import flush_memory, memory_scan
-from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
+from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError, described
 from nscma_torch.neural.state import NeuralMemoryState
 
 
@@ -73,8 +73,10 @@ class NeuralMemory(nn.Module):
             **{"dim": dim, "heads": heads, "expansion": expansion, "depth": depth},
             **{"segment": segment, "chunk": chunk, "norm": norm, "max_step": max_step},
         }
+        if not isinstance(norm, bool):
+            raise InvalidInputError(f"norm must be True or False, got {norm!r}")
         for name, value in self._arguments.items():
-            if name == "norm" or value is None:
+            if name == "norm" or (value is None and name in ("segment", "chunk")):
                 continue
             wanted, said = (int | float, "number") if name in ("expansion", "max_step") else (int, "integer")
             if isinstance(value, bool) or not isinstance(value, wanted) or not 0 < value < math.inf:
@@ -111,8 +113,8 @@ class NeuralMemory(nn.Module):
 
         Raises InvalidInputError where the batch is not positive.
         """
-        if batch < 1:
-            raise InvalidInputError(f"batch must be positive, got {batch}")
+        if not isinstance(batch, int) or batch < 1:
+            raise InvalidInputError(f"batch must be a positive integer, got {batch!r}")
         weights = tuple(weight.to(self._kind).repeat(batch, 1, 1) for weight in self.memory)
         fresh = NeuralMemoryState.fresh(weights, norm=self.norm)
         return replace(fresh, segment=self.segment, chunk=self.chunk or self.segment)
@@ -167,7 +169,8 @@ class NeuralMemory(nn.Module):
 
         Raises InvalidInputError where the state is of another module.
         """
-        self._check_state(state, len(state.weights[0]) // self.heads)
+        streams = len(state.weights[0]) // self.heads if isinstance(state, NeuralMemoryState) else 1
+        self._check_state(state, streams)
         return flush_memory(state, segment=self.segment, chunk=self.chunk)
 
     def save(self, path: str | Path) -> None:
@@ -205,11 +208,13 @@ class NeuralMemory(nn.Module):
         return x.transpose(1, 2).flatten(0, 1)
 
     def _check(self, x: Tensor, state: NeuralMemoryState | None, store_mask: Tensor | None) -> None:
-        if x.ndim != 3 or x.shape[2] != self.dim or not x.is_floating_point():
-            raise InvalidInputError(f"x must be [B, T, {self.dim}] of a float dtype, got {[*x.shape]} {x.dtype}")
-        if store_mask is not None and (store_mask.shape != x.shape[:2] or store_mask.dtype != torch.bool):
+        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[2] != self.dim or not x.is_floating_point():
+            raise InvalidInputError(f"x must be a tensor [B, T, {self.dim}] of a float dtype, got {described(x)}")
+        if store_mask is not None and (
+            not isinstance(store_mask, Tensor) or store_mask.shape != x.shape[:2] or store_mask.dtype != torch.bool
+        ):
             raise InvalidInputError(
-                f"store_mask must be {[*x.shape[:2]]} bool, got {[*store_mask.shape]} {store_mask.dtype}"
+                f"store_mask must be a tensor {[*x.shape[:2]]} of bool, got {described(store_mask)}"
             )
         kinds = {x.dtype, self.to_keys.weight.dtype}
         if len(kinds) > 1 and (torch.float64 in kinds or not torch.is_autocast_enabled(x.device.type)):
@@ -224,6 +229,10 @@ class NeuralMemory(nn.Module):
             raise InvalidInputError(f"x is on {x.device} and the state on {state.weights[0].device}: move one with .to")
 
     def _check_state(self, state: NeuralMemoryState, batch: int) -> None:
+        if not isinstance(state, NeuralMemoryState):
+            raise InvalidInputError(
+                f"state must be a NeuralMemoryState, such as init_state({batch}), got {described(state)}"
+            )
         shapes = [(batch * self.heads, *weight.shape[1:]) for weight in self.memory]
         if [weight.shape for weight in state.weights] != shapes or state.norm != self.norm:
             raise InvalidInputError(

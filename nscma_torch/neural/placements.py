@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.hooks import RemovableHandle
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.errors import InvalidInputError, ModelError
+from nscma_torch.neural.decoder import SUPPORTED
 from nscma_torch.neural.memory_block import BlockState, MemoryBlock
 from nscma_torch.neural.segment import SegmentState, attend_with_memory
 from nscma_torch.neural.streams import Call
@@ -23,7 +24,7 @@ class Attended(NamedTuple):
     attention: nn.Module
     hidden: Tensor  # [B, T, D] what it read
     out: Tensor  # [B, T, D] what it gave
-    position_embeddings: tuple[Tensor, Tensor] | None  # cos, sin [B or 1, T, E]
+    position_embeddings: tuple[Tensor, Tensor] | None  # cos, sin [B or 1, T, E]; None where positions are in `hidden`
 
 
 class Placement(nn.Module):
@@ -41,12 +42,12 @@ class Placement(nn.Module):
         """The state of streams that have read nothing."""
         return self.block.init_state(batch)
 
-    def hook(self, layer: nn.Module, slot: int) -> list[RemovableHandle]:
-        """Enter a decoder layer; `slot` is where its state stands in a call."""
+    def hook(self, layer: nn.Module, attention: nn.Module, slot: int) -> list[RemovableHandle]:
+        """Enter a decoder layer and its attention; `slot` is where its state stands in a call."""
         self._slot = slot
         return [
             layer.register_forward_pre_hook(self._enter, with_kwargs=True),
-            layer.self_attn.register_forward_hook(self._attended, with_kwargs=True),  # type: ignore[union-attr]
+            attention.register_forward_hook(self._attended, with_kwargs=True),
             layer.register_forward_hook(self._leave, always_call=True),
         ]
 
@@ -67,7 +68,12 @@ class Placement(nn.Module):
 
     def _enter(self, _layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         kwargs = dict(kwargs)
-        self._now = kwargs.pop("memory_call")
+        self._now = kwargs.pop("memory_call", None)
+        if self._now is None:
+            raise ModelError(
+                "a layer with a memory was called by itself, or by a decoder that does not pass its keyword arguments"
+                f" on to its layers: detach() the memory; it goes into {SUPPORTED}"
+            )
         return self.before_layer(args, kwargs)
 
     def _attended(self, attention: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
@@ -132,20 +138,19 @@ class MemoryAsContext(Placement):
     def after_attention(self, run: Attended) -> Tensor:
         hidden, out = run.hidden, run.out
         recalled, before, after = self.recall(hidden)
-        assert run.position_embeddings is not None, "the decoder was checked to have them"
         call = self._call()
-        cos, sin = (table.expand(len(hidden), -1, -1) for table in run.position_embeddings)
+        rotary = run.position_embeddings
+        both = None if rotary is None else torch.stack(rotary, -2).expand(len(hidden), -1, -1, -1)
         real = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
         real = real if call.store_mask is None else call.store_mask
-        tokens = SegmentState(hidden, recalled.to(hidden.dtype), cos, sin, real)
+        tokens = SegmentState(hidden, recalled.to(hidden.dtype), both, real)
         if before.segment is not None:
             tokens = before.segment.joined(tokens)
         call.after[self._slot] = after.with_segment(tokens, self.size)
 
-        def attend(read: Tensor, mask: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
-            done: tuple[Tensor, ...] = run.attention.forward(
-                hidden_states=read, attention_mask=mask, position_embeddings=rotary, past_key_values=None
-            )
+        def attend(read: Tensor, mask: Tensor, rotary: Tensor | None) -> Tensor:
+            positions = {} if rotary is None else {"position_embeddings": rotary.unbind(-2)}
+            done: tuple[Tensor, ...] = run.attention.forward(hidden_states=read, attention_mask=mask, **positions)
             return done[0]
 
         again = attend_with_memory(tokens, self.persistent, self.size, attend)[:, -hidden.shape[1] :]

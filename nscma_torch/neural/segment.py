@@ -7,7 +7,7 @@ of a head's rotary embedding.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,20 +19,22 @@ class SegmentState(NamedTuple):
 
     hidden: Tensor  # [B, N, D] inputs of the attention
     recalled: Tensor  # [B, N, D] what the memory recalled for each
-    cos: Tensor  # [B, N, E] rotary position embedding
-    sin: Tensor  # [B, N, E]
+    rotary: Tensor | None  # [B, N, 2, E] cosines and sines of the position; None where positions are in `hidden`
     real: Tensor  # [B, N] bool; false: padding
 
-    def map(self, change: Callable[[Tensor], Tensor]) -> Self:
+    def map(self, change: Callable[[Tensor], Tensor]) -> SegmentState:
         """The state with every tensor changed."""
-        return type(self)(*map(change, self))
+        rotary = None if self.rotary is None else change(self.rotary)
+        return SegmentState(change(self.hidden), change(self.recalled), rotary, change(self.real))
 
     def joined(self, new: SegmentState) -> SegmentState:
         """These tokens and the new ones after them."""
-        return SegmentState(*(torch.cat([one.to(other.dtype), other], 1) for one, other in zip(self, new, strict=True)))
+        rotary = None if self.rotary is None or new.rotary is None else _after(self.rotary, new.rotary)
+        hidden, recalled = _after(self.hidden, new.hidden), _after(self.recalled, new.recalled)
+        return SegmentState(hidden, recalled, rotary, _after(self.real, new.real))
 
 
-Attend = Callable[[Tensor, Tensor, tuple[Tensor, Tensor]], Tensor]  # hidden, additive mask, (cos, sin) -> output
+Attend = Callable[[Tensor, Tensor, Tensor | None], Tensor]  # hidden, additive mask, rotary -> output
 
 
 def attend_with_memory(
@@ -50,11 +52,12 @@ def attend_with_memory(
     batch, length = tokens.real.shape
     size = min(size, length)
     number = -(-length // size)
-    hidden, recalled, cos, sin, real = (_cut(tensor, number, size) for tensor in tokens)
+    hidden, recalled, rotary, real = tokens.map(lambda tensor: _cut(tensor, number, size))
     count, rows = len(persistent), len(hidden)
     first = persistent.to(hidden.dtype).expand(rows, count, -1)
     read = torch.cat([first, recalled.to(hidden.dtype), hidden], 1)
-    rotary = tuple(torch.cat([table[:, :1].expand(-1, count, -1), table, table], 1) for table in (cos, sin))
+    if rotary is not None:
+        rotary = torch.cat([rotary[:, :1].expand(-1, count, -1, -1), rotary, rotary], 1)
     causal = torch.ones(size, size, dtype=torch.bool, device=hidden.device).tril()
     seen = causal & real[:, None]
     visible = seen.new_zeros(rows, count + 2 * size, count + 2 * size)
@@ -62,8 +65,12 @@ def attend_with_memory(
     visible[:, count : count + size, count : count + size] = torch.eye(size, dtype=torch.bool, device=hidden.device)
     visible[:, count + size :, count:] = torch.cat([seen, seen], -1)
     mask = torch.zeros_like(visible, dtype=hidden.dtype).masked_fill(~visible, torch.finfo(hidden.dtype).min)
-    out = attend(read, mask[:, None], (rotary[0], rotary[1]))[:, count + size :]
+    out = attend(read, mask[:, None], rotary)[:, count + size :]
     return out.reshape(batch, number * size, -1)[:, :length]
+
+
+def _after(one: Tensor, other: Tensor) -> Tensor:
+    return torch.cat([one.to(other.dtype), other], 1)
 
 
 def _cut(tensor: Tensor, number: int, size: int) -> Tensor:

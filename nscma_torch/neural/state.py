@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -21,6 +22,9 @@ class NeuralMemoryState(MemoryState):
 
     A value: every call gives a new one and leaves the old as it was, so keeping an old state is a way back to it.
     `detach()` cuts the graph, `to(device)` moves it. Only a module of the same `segment` and `chunk` goes on from it.
+
+    `save` writes a file that nothing but this class reads. Inside a checkpoint of your own `torch.save` writes it with
+    the rest, and `torch.load(..., weights_only=True)` reads it once `NeuralMemory` or this class has been imported.
     """
 
     segment: int | None = None  # tokens whose gradients are taken at the weights of their start; None: of the first
@@ -71,6 +75,9 @@ class NeuralMemoryState(MemoryState):
             )
         except (SafetensorError, KeyError, ValueError) as error:
             raise ModelError(f"{path} does not hold the state of a NeuralMemory: {error}") from error
+
+
+torch.serialization.add_safe_globals([NeuralMemoryState, Pending])  # plain values: loading them runs no code of theirs
 
 
 def _layers(tensors: dict[str, Tensor], name: str) -> tuple[Tensor, ...]:

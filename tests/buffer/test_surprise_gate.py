@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import math
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -334,6 +335,20 @@ def test_what_does_not_fit_is_refused() -> None:
         gate(nll, mask=torch.ones(2, 3))
     with pytest.raises(InvalidInputError, match="mask"):
         gate(nll, mask=torch.ones(3, 3, dtype=torch.bool))
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("unknown rule", lambda: SurpriseGate(["paper"])),  # type: ignore[arg-type]
+        ("lam must be", lambda: SurpriseGate(lam="1")),  # type: ignore[arg-type]
+        ("batch must be", lambda: gate.init_state("1")),  # type: ignore[arg-type]
+        ("nll must be a tensor", lambda: gate(nll.tolist())),
+        ("mask must be a tensor", lambda: gate(nll, mask=[[True] * 3] * 2)),
+        ("logits must be a tensor", lambda: gate.from_logits(None, targets)),  # type: ignore[arg-type]
+        ("targets must be a tensor", lambda: gate.from_logits(torch.ones(2, 3, 7), [[0] * 3] * 2)),  # type: ignore[arg-type]
+        ("hidden must be a tensor", lambda: gate.from_hidden(None, nll, targets)),  # type: ignore[arg-type]
+        ("weight and bias must be tensors", lambda: gate.from_hidden(torch.ones(2, 3, 4), 1, targets)),  # type: ignore[arg-type]
+    ]
+    for message, call in calls:
+        with pytest.raises(InvalidInputError, match=message):
+            call()
     for other in (gate.init_state(3), SurpriseGate(window=9).init_state(2), SurpriseGate("information").init_state(2)):
         with pytest.raises(InvalidInputError, match="state is not of this gate"):
             gate(nll, other)

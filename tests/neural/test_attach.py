@@ -13,12 +13,26 @@ from torch import Tensor
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
+    BertConfig,
+    BertModel,
+    BloomConfig,
+    BloomForCausalLM,
+    FalconConfig,
+    FalconForCausalLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     GPT2Config,
     GPT2LMHeadModel,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    OPTConfig,
+    OPTForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
@@ -35,9 +49,18 @@ SIZES: dict[str, Any] = {
     **{"num_attention_heads": 4, "num_key_value_heads": 2, "pad_token_id": 0, "bos_token_id": None},
     "eos_token_id": None,
 }
+SAME_HEADS = {name: size for name, size in SIZES.items() if name != "num_key_value_heads"}
 FAMILIES: dict[str, Callable[[], Any]] = {
+    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**SIZES, head_dim=8, sliding_window=12)),
+    "gpt2": lambda: GPT2LMHeadModel(GPT2Config(**SAME_HEADS)),
+    "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**SAME_HEADS)),
+    "gpt_neox, one after the other": lambda: GPTNeoXForCausalLM(
+        GPTNeoXConfig(**SAME_HEADS, use_parallel_residual=False)
+    ),
     "llama": lambda: LlamaForCausalLM(LlamaConfig(**SIZES)),
     "mistral": lambda: MistralForCausalLM(MistralConfig(**SIZES, sliding_window=12)),
+    "opt": lambda: OPTForCausalLM(OPTConfig(**SAME_HEADS, ffn_dim=48, word_embed_proj_dim=32)),
+    "phi3": lambda: Phi3ForCausalLM(Phi3Config(**SIZES)),
     "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**SIZES)),
     "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**SIZES, head_dim=8)),
 }
@@ -123,9 +146,13 @@ def test_only_the_memory_trains_and_every_parameter_of_it(kind: str) -> None:
     assert all(torch.equal(tensor, model.state_dict()[name]) for name, tensor in weights.items())
 
 
+@pytest.mark.parametrize("family", ["mistral", "gpt2", "gpt_neox"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradient_checkpointing_gives_the_same_gradients(kind: str) -> None:
-    model, x = decoder().train(), tokens()
+def test_gradient_checkpointing_gives_the_same_gradients(family: str, kind: str) -> None:
+    model, x = decoder(family).train(), tokens()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
     memory, found = attached(model, kind), []
     for checkpointed in (False, True):
         if checkpointed:
@@ -175,9 +202,10 @@ def test_a_session_can_be_cut_for_truncated_backpropagation() -> None:
     assert all(parameter.grad is not None for parameter in memory.parameters())
 
 
+@pytest.mark.parametrize("family", ["mistral", "gpt2", "gpt_neox"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_generation_continues_what_was_read(kind: str) -> None:
-    model, x = decoder(), tokens()
+def test_generation_continues_what_was_read(family: str, kind: str) -> None:
+    model, x = decoder(family), tokens()
     attached(model, kind)
     with torch.no_grad():
         made = model.generate(x, max_new_tokens=6, do_sample=False)
@@ -247,9 +275,10 @@ def test_caches_of_others_are_refused() -> None:
             pass
 
 
+@pytest.mark.parametrize("family", ["mistral", "gpt2", "gpt_neox"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_save_and_load(kind: str, tmp_path: Path) -> None:
-    model, x = decoder(), tokens()
+def test_save_and_load(family: str, kind: str, tmp_path: Path) -> None:
+    model, x = decoder(family), tokens()
     memory = attached(model, kind, [-1, 0])
     with torch.no_grad():
         wanted = model(x).logits
@@ -305,17 +334,26 @@ def test_errors_leave_the_model_as_it_was() -> None:
 
 
 def test_unknown_architectures_are_refused() -> None:
-    small = {"n_layer": 1, "n_embd": 16, "n_head": 2, "vocab_size": 50, "bos_token_id": 0, "eos_token_id": 0}
     bart = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
     for model in (
-        GPT2LMHeadModel(GPT2Config(**small)),
+        FalconForCausalLM(FalconConfig(**SAME_HEADS)),
+        BloomForCausalLM(BloomConfig(**SAME_HEADS)),
+        BertModel(BertConfig(**SAME_HEADS)),
         BartForConditionalGeneration(
             BartConfig(**bart, vocab_size=50, encoder_attention_heads=2, decoder_attention_heads=2)
         ),
         torch.nn.Linear(2, 2),
     ):
-        with pytest.raises(ModelError, match="cannot be attached"):
+        with pytest.raises(ModelError, match=r"cannot be attached to \w+: .* it goes into Llama, .*GPT-2"):
             attach_memory(model)
+        assert not traces(model) and all(parameter.requires_grad for parameter in model.parameters())
+    unknown = FalconForCausalLM(FalconConfig(**SAME_HEADS))
+    unknown.config.model_type = "like falcon"
+    memory = attach_memory(unknown)
+    with pytest.raises(ModelError, match="does not pass its keyword arguments"):
+        unknown(tokens())
+    memory.detach()
+    unknown(tokens())
     flex = decoder()
     flex.config._attn_implementation = "flex_attention"
     with pytest.raises(ModelError, match="sdpa"):

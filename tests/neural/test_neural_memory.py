@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
+from nscma_torch.buffer import SurpriseGate
 from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
 from nscma_torch.neural import NeuralMemory, NeuralMemoryState
+from nscma_torch.neural.placements import MemoryAsContext
+from nscma_torch.neural.segment import SegmentState
 
 
 def module(dim: int = 8, seed: int = 0, dtype: torch.dtype = torch.float64, **options: Any) -> NeuralMemory:
@@ -236,6 +242,39 @@ def test_a_saved_state_continues_bit_for_bit(tmp_path: Path, length: int) -> Non
     assert loaded.position == state.position and loaded.norm == state.norm
 
 
+def test_a_fresh_process_loads_states_with_weights_only(tmp_path: Path) -> None:
+    """Inside a checkpoint, pending tokens and shared weights included; those of attached memories and gates too."""
+    memory = module(dtype=torch.float32, segment=8, chunk=4)
+    attached = MemoryAsContext(8, dim=4, reach=2, persistent=1, segment=8, chunk=4)
+    block, tokens = attached.init_state(1), torch.ones(1, 3, 8)
+    checkpoint = {
+        "x": drawn(1, 7, dtype=torch.float32),
+        "module": memory.state_dict(),
+        "fresh": memory.init_state(2),
+        "state": memory(drawn(1, 11, dtype=torch.float32))[1].detach(),
+        "block": block.with_segment(SegmentState(tokens, tokens, None, tokens[..., 0] > 0), 8).map(Tensor.detach),
+        "gate": SurpriseGate().init_state(2),
+    }
+    with torch.no_grad():
+        expected, _ = memory(checkpoint["x"], checkpoint["state"])
+    torch.save(checkpoint, tmp_path / "checkpoint.pt")
+    torch.save(expected, tmp_path / "expected.pt")
+    program = """
+import torch
+from nscma_torch import NeuralMemory, SurpriseGate, attach_memory
+saved = torch.load("checkpoint.pt", weights_only=True)
+memory = NeuralMemory(8, segment=8, chunk=4)
+memory.load_state_dict(saved["module"])
+with torch.no_grad():
+    y, _ = memory(saved["x"], saved["state"])
+assert torch.equal(y, torch.load("expected.pt", weights_only=True))
+assert saved["fresh"].base is saved["fresh"].weights and saved["block"].segment.real.all()
+SurpriseGate()(torch.ones(2, 3), saved["gate"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_saved_module_gives_the_same(tmp_path: Path) -> None:
     for dtype in (torch.float32, torch.bfloat16):
         memory, x = module(heads=2, segment=None, chunk=4, norm=False, dtype=dtype), drawn(2, 9, dtype=torch.float32)
@@ -311,6 +350,25 @@ def test_bad_input() -> None:
             memory(given, begin, store_mask=mask)
     with pytest.raises(InvalidInputError, match="batch"):
         memory.init_state(0)
+
+
+def test_values_of_a_wrong_type_are_refused() -> None:
+    memory, x = module(), drawn(2, 5)
+    calls: list[tuple[str, Callable[..., object], tuple[Any, ...]]] = [
+        ("x must be a tensor", memory, (x.tolist(),)),
+        ("x must be a tensor", memory, (None,)),
+        ("state must be a NeuralMemoryState", memory, (x, {})),
+        ("state must be a NeuralMemoryState", memory, (x, x)),
+        ("state must be a NeuralMemoryState", memory.flush, (None,)),
+        ("store_mask must be a tensor", lambda x: memory(x, store_mask=[[True] * 5] * 2), (x,)),
+        ("batch must be a positive integer", memory.init_state, ("2",)),
+        ("batch must be a positive integer", memory.init_state, (2.0,)),
+        ("norm must be", lambda norm: NeuralMemory(8, norm=norm), ("yes",)),
+        ("dim must be", NeuralMemory, (None,)),
+    ]
+    for message, call, arguments in calls:
+        with pytest.raises(InvalidInputError, match=message):
+            call(*arguments)
 
 
 def test_a_state_of_another_module_is_refused(tmp_path: Path) -> None:
