@@ -55,12 +55,12 @@ def undirected(edge_index: Tensor, edge_weight: Tensor | None = None, num_nodes:
     if not bool(proper.all()):
         row, col, weight = row[proper], col[proper], weight[proper]
     row, col, weight = _coalesced(row, col, weight, n)
-    reverse = _order(col, n)
+    reverse = ordered(col, n)
     if not (torch.equal(row.index_select(0, reverse), col) and torch.equal(col.index_select(0, reverse), row)):
         # some edge was given in one direction only
         row, col, weight = torch.cat([row, col]), torch.cat([col, row]), torch.cat([weight, weight])
         row, col, weight = _coalesced(row, col, weight, n)
-        reverse = _order(col, n)
+        reverse = ordered(col, n)
     rowptr = torch.zeros(n + 1, dtype=torch.int64, device=row.device)
     rowptr[1:] = torch.bincount(row, minlength=n).cumsum(0)
     return CSR(rowptr, row, col, torch.maximum(weight, weight.index_select(0, reverse)), reverse)
@@ -71,7 +71,7 @@ def _coalesced(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor
     keys = torch.add(col, row, alpha=n)
     if bool((keys[1:] > keys[:-1]).all()):
         return row, col, weight
-    order = _order(keys, n * n)
+    order = ordered(keys, n * n)
     row, col, weight, keys = (values.index_select(0, order) for values in (row, col, weight, keys))
     new = torch.ones_like(keys, dtype=torch.bool)
     torch.ne(keys[1:], keys[:-1], out=new[1:])
@@ -81,7 +81,7 @@ def _coalesced(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor
     return row[new], col[new], heaviest
 
 
-def _order(keys: Tensor, bound: int) -> Tensor:
+def ordered(keys: Tensor, bound: int) -> Tensor:
     """The stable order of keys in 0..bound - 1."""
     places = len(keys).bit_length()
     if keys.device.type != "cpu" or bound.bit_length() + places > 63:

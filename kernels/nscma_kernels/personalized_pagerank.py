@@ -18,35 +18,35 @@ Legend: n nodes, E directed edges, q queries.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from nscma_kernels.graph import unpack
+from nscma_kernels.graph import ordered, unpack
 
+_FEW = 8  # queries up to which MKL's product of a CSR matrix is faster than `embedding_bag`
 _CHECKED = 4  # steps between two looks at the change: a look costs half a step
 _SINGLE = 1e-6  # the share of a change below which float32 no longer follows what becomes of it
 
 
 class _Step(NamedTuple):
-    """What a step takes of the graph and the queries, in one precision; edges ordered by (target, source)."""
+    """What a step takes of the graph and the queries, in one precision."""
 
-    rowptr: Tensor  # [n + 1]: the edges into node v are `rowptr[v]:rowptr[v + 1]`
-    source: Tensor  # [E]
-    weight: Tensor  # [E] damping times the share of its source's weight
+    moves: Tensor  # [n, n] CSR: from column to row, damping times the share of the weight that leaves the column
     stuck: Tensor  # [m] int64, the nodes that nothing leaves
     damping: float
     personalization: Tensor  # [n, q], columns sum to 1
 
     def to(self, dtype: torch.dtype) -> _Step:
         """The same in another precision."""
-        return self._replace(weight=self.weight.to(dtype), personalization=self.personalization.to(dtype))
+        return self._replace(moves=self.moves.to(dtype), personalization=self.personalization.to(dtype))
 
     def spread(self, x: Tensor) -> Tensor:
         """damping (A' x + x(D) p) [n, q] of x [n, q]."""
-        moved = _sum_of_rows(x, self.rowptr, self.source, self.weight)
+        moved = _product(self.moves, x)
         if len(self.stuck):
             moved.addcmul_(self.personalization, x.index_select(0, self.stuck).sum(0), value=self.damping)
         return moved
@@ -154,32 +154,49 @@ def _step(edge_index: Tensor, edge_weight: Tensor | None, preference: Tensor, da
         raise ValueError(f"edge_index names nodes outside 0..{n - 1}")
     if bool((weight < 0).any()):
         raise ValueError("edge_weight must not be negative")
-    source, target, weight = _sorted(edge_index[0], edge_index[1], weight)
-    leaving = _sum_of_rows(preference.new_ones(n, 1), _rowptr(source, n), target, weight)[:, 0]
+    order = ordered(torch.add(edge_index[0], edge_index[1].long(), alpha=n), n * n)  # that of (target, source)
+    source, target, weight = (part.index_select(0, order) for part in (*edge_index, weight))
+    if source.is_cuda:  # where `bincount` leaves the order of addition open
+        again = source.argsort(stable=True)
+        by_source = (part.index_select(0, again) for part in (source, target, weight))
+        leaving = _product(_csr(*by_source, n), preference.new_ones(n, 1))[:, 0]
+    else:
+        leaving = torch.bincount(source, weight, minlength=n)
     if not bool(leaving.isfinite().all()):
         raise ValueError("edge_weight must be finite, and so must be the sum of those that leave a node")
-    share = weight / leaving.index_select(0, source)
-    target, source, share = _sorted(target, source, share.nan_to_num_(0.0))  # 0 / 0: nothing leaves
-    index = torch.int32 if max(n, edges) < 2**31 else torch.int64
+    share = (weight / leaving.index_select(0, source)).nan_to_num_(0.0)  # 0 / 0: nothing leaves
     stuck = (leaving == 0).nonzero()[:, 0]
-    return _Step(_rowptr(target, n).to(index), source.to(index), damping * share, stuck, damping, preference)
+    return _Step(_csr(target, source, share.mul_(damping), n), stuck, damping, preference)
 
 
-def _sum_of_rows(table: Tensor, rowptr: Tensor, index: Tensor, weight: Tensor) -> Tensor:
-    """Row v of the result: the sum of `weight[e] * table[index[e]]` over e in `rowptr[v]:rowptr[v + 1]`, in that order.
+def _csr(row: Tensor, column: Tensor, value: Tensor, n: int) -> Tensor:
+    """The matrix [n, n] of entries that are ordered by row; parallel ones stay side by side."""
+    index = torch.int32 if max(n, len(row)) < 2**31 else torch.int64
+    rowptr = torch.searchsorted(row, torch.arange(n + 1, device=row.device, dtype=row.dtype))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(rowptr.to(index), column.to(index), value, (n, n), check_invariants=False)
 
-    The product of a CSR matrix and `table`, by the one operation of torch that neither writes out the [E, q] products
-    nor leaves the order of addition open on CUDA.
+
+def _product(matrix: Tensor, table: Tensor) -> Tensor:
+    """A CSR matrix [n, n] times `table` [n, q], each sum in the order of the entries.
+
+    For many queries, and on CUDA, by the one operation of torch that neither writes out the [E, q] products nor leaves
+    the order of addition open there.
     """
+    if table.shape[1] == 1 and _has_mkl(table):
+        return (matrix @ table[:, 0])[:, None]
+    if table.shape[1] <= _FEW and _has_mkl(table):
+        return matrix @ table
     return embedding_bag(
-        index.to(rowptr.dtype), table, rowptr, mode="sum", per_sample_weights=weight, include_last_offset=True
+        matrix.col_indices(),
+        table,
+        matrix.crow_indices(),
+        mode="sum",
+        per_sample_weights=matrix.values(),
+        include_last_offset=True,
     )
 
 
-def _sorted(key: Tensor, other: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    order = key.argsort(stable=True)
-    return key.index_select(0, order), other.index_select(0, order), weight.index_select(0, order)
-
-
-def _rowptr(sorted_key: Tensor, n: int) -> Tensor:
-    return torch.searchsorted(sorted_key, torch.arange(n + 1, device=sorted_key.device, dtype=sorted_key.dtype))
+def _has_mkl(table: Tensor) -> bool:
+    return table.device.type == "cpu" and torch.backends.mkl.is_available()

@@ -45,9 +45,11 @@ def scored_topk(
     later, on any number of threads. Columns keep their own precision where vectors are stored in bfloat16; those that
     are contiguous in N (`torch.stack([...]).T`) are multiplied fastest.
 
-    `longest` is a bound on the Euclidean length of every row that the caller knows (1.001, say, for normalised
-    vectors); without it lengths are measured, which at Q = 1 takes as long as the search itself. Rows must be finite,
-    filtered ones too: that is checked where lengths are. What is held beside the result does not grow with N or Q: a
+    The first search of a tensor also measures the lengths of its rows, which at Q = 1 takes as long as the search
+    itself; later ones of the same tensor object do so again only after torch has changed it in place. What changes it
+    otherwise, through NumPy or `.data`, is not seen: pass a new view then, `vectors[:]`. A caller who makes a new view
+    for each search and knows a bound on the Euclidean length of every row (1.001, say, for normalised vectors) passes
+    it as `longest`. Rows must be finite, filtered ones too: that is checked where lengths are measured. What is held beside the result does not grow with N or Q: a
     copy of a stripe and its near scores, and some pairs. float64 vectors are always searched in plain torch.
 
     Returns scores [Q, m] and indices [Q, m] int64, m = min(k, N); places that filters leave empty are -inf and -1.

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from nscma_kernels.row_filter import Filter
 
 LARGE = 2.0**60  # float32 and bfloat16 score what stays below
 CACHE = 2**17  # numbers of float64 that stay in a CPU's cache
+_measured = WeakIdKeyDictionary()  # of tensors searched before: their version then, and the length of the longest row
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Operands:
     columns: Tensor  # [N, C]
     weights: Tensor  # [Q, C] or [1, C] in `dtype`
     rows: Filter
-    longest: float | None
+    longest: float  # a bound on the length of every row
 
     @staticmethod
     def of(
@@ -45,7 +47,10 @@ class Operands:
         if columns is None or weights is None:
             columns, weights = vectors.new_empty(len(vectors), 0), queries.new_empty(0)
         weights = weights.to(dtype).view(math.prod(weights.shape[:-1]), columns.shape[1])
-        return Operands(queries, vectors, columns, weights, rows or Filter(), longest)
+        longest = _measured_length(vectors) if longest is None else longest
+        # squares below 2^-120 may be lost where lengths are measured
+        bound = longest * 1.001 + math.sqrt(vectors.shape[1]) * 2.0**-60
+        return Operands(queries, vectors, columns, weights, rows or Filter(), bound)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -82,23 +87,23 @@ class Operands:
             score += _dots(self.columns, j, self.weights, i)
         return score.to(self.dtype)
 
-    def magnitude(self, longest: float, largest: float) -> float:
-        """Bound on the absolute score of rows no longer, with columns no larger."""
-        return self.norm * longest + self.weight * largest
+    def magnitude(self, largest: float) -> float:
+        """Bound on the absolute score of rows with columns no larger."""
+        return self.norm * self.longest + self.weight * largest
 
-    def largest(self, longest: float, largest: float) -> float:
+    def largest(self, largest: float) -> float:
         """The largest of all that a near score is computed from; raises ValueError where scores may be infinite."""
-        size = self.magnitude(longest, largest)
+        size = self.magnitude(largest)
         if not size < torch.finfo(self.dtype).max / 2:
             raise ValueError(f"scores may exceed {self.dtype}: scale queries, weights, vectors or columns down")
-        return max(size, self.norm, self.weight, longest, largest)
+        return max(size, self.norm, self.weight, self.longest, largest)
 
-    def error(self, longest: float, largest: float, dtype: torch.dtype) -> float:
-        """Bound on the error of a near score of such rows from operands in `dtype`, before it is rounded itself.
+    def error(self, largest: float, dtype: torch.dtype) -> float:
+        """Bound on the error of a near score of rows with columns no larger, from operands in `dtype`, before it is rounded itself.
 
         Where the user's settings let float32 products round their operands, they are taken as bfloat16.
         """
-        size = self.magnitude(longest, largest)
+        longest, size = self.longest, self.magnitude(largest)
         terms = self.vectors.shape[1] + self.columns.shape[1] + 16
         if dtype == torch.float64:
             return size * terms * 2.0**-52
@@ -142,17 +147,24 @@ def choose(operands: Operands, pairs: Pairs, m: int, scores: Tensor, index: Tens
     return order
 
 
-def longest_of(vectors: Tensor, longest: float | None) -> float:
-    """A bound on the length of every row."""
-    if longest is None:
-        tiles = torch.split(vectors, cached_rows(vectors))
-        dtype = torch.promote_types(vectors.dtype, torch.float32)
-        longest = max(float(torch.linalg.vector_norm(tile.to(dtype), dim=1).max()) for tile in tiles)
-        if not math.isfinite(longest):  # perhaps only the squares are too large
-            longest = max(float(torch.linalg.vector_norm(tile.double(), dim=1).max()) for tile in tiles)
-        if not math.isfinite(longest):
-            raise ValueError("vectors must be finite: some rows hold NaN, infinity, or more than 1e150")
-    return longest * 1.001 + math.sqrt(vectors.shape[1]) * 2.0**-60  # squares below 2^-120 may be lost
+def _measured_length(vectors: Tensor) -> float:
+    """Length of the longest row; measured once for each tensor, and again after torch has changed it in place."""
+    if len(vectors) == 0:
+        return 0.0
+    version = None if vectors.is_inference() else vectors._version
+    known = _measured.get(vectors)
+    if known is not None and version is not None and known[0] == version:
+        return float(known[1])
+    tiles = torch.split(vectors, cached_rows(vectors))
+    dtype = torch.promote_types(vectors.dtype, torch.float32)
+    longest = max(float(torch.linalg.vector_norm(tile.to(dtype), dim=1).max()) for tile in tiles)
+    if not math.isfinite(longest):  # perhaps only the squares are too large
+        longest = max(float(torch.linalg.vector_norm(tile.double(), dim=1).max()) for tile in tiles)
+    if not math.isfinite(longest):
+        raise ValueError("vectors must be finite: some rows hold NaN, infinity, or more than 1e150")
+    if version is not None:
+        _measured[vectors] = (version, longest)
+    return longest
 
 
 def largest_of(columns: Tensor) -> float:

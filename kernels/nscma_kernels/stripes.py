@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nscma_kernels.precision import native_dtype
-from nscma_kernels.scoring import LARGE, Operands, Pairs, cached_rows, choose, largest_of, longest_of
+from nscma_kernels.scoring import LARGE, Operands, Pairs, cached_rows, choose, largest_of
 
 STRIPE = 2**22  # near scores held at a time
 FEWEST, MOST = 2**12, 2**18  # rows of a stripe
@@ -118,15 +118,14 @@ def _look(
 ) -> tuple[Pairs, Tensor | None]:
     """Pairs of the stripe that may be among the m best, and the queries for which they would be more than the limit."""
     columns = stripe.of(operands.columns)
-    measured = operands.vectors if operands.longest is not None else stripe.of(operands.vectors)
-    longest, largest = longest_of(measured, operands.longest), largest_of(columns)
-    if operands.largest(longest, largest) > LARGE:
+    largest = largest_of(columns)
+    if operands.largest(largest) > LARGE:
         dtype = torch.float64
     q, m, count = len(operands.queries), least.shape[1], stripe.height
     fold = 2 ** int(math.log2(max(1, min(GROUP, count // (6 * m)))))
     groups = -(-count // fold)
     near = _product(operands, stripe, columns, dtype, groups * fold, space)
-    error = operands.error(longest, largest, dtype)
+    error = operands.error(largest, dtype)
     slack = 2.0**-50 if operands.dtype == torch.float64 else 2.0**-21  # near scores and scores are rounded
     if dtype == torch.bfloat16:
         slack += 2.0**-8.9  # the product by half a unit

@@ -313,3 +313,29 @@ def test_a_thousand_random_shapes_and_a_large_one() -> None:
         f"\nscored_topk: 1,000 random shapes ({queries_asked:,} queries, {filtered} with filters; float32, bfloat16, "
         f"float64) and {n:,} x {d} with each second row stored again equal a stable sort in float64, bit for bit"
     )
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_lengths_are_measured_once_and_again_after_a_change(mode: Any) -> None:
+    """A row that becomes long would be lost within the error that was bounded for short ones."""
+
+    class Lengths(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.ops.aten.linalg_vector_norm.default and len(args[0]) > 1:
+                found.append(len(args[0]))
+            return func(*args, **(kwargs or {}))
+
+    found: list[int] = []
+    query = torch.ones(1, 3)
+    with mode():
+        vectors = torch.full((900, 3), 0.1)
+        for times in (1, 1, 1) if mode is torch.no_grad else (1, 2, 3):
+            with Lengths():
+                scored_topk(query, vectors, 1)
+            assert found == [900] * times
+        vectors[7] = torch.tensor([1e8, 1.0, -1e8])  # 0 in float32
+        scores, index = scored_topk(query, vectors, 1)
+        assert (float(scores), int(index)) == (1.0, 7)
+        vectors[7, 0] = math.nan
+        with pytest.raises(ValueError, match="finite"):
+            scored_topk(query, vectors, 1)

@@ -18,7 +18,7 @@ import triton.language as tl
 from torch import Tensor
 
 from nscma_kernels.row_filter import HIGHEST, LOWEST
-from nscma_kernels.scoring import LARGE, Operands, largest_of, longest_of
+from nscma_kernels.scoring import LARGE, Operands, largest_of
 from nscma_kernels.stripes import search_stripes
 
 GROUP = 64  # rows of one maximum
@@ -161,10 +161,10 @@ def rescore_kernel(
 def search(operands: Operands, m: int, scores: Tensor, index: Tensor) -> None:
     """Fill scores and index [Q, m]."""
     n = len(operands.vectors)
-    longest, largest = longest_of(operands.vectors, operands.longest), largest_of(operands.columns)
-    if operands.largest(longest, largest) > LARGE:
+    largest = largest_of(operands.columns)
+    if operands.largest(largest) > LARGE:
         return search_stripes(operands, m, scores, index)
-    error = operands.error(longest, largest, operands.vectors.dtype)
+    error = operands.error(largest, operands.vectors.dtype)
     most = max(1, MAXIMA // triton.cdiv(n, GROUP))
     for begin in range(0, len(scores), most):
         part = slice(begin, begin + most)
