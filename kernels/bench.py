@@ -1,9 +1,11 @@
 """Speed of each operation of `nscma_kernels` beside its peers, as ratios within one run.
 
-    python kernels/bench.py [OPERATION …] [--device cpu] [--repeats 5]
+    python kernels/bench.py [OPERATION …] [--device cpu] [--repeats 5] [--threads 1] [--large]
 
-Every line: operation, shape, milliseconds (median and 95th percentile), and each peer's median divided by ours. Peers
-that are not installed are named as such.
+Every line: operation, shape, milliseconds (median and 95th percentile; of the processor on a CPU), and each peer's
+median divided by ours. All take turns. Peers that are not installed are named as such. All operations together take
+less than ten minutes of one core; `--large` adds the shapes that take longer. ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in
+the environment measures a CPU without AMX.
 
 Add an operation: a file in `cases/` whose function yields cases, one line in `CASES`.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +30,8 @@ from cases.rolling_stats import rolling_stats_cases
 from cases.scored_topk import scored_topk_cases
 from cases.token_nll import token_nll_cases
 
-CASES: dict[str, Callable[[torch.device], Iterator[Case]]] = {
+BUDGET = 10.0  # seconds after which no further turn of a case begins
+CASES: dict[str, Callable[[torch.device, bool], Iterator[Case]]] = {
     "ego_split": ego_split_cases,
     "knn_graph": knn_graph_cases,
     "label_propagation": label_propagation_cases,
@@ -39,23 +43,37 @@ CASES: dict[str, Callable[[torch.device], Iterator[Case]]] = {
 }
 
 
-def timings(run: Callable[[], object], repeats: int, device: torch.device) -> list[float]:
-    """Milliseconds of each call, ascending, after one warm-up; of the whole work where the call does a share of it."""
-    times = []
-    for _ in range(repeats + 1):
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        begin = time.perf_counter()
-        run()
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        times.append(1000 * (time.perf_counter() - begin) / getattr(run, "share", 1.0))
-    return sorted(times[1:])
+def timings(
+    runs: dict[str, Callable[[], object]], repeats: int, device: torch.device, budget: float = math.inf
+) -> dict[str, list[float]]:
+    """Milliseconds of each call, ascending, of the whole work where the call does a share of it.
+
+    All take turns, after one warm-up each, so that what else the machine does falls on all alike; on a CPU the time is
+    that of the processor. After `budget` seconds no further turn begins.
+    """
+    clock = time.perf_counter if device.type == "cuda" else time.process_time
+    times: dict[str, list[float]] = {who: [] for who in runs}
+    started = clock()
+    for turn in range(repeats + 1):
+        if turn > 1 and clock() - started > budget:
+            break
+        for who, run in runs.items():
+            _wait(device)
+            begin = clock()
+            run()
+            _wait(device)
+            times[who].append(1000 * (clock() - begin) / getattr(run, "share", 1.0))
+    return {who: sorted(spent[1:]) for who, spent in times.items()}
 
 
 def milliseconds(run: Callable[[], object], repeats: int, device: torch.device) -> float:
     """The median."""
-    return statistics.median(timings(run, repeats, device))
+    return statistics.median(timings({"run": run}, repeats, device)["run"])
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
 
 
 def main() -> None:
@@ -64,22 +82,27 @@ def main() -> None:
     parser.add_argument("operations", nargs="*", metavar="OPERATION", help=f"of {', '.join(CASES)}; default all")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1, help="of torch and of the peers")
+    parser.add_argument("--large", action="store_true", help="also shapes that take long")
     arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
     device = torch.device(arguments.device)
     torch.manual_seed(0)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
-    print(f"torch {torch.__version__}, {name}, float32 where a line does not say otherwise")
+    isa = os.environ.get("ONEDNN_MAX_CPU_ISA")
+    limited = "" if isa is None else f", oneDNN up to {isa}"
+    print(f"torch {torch.__version__}, {name}{limited}, float32 where a line does not say otherwise")
     unknown = set(arguments.operations) - set(CASES)
     if unknown:
         parser.error(f"unknown operation {min(unknown)!r}; there are {', '.join(CASES)}")
     for operation in arguments.operations or CASES:
-        for shape, runs in CASES[operation](device):
-            times = {who: timings(run, arguments.repeats, device) for who, run in runs.items()}
-            most = times["ours"][math.ceil(0.95 * arguments.repeats) - 1]
+        for shape, runs in CASES[operation](device, arguments.large):
+            times = timings(runs, arguments.repeats, device, math.inf if arguments.large else BUDGET)
+            most = times["ours"][math.ceil(0.95 * len(times["ours"])) - 1]
             medians = {who: statistics.median(all_times) for who, all_times in times.items()}
             ours = medians.pop("ours")
             ratios = "  ".join(f"{who} / ours = {ms / ours:.2f}" for who, ms in medians.items())
-            print(f"{operation:21} {shape:32} ours {ours:8.2f} ms, p95 {most:8.2f}   {ratios}")
+            print(f"{operation:21} {shape:32} ours {ours:8.2f} ms, p95 {most:8.2f}   {ratios}", flush=True)
 
 
 if __name__ == "__main__":

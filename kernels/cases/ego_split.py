@@ -11,9 +11,10 @@ from cases.graphs import blocks, ring
 from nscma_kernels import ego_split
 
 
-def ego_split_cases(device: torch.device) -> Iterator[Case]:
+def ego_split_cases(device: torch.device, large: bool) -> Iterator[Case]:
     """Personas of all nodes, against NetworkX a node at a time; at n = 100,000 on 5,000 of the egos, scaled."""
-    for name, n, degree in (("SBM", 10_000, 16), ("ring", 10_000, 16), ("ring", 10_000, 32), ("SBM", 100_000, 32)):
+    shapes = [("SBM", 10_000, 16), ("ring", 10_000, 16), ("ring", 10_000, 32)]
+    for name, n, degree in [*shapes, *([("SBM", 100_000, 32)] if large else [])]:
         edges = ring(n, degree) if name == "ring" else blocks(n, degree, degree * 5 // 4, 0.75)[0]
         edge_index = edges.to(device)
         egos = 5000 if n > 10_000 else n

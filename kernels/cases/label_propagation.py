@@ -14,16 +14,17 @@ from torch import Tensor
 from nscma_kernels import label_propagation
 
 
-def label_propagation_cases(device: torch.device) -> Iterator[Case]:
-    """Communities of 100,000 nodes, against the label propagation of networkit and igraph; NMI with the planted ones.
+def label_propagation_cases(device: torch.device, large: bool) -> Iterator[Case]:
+    """Communities of 1,000 to 100,000 nodes, against the label propagation of networkit and igraph; NMI with the planted.
 
     Ours starts from sorted edges, the peers from graphs already built.
     """
-    n, size = 100_000, 100
-    for name, (edges, block) in (("SBM", blocks(n, 15, size, 0.75)), ("ring", _cut_ring(n, size))):
+    size = 100
+    for name, n in (("SBM", 1000), ("SBM", 10_000), ("SBM", 100_000), *([("ring", 100_000)] if large else [])):
+        edges, block = blocks(n, 15, size, 0.75) if name == "SBM" else _cut_ring(n, size)
         edge_index = edges.to(device)
         runs: dict[str, Callable[[], object]] = {
-            "ours": lambda edge_index=edge_index: label_propagation(edge_index, num_nodes=n).tolist()
+            "ours": lambda edge_index=edge_index, n=n: label_propagation(edge_index, num_nodes=n).tolist()
         }
         runs |= community_peers(n, edges)
         yield f"{name} n={n} E={edge_index.shape[1]} NMI {_quality(block, runs)}", runs

@@ -14,7 +14,7 @@ from torch import Tensor
 from nscma_kernels import MemoryState, memory_scan
 
 
-def memory_scan_cases(device: torch.device) -> Iterator[Case]:
+def memory_scan_cases(device: torch.device, _large: bool) -> Iterator[Case]:
     """The memory of titans-pytorch with its own projections and gates around ours, so that both give the same numbers.
 
     Gradients at the weights of the start ("start"), which is the peer's default, or of each chunk ("chunk"), which for

@@ -12,7 +12,7 @@ from torch import Tensor
 from nscma_kernels import rolling_stats
 
 
-def rolling_stats_cases(device: torch.device) -> Iterator[Case]:
+def rolling_stats_cases(device: torch.device, _large: bool) -> Iterator[Case]:
     """Mean and deviation at every position of a million values that vary little, beside pandas and bottleneck.
 
     Prints the largest relative error of each one's deviations.

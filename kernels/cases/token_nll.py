@@ -5,8 +5,6 @@ from __future__ import annotations
 import concurrent.futures
 import importlib.util
 import multiprocessing
-import statistics
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,14 +20,13 @@ SIZES = {"Qwen2.5-0.5B": (512, 896, 151_936), "SmolLM2-135M": (512, 576, 49_152)
 Run = Callable[[Tensor, Tensor, Tensor], Tensor]  # hidden, weight, targets -> nll [T]
 
 
-def token_nll_cases(device: torch.device) -> Iterator[Case]:
+def token_nll_cases(device: torch.device, large: bool) -> Iterator[Case]:
     """NLL of 512 tokens in bfloat16 with the vocabularies of two proxies, then forward and backward of their mean.
 
     Prints the largest error against float64, and the memory that each takes beside its operands: the rise of the
-    process's resident peak on a CPU, of a fresh process each; the allocator's peak on a GPU. On a CPU also the median
-    time of the processor, in turns, which other processes disturb less than the time of the clock.
+    process's resident peak on a CPU, of a fresh process each; the allocator's peak on a GPU.
     """
-    for name, (t, d, v) in SIZES.items():
+    for name, (t, d, v) in SIZES.items() if large else [*SIZES.items()][1:]:
         inputs = operands(t, d, v, device)
         runs = implementations()
         true = torch.cat([_float64(*inputs, rows) for rows in torch.arange(t, device=device).split(64)])
@@ -39,21 +36,7 @@ def token_nll_cases(device: torch.device) -> Iterator[Case]:
             print(f"{'':21} {name} {who}: largest error {error:.1e} nats, {memory}")
         shape = f"{name} T={t} d={d} V={v} bf16"
         for suffix, bind in (("", _inference), (" + backward", _training)):
-            bound = {who: bind(run, inputs) for who, run in runs.items()}
-            if device.type == "cpu":
-                print(f"{'':21} {name}{suffix}, ms of processor time: {processor_time(bound)}")
-            yield shape + suffix, bound
-
-
-def processor_time(runs: dict[str, Callable[[], object]], repeats: int = 5) -> str:
-    """Median milliseconds of each, after one warm-up."""
-    times: dict[str, list[float]] = {who: [] for who in runs}
-    for _ in range(repeats + 1):
-        for who, run in runs.items():
-            begin = time.process_time()
-            run()
-            times[who].append(1000 * (time.process_time() - begin))
-    return ", ".join(f"{who} {statistics.median(spent[1:]):.0f}" for who, spent in times.items())
+            yield shape + suffix, {who: bind(run, inputs) for who, run in runs.items()}
 
 
 def operands(t: int, d: int, v: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:

@@ -30,6 +30,7 @@ from nscma_kernels.implementation import Impl, on_triton
 PAIRWISE = 128  # neighbours up to which labels are compared all with all; beyond, they are sorted
 _WIDTHS = [4, 8, 12, 16, 20, 24, 32, 48, 64, 96, PAIRWISE]
 _CACHED = 1 << 18  # elements at a time: few enough to stay in the cache, many enough for several threads
+_CHEAP = 1 << 19  # comparisons of labels that take no longer than the calls for one more tile
 CODE = (1 << 29) - 1  # labels are smaller, so that a bit above them is free
 LAST = -(2**63)  # the priority of who does not move
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio
@@ -131,9 +132,11 @@ def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:
     inner = torch.empty(n, dtype=torch.int32, device=device)
     inner[order] = torch.arange(n, dtype=torch.int32, device=device)
     neighbour = inner.index_select(0, csr.col)
-    tiles, first = [], 0
-    for wide, size in zip(widths, torch.bincount(width, minlength=len(widths)).tolist(), strict=True):
-        if wide and size:
+    tiles = []
+    sizes = torch.bincount(width, minlength=len(widths)).tolist()
+    first = sizes[0]
+    for wide, size in _merged(widths[1:], sizes[1:]):
+        if size:
             nodes = order[first : first + size]
             place = torch.arange(wide, device=device)[:, None]
             slot = (csr.rowptr[nodes] + place).clamp(max=len(neighbour) - 1)
@@ -142,6 +145,17 @@ def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:
             tiles.append(Tile(first, near, None if weight is None else weight[slot] * real))
         first += size
     return order, tiles
+
+
+def _merged(widths: list[int], sizes: list[int]) -> list[tuple[int, int]]:
+    """Width and nodes of each tile, where a few nodes join the next wider ones: a tile costs calls in every round."""
+    merged, waiting = [], 0
+    for wide, size, wider in zip(widths, sizes, [*widths[1:], 0], strict=True):
+        waiting += size
+        if wider > PAIRWISE or not wider or waiting * (wider**2 - wide**2) > _CHEAP:
+            merged.append((wide, waiting))
+            waiting = 0
+    return merged
 
 
 def fixed_point(csr: CSR, graph: Tensor) -> Tensor | None:

@@ -49,8 +49,9 @@ def scored_topk(
     itself; later ones of the same tensor object do so again only after torch has changed it in place. What changes it
     otherwise, through NumPy or `.data`, is not seen: pass a new view then, `vectors[:]`. A caller who makes a new view
     for each search and knows a bound on the Euclidean length of every row (1.001, say, for normalised vectors) passes
-    it as `longest`. Rows must be finite, filtered ones too: that is checked where lengths are measured. What is held beside the result does not grow with N or Q: a
-    copy of a stripe and its near scores, and some pairs. float64 vectors are always searched in plain torch.
+    it as `longest`. Rows must be finite, filtered ones too: that is checked where lengths are measured. What is held
+    beside the result does not grow with N or Q: a copy of a stripe and its near scores, and some pairs. float64
+    vectors are always searched in plain torch.
 
     Returns scores [Q, m] and indices [Q, m] int64, m = min(k, N); places that filters leave empty are -inf and -1.
     Raises ValueError where shapes, dtypes, values or `impl` do not fit.

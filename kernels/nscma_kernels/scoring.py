@@ -99,7 +99,7 @@ class Operands:
         return max(size, self.norm, self.weight, self.longest, largest)
 
     def error(self, largest: float, dtype: torch.dtype) -> float:
-        """Bound on the error of a near score of rows with columns no larger, from operands in `dtype`, before it is rounded itself.
+        """Bound on the error of a near score from operands in `dtype`, before it is rounded itself.
 
         Where the user's settings let float32 products round their operands, they are taken as bfloat16.
         """
