@@ -15,7 +15,7 @@ from nscma_kernels import label_propagation
 
 
 def label_propagation_cases(device: torch.device, large: bool) -> Iterator[Case]:
-    """Communities of 1,000 to 100,000 nodes, against the label propagation of networkit and igraph; NMI with the planted.
+    """Communities of 1,000 to 100,000 nodes, beside label propagation of networkit and igraph; NMI with the planted.
 
     Ours starts from sorted edges, the peers from graphs already built.
     """

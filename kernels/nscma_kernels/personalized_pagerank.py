@@ -158,8 +158,8 @@ def _step(edge_index: Tensor, edge_weight: Tensor | None, preference: Tensor, da
     source, target, weight = (part.index_select(0, order) for part in (*edge_index, weight))
     if source.is_cuda:  # where `bincount` leaves the order of addition open
         again = source.argsort(stable=True)
-        by_source = (part.index_select(0, again) for part in (source, target, weight))
-        leaving = _product(_csr(*by_source, n), preference.new_ones(n, 1))[:, 0]
+        leaving_edges = _csr(source[again], target[again], weight[again], n)
+        leaving = _product(leaving_edges, preference.new_ones(n, 1))[:, 0]
     else:
         leaving = torch.bincount(source, weight, minlength=n)
     if not bool(leaving.isfinite().all()):
@@ -199,4 +199,4 @@ def _product(matrix: Tensor, table: Tensor) -> Tensor:
 
 
 def _has_mkl(table: Tensor) -> bool:
-    return table.device.type == "cpu" and torch.backends.mkl.is_available()
+    return table.device.type == "cpu" and torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]

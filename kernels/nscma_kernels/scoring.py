@@ -152,9 +152,8 @@ def _measured_length(vectors: Tensor) -> float:
     if len(vectors) == 0:
         return 0.0
     version = None if vectors.is_inference() else vectors._version
-    known = _measured.get(vectors)
-    if known is not None and version is not None and known[0] == version:
-        return float(known[1])
+    if version is not None and vectors in _measured and _measured[vectors][0] == version:
+        return float(_measured[vectors][1])
     tiles = torch.split(vectors, cached_rows(vectors))
     dtype = torch.promote_types(vectors.dtype, torch.float32)
     longest = max(float(torch.linalg.vector_norm(tile.to(dtype), dim=1).max()) for tile in tiles)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from nscma_kernels import label_propagation
+from nscma_kernels.graph import undirected
 from tests.kernels.label_graphs import dense, gnm, locally_maximal, planted, potential
+
+# the package exports the function of the same name
+tiles_of = importlib.import_module("nscma_kernels.label_propagation").tiles_of
 
 
 @pytest.mark.parametrize(("n", "m", "heaviest"), [(60, 90, 0), (200, 1500, 0), (200, 900, 2.0), (300, 4000, 1e-4)])
@@ -181,3 +186,20 @@ def test_only_a_graph_is_taken() -> None:
         label_propagation([[0], [1]])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="num_nodes="):
         label_propagation(torch.tensor([[0], [1]]), 5)
+
+
+def test_few_nodes_share_a_tile_with_the_next_wider_ones() -> None:
+    """A tile costs some calls in each round, whatever is in it."""
+    small, _ = planted(300, 30, 10, 4, seed=0)
+    large, _ = planted(20_000, 100, 10, 4, seed=0)
+    found = []
+    for edges, n in ((small, 300), (large, 20_000)):
+        csr = undirected(edges, None, n)
+        order, tiles = tiles_of(csr, None)
+        found.append(len(tiles))
+        ends = [tile.first + tile.neighbours.shape[1] for tile in tiles]
+        assert [tile.first for tile in tiles] == [int((csr.degree == 0).sum()), *ends[:-1]] and ends[-1] == n
+        for tile in tiles:
+            inside = csr.degree[order[tile.first : tile.first + tile.neighbours.shape[1]]]
+            assert torch.equal((tile.neighbours < n).sum(0), inside)
+    assert found[0] <= 2 and found[1] >= 4, found
