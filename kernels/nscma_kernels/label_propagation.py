@@ -136,25 +136,30 @@ def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:
     sizes = torch.bincount(width, minlength=len(widths)).tolist()
     first = sizes[0]
     for wide, size in _merged(widths[1:], sizes[1:]):
-        if size:
-            nodes = order[first : first + size]
-            place = torch.arange(wide, device=device)[:, None]
-            slot = (csr.rowptr[nodes] + place).clamp(max=len(neighbour) - 1)
-            real = place < degree[nodes]
-            near = torch.where(real, neighbour[slot], (n + place).int())
-            tiles.append(Tile(first, near, None if weight is None else weight[slot] * real))
+        nodes = order[first : first + size]
+        place = torch.arange(wide, device=device)[:, None]
+        slot = (csr.rowptr[nodes] + place).clamp(max=len(neighbour) - 1)
+        real = place < degree[nodes]
+        near = torch.where(real, neighbour[slot], (n + place).int())
+        tiles.append(Tile(first, near, None if weight is None else weight[slot] * real))
         first += size
     return order, tiles
 
 
 def _merged(widths: list[int], sizes: list[int]) -> list[tuple[int, int]]:
     """Width and nodes of each tile, where a few nodes join the next wider ones: a tile costs calls in every round."""
-    merged, waiting = [], 0
-    for wide, size, wider in zip(widths, sizes, [*widths[1:], 0], strict=True):
-        waiting += size
-        if wider > PAIRWISE or not wider or waiting * (wider**2 - wide**2) > _CHEAP:
-            merged.append((wide, waiting))
-            waiting = 0
+    merged: list[tuple[int, int]] = []
+    squares = 0  # of the widths that the nodes of the last tile need
+    for wide, size in zip(widths, sizes, strict=True):
+        if not size:
+            continue
+        joined = merged[-1][1] if merged else 0
+        if joined and wide <= PAIRWISE and joined * wide**2 - squares <= _CHEAP:
+            merged[-1] = (wide, joined + size)
+        else:
+            merged.append((wide, size))
+            squares = 0
+        squares += size * wide**2
     return merged
 
 
