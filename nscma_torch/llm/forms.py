@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from nscma_torch.caches import forgettable
@@ -62,18 +63,28 @@ _NOT = re.compile(r"\b(?:not|never|no longer|no more|hardly|stopped|quit|given u
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A compiled form of one relation, whose pattern matches a clause with a space before it.
+    """A form of one relation, whose pattern matches a clause with a space before it.
 
     `needs`: sets of words, of each of which one occurs in every clause that it matches.
     """
 
     relation: str
     mood: Mood
-    pattern: re.Pattern[str]
+    expression: str
     slots: tuple[tuple[str, str], ...]
     needs: tuple[frozenset[str], ...]
     cjk: bool
     source: str
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when a clause first has all the words that the form needs: most forms wait long for theirs."""
+        return _pattern(self.expression, self.cjk)
+
+
+@cache  # of the forms of schemas, nothing that users said
+def _pattern(expression: str, cjk: bool) -> re.Pattern[str]:
+    return re.compile(expression, 0 if cjk else re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +137,7 @@ _SLOT = re.compile(r"([ASORT])(?::(\w+))?")
 
 
 def compile_forms(schema: Schema) -> list[Form]:
-    """All forms of a schema, in its order."""
+    """All forms of a schema, in its order; their patterns are compiled on first use."""
     found: list[Form] = []
     for relation in schema.relations.values():
         for wordings, cjk in ((relation.en, False), (relation.zh, True)):
@@ -154,8 +165,7 @@ def _compile(relation: Relation, mood: Mood, source: str) -> Form:
     parser = _Parser(source)
     body = parser.sequence()
     end = r"\W*$" if re.search(r"[SORT](?::\w+)?$", source) else _END
-    pattern = re.compile(body + end, re.IGNORECASE)
-    return Form(relation.name, mood, pattern, _kinds(relation, parser.slots), tuple(parser.needs), False, source)
+    return Form(relation.name, mood, body + end, _kinds(relation, parser.slots), tuple(parser.needs), False, source)
 
 
 class _Parser:
@@ -295,7 +305,7 @@ def _compile_cjk(relation: Relation, mood: Mood, source: str) -> Form:
     return Form(
         relation.name,
         mood,
-        re.compile(pattern + r"(?:了|啦|呢|哦|啊)*$"),
+        pattern + r"(?:了|啦|呢|哦|啊)*$",
         _kinds(relation, slots),
         (),
         True,

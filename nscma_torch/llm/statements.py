@@ -182,9 +182,11 @@ class StatementReader:
             if match is None:
                 continue
             statements, spans = self._build(form, match, clause, mentions, said)
+            if not statements:
+                continue
             dated = clause.cjk or bool(_DATED.search(clause.sentence))
             beside = () if dated else self._schema[form.relation].beside
-            if not statements or overlap(spans, [span for relation, span in taken if relation not in beside]):
+            if overlap(spans, [span for relation, span in taken if relation not in beside]):
                 continue
             if any(
                 s.relation == form.relation and (not statements[0].object or s.topic == statements[0].topic != "")
@@ -229,6 +231,8 @@ class StatementReader:
         if "S" not in groups and not clause.cjk and is_person(mentions.subject):
             subject = mentions.subject
         subjects = subjects_of(subject, kinds.get("S", self._schema.kinds["any"]), mentions, cjk=clause.cjk)
+        if not subjects or names_attribute(subject, relation):
+            return [], []
         if raw:
             objects = objects_of(raw, kinds["O"], relation, mentions, cjk=clause.cjk)
         elif negated:
@@ -240,9 +244,7 @@ class StatementReader:
                 else _outcome(groups["verb"], verb_stems(form))
             )
         topic = topic_of(groups["T"], kinds["T"], cjk=clause.cjk) if "T" in groups else ""
-        if names_attribute(subject, relation):
-            return [], []
-        if not subjects or not objects or ("T" in groups and not topic) or objects == subjects:
+        if not objects or ("T" in groups and not topic) or objects == subjects:
             return [], []
         if not clause.cjk and not (past or negated) and begins_later(clause.sentence, said):
             return [], []

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from nscma_torch.llm import forms
 from nscma_torch.llm.forms import Form, compile_forms, read_verb, verb_stems, verbs_of
+from nscma_torch.llm.statements import StatementReader
+from nscma_torch.records import Scope, Unit
 from nscma_torch.relations import Relation, Schema, Wordings, load_relations
 
 
@@ -76,3 +81,13 @@ def test_every_form_of_the_bundled_file_compiles() -> None:
     forms = compile_forms(load_relations())
     assert {"moved", "lives", "quit"} <= verbs_of(forms)
     assert all(verb_stems(one) or "~" not in one.source or one.cjk for one in forms)
+
+
+def test_a_pattern_is_compiled_when_a_clause_has_what_its_form_needs() -> None:
+    schema = load_relations()
+    forms._pattern.cache_clear()
+    reader = StatementReader(schema)
+    assert forms._pattern.cache_info().misses == 0
+    said = Unit("u", Scope("ana"), "chunk", "I moved from Bonn to Porto.", (), datetime(2026, 3, 5, tzinfo=UTC), "user")
+    assert [statement.object for statement in reader.read(said)] == ["Porto"]
+    assert 0 < forms._pattern.cache_info().misses < 200, "of more than a thousand forms"
