@@ -12,7 +12,7 @@ Shapes: B texts, L tokens of the longest text in a batch, H heads, d = 384.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,6 +33,7 @@ SHA256 = {
 VOCABULARY, POSITIONS, DIMENSION, HEADS, LAYERS, FEED_FORWARD = 30522, 512, 384, 12, 6, 1536
 MAX_TOKENS = 256
 EPS = 1e-12
+_CPU_TOKENS = 2048  # of a batch on a CPU, padding included: its activations stay in a core's cache
 
 
 def bundled_folder() -> Path:
@@ -187,9 +188,7 @@ class MiniLMEmbedder:
         lengths = [len(ids) for ids in tokens]
         refuse_longer(lengths, MAX_TOKENS)
         vectors = torch.empty(len(texts), DIMENSION, device=self._device)
-        order = sorted(range(len(texts)), key=lengths.__getitem__)
-        for start in range(0, len(order), self._batch_size):
-            batch = order[start : start + self._batch_size]
+        for batch in self._batches(lengths):
             longest = lengths[batch[-1]]
             ids = torch.zeros(len(batch), min(longest + -longest % self._multiple, MAX_TOKENS), dtype=torch.long)
             for row, i in enumerate(batch):
@@ -198,6 +197,17 @@ class MiniLMEmbedder:
             mask = torch.arange(ids.shape[1]) < size[:, None]
             vectors[batch] = self._model(ids.to(self._device), mask.to(self._device))
         return refuse_not_finite(vectors)
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Places of all texts by length, in batches of at most `batch_size`; on a CPU of `_CPU_TOKENS` tokens, too."""
+        order = sorted(range(len(lengths)), key=lengths.__getitem__)
+        while order:
+            size = self._batch_size
+            if self._device.type == "cpu":
+                while size > 1 and size * lengths[order[min(size, len(order)) - 1]] > _CPU_TOKENS:
+                    size -= 1
+            yield order[:size]
+            del order[:size]
 
     def embed_query(self, text: str) -> torch.Tensor:
         """Unit vector [384]; the model has no query prompt."""

@@ -280,3 +280,20 @@ def test_vectors_live_on_the_device_and_equal_those_of_the_cpu(make: Callable[..
     on_gpu = make(device="cuda").embed(TEXTS)
     assert on_gpu.device.type == "cuda"
     torch.testing.assert_close(on_gpu.cpu(), make().embed(TEXTS), rtol=0, atol=1e-5)
+
+
+def test_a_batch_on_a_cpu_stays_in_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = MiniLMEmbedder()
+    sizes: list[tuple[int, int]] = []
+    forward = embedder._model.forward
+
+    def seen(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        sizes.append((ids.shape[0], ids.shape[1]))
+        return forward(ids, mask)
+
+    monkeypatch.setattr(embedder._model, "forward", seen)
+    texts = ["word " * n for n in (250, 3, 250, 200, 5, 250, 250, 250, 250, 240, 250, 250, 250)]
+    together = embedder.embed(texts)
+    assert sum(rows for rows, _ in sizes) == len(texts) and max(rows * columns for rows, columns in sizes) <= 2048
+    assert len(sizes) <= 4, "and not one by one"
+    assert torch.allclose(together[3], embedder.embed([texts[3]])[0], atol=1e-5)
