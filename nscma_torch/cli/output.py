@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Decision, Episode, Hit
@@ -23,6 +24,7 @@ from nscma_torch.text.timestamps import parse_timestamp
 
 console = Console(highlight=False, soft_wrap=True, emoji=False)
 errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+_LINE_SECONDS = 5.0  # between two lines of progress
 
 
 def fail(error: Exception) -> None:
@@ -167,16 +169,48 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Advance]:
-    """A progress bar on stderr, gone when done; nothing where stderr is no terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
-        task = bar.add_task(title, total=None)
+def progress(title: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
+    """How far work has come, on stderr: on a terminal a bar, gone when done; else a line every `_LINE_SECONDS`.
+
+    The last known total holds; with one there is an estimate of the time left.
+    """
+    if not errors.is_terminal:
+        yield _Lines(title, total, in_bytes)
+        return
+    count = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True) as bar:
+        task = bar.add_task(title, total=total)
 
         def advance(completed: int, total: int | None = None) -> None:
             bar.update(task, completed=completed, total=total)
 
         yield advance
+
+
+class _Lines:
+    """Progress where no bar can be drawn: plain lines, the first of them after `_LINE_SECONDS`."""
+
+    def __init__(self, title: str, total: int | None, in_bytes: bool) -> None:
+        self._title, self._total, self._in_bytes = title, total, in_bytes
+        self._began = self._told = time.monotonic()
+
+    def __call__(self, completed: int, total: int | None = None) -> None:
+        self._total = total or self._total
+        now = time.monotonic()
+        if now - self._told < _LINE_SECONDS:
+            return
+        self._told = now
+        line = f"{self._title}: {self._amount(completed)}"
+        if self._total:
+            line += f" of {self._amount(self._total)}"
+            if completed:
+                left = (now - self._began) * max(self._total - completed, 0) / completed
+                line += f", about {left:.0f} s left"
+        typer.echo(line, err=True)
+
+    def _amount(self, number: int) -> str:
+        return f"{number / 1000:,.0f} kB" if self._in_bytes else f"{number:,}"
 
 
 @contextmanager

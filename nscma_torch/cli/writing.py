@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -63,10 +63,14 @@ def add(
     first = list(islice(stream, 1))  # what cannot be read makes no store
     with opened(store, config, must_exist=False) as memory:
         results: list[Added] = []
-        with progress("remembering") as advance:
-            for added in memory.add_many(chain(first, stream), user_id=user, agent_id=agent, run_id=run, infer=infer):
-                results.append(added)
-                advance(len(results))
+        total = (
+            sum(len(content.encode(errors="replace")) for content in files)
+            if text
+            else _text_bytes(sources, format, limit)
+        )
+        with progress("remembering", total, in_bytes=True) as advance:
+            stream = chain(first, stream)
+            results += memory.add_many(stream, user_id=user, agent_id=agent, run_id=run, infer=infer, progress=advance)
         flush(memory)
     if json:
         print_json(added_object(results))
@@ -88,6 +92,20 @@ def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes:
         raise InvalidInputError(f"{source if isinstance(source, Path) else 'stdin'}: {error}") from error
 
 
+def _text_bytes(sources: Sequence[Path | BinaryIO], format: str | None, max_message_bytes: int) -> int | None:
+    """Bytes of all messages' texts, by reading the files once more; None for a pipe, or where one is refused."""
+    total = 0
+    for source in sources:
+        if not isinstance(source, Path) or not source.is_file():  # of a pipe, reading takes what there is
+            return None
+        try:
+            for message in read_messages(source, format=format, max_message_bytes=max_message_bytes):
+                total += len(message.content.encode())
+        except (InvalidInputError, UnicodeEncodeError):  # adding says so, once it comes there
+            return None
+    return total
+
+
 def _source(name: str, store: Path) -> Path | BinaryIO:
     if name == "-":
         return sys.stdin.buffer
@@ -105,7 +123,7 @@ def _source(name: str, store: Path) -> Path | BinaryIO:
 def flush(memory: Memory) -> None:
     """Have the background work done, and say on stderr what failed."""
     with progress("extracting") as advance:
-        memory.flush(progress=advance)
+        memory.flush(progress=lambda done: advance(done, done + memory.stats().jobs_queued))
     stats = memory.stats()
     for failure in stats.failures:
         typer.echo(f"warning: {stats.jobs_failed} jobs failed and can be retried: {failure}", err=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from nscma_torch.encode.stages import Stages
@@ -14,6 +15,8 @@ from nscma_torch.protocols import Embedder
 from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.chunker import Chunk, Chunker
 from nscma_torch.text.terms import terms
+
+_RUN = 128  # chunks handed to the embedder at once, which sorts them by length
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,12 @@ class Indexer:
         """The embedder's: what a store must be bound to before its vectors go in."""
         return self._embedder.fingerprint
 
-    def index(self, texts: Sequence[str], embed: Sequence[bool]) -> list[list[IndexedChunk]]:
+    def index(
+        self, texts: Sequence[str], embed: Sequence[bool], progress: Callable[[float], None] = lambda _: None
+    ) -> list[list[IndexedChunk]]:
         """Chunks of each text, in order; only those of texts marked in `embed` get a vector.
+
+        `progress` hears the share of the chunks that is embedded, after every `_RUN` of them.
 
         Raises `VectorError` where the embedder's vectors are not of the dimension that it names.
         """
@@ -47,7 +54,11 @@ class Indexer:
             chunks = [self._chunker.chunk(text) for text in texts]
         with self._stages.stage("embedding"):
             wanted = [c.text for of_text, on in zip(chunks, embed, strict=True) if on for c in of_text]
-            embedded = self._embedder.embed(wanted).cpu()
+            runs = []
+            for at in range(0, max(len(wanted), 1), _RUN):
+                runs.append(self._embedder.embed(wanted[at : at + _RUN]).cpu())
+                progress(min((at + _RUN) / max(len(wanted), 1), 1.0))
+            embedded = torch.cat(runs)
             if wanted and embedded.shape != (len(wanted), self._embedder.dimension):
                 raise VectorError(
                     f"the embedder names dimension {self._embedder.dimension} and gave vectors {[*embedded.shape]} for "

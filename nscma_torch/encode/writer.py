@@ -82,22 +82,28 @@ class Writer:
         expires_at: datetime | None = None,
         infer: bool = True,
         check: Callable[[Connection], None] = lambda _: None,
+        progress: Callable[[int], None] = lambda _: None,
     ) -> list[Added]:
         """Store messages of one scope in order; when this returns they are on disk and can be found.
 
         Each run of messages of one document or conversation (`source`) is one transaction, which begins with `check`:
         what that raises leaves out its run and those after it, and what runs before it stored stays. With `infer=False`
         no decision is recorded and nothing is ever extracted; the message still counts in the gate's statistics.
+        `progress` hears how many of the messages' UTF-8 bytes are indexed, not yet stored, maybe from another thread.
 
         Raises `StoreBusyError` where a served proxy was too slow for what others add to the stream; that run and those
         after it are not stored.
         """
         added: list[Added] = []
+        done = 0
         for source, group in groupby(messages, key=lambda message: message.source):
-            batch = _Batch(
-                list(group), scope, source, to_micros(recorded_at), optional_micros(expires_at), infer, check
-            )
+            run = list(group)
+            size = sum(len(message.content.encode()) for message in run)
+            heard = _Heard(progress, done, size)
+            done += size
+            batch = _Batch(run, scope, source, to_micros(recorded_at), optional_micros(expires_at), infer, check, heard)
             added += self._add_batch(batch)
+            progress(done)
         return added
 
     def _add_batch(self, batch: _Batch) -> list[Added]:
@@ -189,7 +195,7 @@ class Writer:
         """Fill `indexed` for the messages of `embed` that it lacks, or whose vector it lacks."""
         missing = [i for i in embed if i not in indexed or (embed[i] and indexed[i][0].vector is None)]
         texts = [batch.messages[i].content for i in missing]
-        indexed.update(zip(missing, self._indexer.index(texts, [embed[i] for i in missing]), strict=True))
+        indexed.update(zip(missing, self._indexer.index(texts, [embed[i] for i in missing], batch.heard), strict=True))
 
     def _commit(
         self,
@@ -242,6 +248,18 @@ class Writer:
 
 
 @dataclass(frozen=True, slots=True)
+class _Heard:
+    """Tells of a share of `size` bytes as of so many bytes in all, after those `before`."""
+
+    progress: Callable[[int], None]
+    before: int
+    size: int
+
+    def __call__(self, share: float) -> None:
+        self.progress(self.before + int(share * self.size))
+
+
+@dataclass(frozen=True, slots=True)
 class _Batch:
     """Messages of one stream that are stored together."""
 
@@ -252,6 +270,7 @@ class _Batch:
     expires_at: int | None
     infer: bool
     check: Callable[[Connection], None]
+    heard: Callable[[float], None]
 
     def known(self, connection: Connection) -> dict[str, Any]:
         """Episodes that already hold one of the batch's idempotency keys."""

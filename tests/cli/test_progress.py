@@ -1,0 +1,68 @@
+"""How far work has come: a share of what there is, within a long message too; lines where there is no terminal."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nscma_torch import Memory
+from nscma_torch.cli import app, output, writing
+from nscma_torch.text.readers import read_messages
+
+CONFIG = {"embedder": {"model": "hash"}}
+DOCUMENT = "The ferry leaves at nine and the island is small.\n" * 2000
+
+
+def test_adding_tells_of_bytes_within_one_long_message_up_to_all_of_them(tmp_path: Path) -> None:
+    source = tmp_path / "book.txt"
+    source.write_text(DOCUMENT * 2 + "\n\nThe end of it all.\n")
+    total = writing._text_bytes([source], None, 1 << 20)
+    heard: list[int] = []
+    with Memory(tmp_path / "book.db", config=CONFIG) as memory:
+        added = list(memory.add_many(read_messages(source), user_id="ada", progress=heard.append))
+    assert total == sum(len(item.text.encode()) for item in added)
+    assert heard == sorted(heard) and heard[-1] == total
+    assert len({done for done in heard if done < total}) >= 3, "more often than once a message"
+
+
+def test_what_cannot_be_counted_has_no_total(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"role": "user", "content": "Hello."}\nnot JSON\n')
+    assert writing._text_bytes([broken], None, 1 << 20) is None
+    with broken.open("rb") as stream:
+        assert writing._text_bytes([stream], None, 1 << 20) is None
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)  # as in `nscma add <(…)`: it can be read once, and opening it would wait for a writer
+    assert writing._text_bytes([pipe], "text", 1 << 20) is None
+
+
+def test_without_a_terminal_lines_tell_amount_and_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 1.0, 6.0, 7.0, 20.0, 40.0])
+    monkeypatch.setattr(output.time, "monotonic", lambda: next(clock))
+    with output.progress("remembering", 1_000_000, in_bytes=True) as advance:
+        for done in (100_000, 250_000, 300_000, 500_000):
+            advance(done)
+        advance(900_000, 1_200_000)
+    assert capsys.readouterr().err.splitlines() == [
+        "remembering: 250 kB of 1,000 kB, about 18 s left",
+        "remembering: 500 kB of 1,000 kB, about 20 s left",
+        "remembering: 900 kB of 1,200 kB, about 13 s left",
+    ]
+
+
+def test_the_command_draws_no_bar_into_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_LINE_SECONDS", 0.0)
+    source, config = tmp_path / "book.txt", tmp_path / "config.toml"
+    source.write_text(DOCUMENT)
+    config.write_text('[embedder]\nmodel = "hash"\n')
+    result = CliRunner().invoke(app, ["add", str(source), "--store", str(tmp_path / "s.db"), "--config", str(config)])
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    assert any(line.startswith("remembering: 100 kB of 100 kB") for line in lines), lines
+    assert any(line.startswith("extracting: ") and " of " in line for line in lines), lines
+    assert not any("\x1b" in line or "\r" in line for line in lines)
