@@ -12,7 +12,7 @@ from nscma_torch import Memory
 from nscma_torch.cli import app, output, writing
 from nscma_torch.text.readers import read_messages
 
-CONFIG = {"embedder": {"model": "hash"}}
+CONFIG = {"embedder": {"model": "hash"}, "chunker": {"max_tokens": 32}}
 DOCUMENT = "The ferry leaves at nine and the island is small.\n" * 2000
 
 
