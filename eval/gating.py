@@ -107,7 +107,7 @@ SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(
 
 def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder, head: SalienceHead) -> Heard:
     """Weigh a talk as the memory does, and read each of its messages alone."""
-    vectors = _vectors(talk.texts, embedder)
+    vectors = vectors_of(talk.texts, embedder)
     weighed = weigh(talk.texts, Past(), proxy, MessageGate(head=head), Stages(), lambda: vectors)
     alone = proxy.score([[text] for text in talk.texts], [None] * len(talk.texts))
     with torch.no_grad():
@@ -131,7 +131,7 @@ def decide(observations: Sequence[Observation], config: GateConfig) -> list[Deci
     return decisions
 
 
-def _vectors(texts: Sequence[str], embedder: Embedder) -> torch.Tensor:
+def vectors_of(texts: Sequence[str], embedder: Embedder) -> torch.Tensor:
     """Unit vectors [n, d] of messages of any length: the mean of their chunks."""
     chunker = Chunker(embedder.count_tokens, embedder.max_tokens)
     parts = [[chunk.text for chunk in chunker.chunk(text)] for text in texts]

@@ -17,6 +17,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from nscma_torch.buffer.byte_context import places
+
 ORDERS = 4  # bytes of the longest context
 LEVELS = ORDERS + 1  # longest context that occurred before: none, 1, .. bytes
 REACH = 1 << 15  # bytes of history that are counted, as many as DEFLATE refers to
@@ -48,7 +50,7 @@ def counted(seen: Tensor, first: int) -> tuple[Tensor, Tensor]:
         context, own = torch.unique(own * 256 + text[ORDERS - order : -order], return_inverse=True)
         further = before[ORDERS - order : -order] if place is None else before.index_select(0, place - order)
         known = _rows(context, 256 * (len(chance) + 1)).index_select(0, known * 256 + further)
-        kept = _places(known < len(context))
+        kept = places(known < len(context))
         known, follower = known.index_select(0, kept), follower.index_select(0, kept)
         place = kept + ORDERS if place is None else place.index_select(0, kept)
         lower = context >> 8
@@ -93,10 +95,3 @@ def _blended(counts: Tensor, lower: Tensor, level: Tensor) -> tuple[Tensor, Tens
     size = counts.sum(-1, keepdim=True)
     kinds = counts.sign().sum(-1, keepdim=True).clamp(min=1)
     return torch.addcmul(counts, kinds, lower).div_(size + kinds), level + (size[..., 0] > 0)
-
-
-def _places(mask: Tensor) -> Tensor:
-    """Where [N] is true; on a CPU by numpy, seven times as fast here as torch."""
-    if mask.device.type != "cpu":
-        return mask.nonzero()[:, 0]
-    return torch.from_numpy(mask.numpy().nonzero()[0])

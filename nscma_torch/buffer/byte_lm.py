@@ -4,7 +4,7 @@ Inputs are the bytes and their contexts (`byte_context`); each layer is a gated 
 `h_t = a_t * h_{t-1} + (1 - a_t) * v_t` (minGRU, Feng et al. 2024, "Were RNNs All We Needed?"; gate and value see only
 the input, so the whole text is one parallel scan) and a two-layer perceptron. Matches with earlier text also vote
 directly for the byte they expect (as in pointer networks, Vinyals et al. 2015), so that unseen scripts and codes can be
-copied.
+copied. `byte_scorer` computes the same for reading, faster.
 
 Shape legend: B streams, T positions, D width, L layers.
 """
@@ -23,15 +23,13 @@ from nscma_torch.buffer.byte_context import HASHED_CONTEXTS, MATCH_LEVELS, MATCH
 
 VOCABULARY = 256
 
-_ROWS = 32  # of a bfloat16 matrix product on a CPU
-
 
 @dataclass(frozen=True)
 class ByteLMConfig:
     """Sizes of the network."""
 
-    layers: int = 2
-    width: int = 384  # D
+    layers: int = 1
+    width: int = 192  # D
     expansion: int = 2  # perceptron width / D
     table_bits: int = 13  # log2 of the rows of one hashed-context table
     table_width: int = 24  # columns of one hashed-context table
@@ -110,16 +108,9 @@ def linear_scan(decay: Tensor, value: Tensor, start: Tensor) -> Tensor:
 
 
 def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
-    """The layer in the dtype of its weights, whatever x has.
-
-    On a CPU in bfloat16 rows are padded to a multiple of 32: oneDNN compiles a kernel for each new number of rows,
-    which takes longer than a message.
-    """
-    x = x.to(layer.weight.dtype)
-    rows = x.shape[-2]
-    pad = -rows % _ROWS if x.dtype == torch.bfloat16 and x.device.type == "cpu" else 0
-    out: Tensor = layer(functional.pad(x, (0, 0, 0, pad)) if pad else x)
-    return out[..., :rows, :]
+    """The layer in the dtype of its weights, whatever x has."""
+    made: Tensor = layer(x.to(layer.weight.dtype))
+    return made
 
 
 def _norm(x: Tensor) -> Tensor:

@@ -17,12 +17,13 @@ Both may be sure and wrong, and one such byte would outweigh a message. So what 
 
 and costs at most ln 256 + ln 1/e, 11.4 nats. The weights learn from P.
 
-Shape legend: T positions, K levels, 2 opinions.
+Shape legend: T positions, K levels, 2 opinions (the network, the counts).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -32,6 +33,7 @@ from torch.nn.functional import one_hot
 from nscma_torch.buffer.byte_counts import LEVELS
 
 VERSION = 3  # of what is learned and how: a state of another version is made anew
+VOCABULARY = 256
 OPINIONS = 2  # the network, the counts
 START = (0.65, 0.3)  # weights of the network and of the counts at a stream's start
 STIFFNESS = 1000.0  # curvature before the stream's own: that of a few hundred bytes
@@ -58,30 +60,55 @@ class Mixture(NamedTuple):
         weights, curvature = numbers[: LEVELS * OPINIONS], numbers[LEVELS * OPINIONS :]
         return cls(weights.view(LEVELS, OPINIONS), curvature.view(LEVELS, OPINIONS, OPINIONS))
 
-    def mix(self, opinions: Tensor, level: Tensor) -> Tensor:
-        """ln P [T, 256] from the opinions' ln P [T, 2, 256] and the level [T] of each position."""
-        return torch.log_softmax((self.weights[level][..., None] * opinions).sum(1), -1)
+    def read(self, network: Tensor, counts: Tensor, level: Tensor, target: Tensor) -> Read:
+        """What is said of T positions whose bytes turn out to be `target` [T].
 
-    def learned(self, opinions: Tensor, level: Tensor, mixed: Tensor, target: Tensor) -> Mixture:
-        """The mixture after positions whose bytes turned out to be `target` [T]; `mixed` is what `mix` returned."""
-        chance = mixed.exp()[:, None]  # [T, 1, 256]
-        expected = (chance * opinions).sum(-1)  # [T, 2]
-        said = opinions.gather(-1, target[:, None, None].expand(-1, OPINIONS, 1))[..., 0]
-        apart = opinions - expected[..., None]
-        spread = (chance * apart) @ apart.mT  # [T, 2, 2]
+        Args:
+            network, counts: ln P [T, 256] fp32, each row up to a constant.
+            level: [T] int64, longest context of each position that the stream has seen before.
+        """
+        # relative to the byte that came, whose mixed logarithm is 0 then
+        network = network - network.gather(1, target[:, None])
+        counts = counts - counts.gather(1, target[:, None])
+        trust = self.weights[level]  # [T, 2]
+        chance = torch.softmax((network * trust[:, :1]).addcmul_(counts, trust[:, 1:]), 1)
+        of_network, of_counts = chance * network, chance * counts
+        expected = torch.stack([of_network.sum(1), of_counts.sum(1)], 1)  # [T, 2]
+        mixed = of_network.mul(counts).sum(1)
+        squares = [of_network.mul_(network).sum(1), mixed, mixed, of_counts.mul_(counts).sum(1)]
+        spread = torch.stack(squares, 1) - (expected[:, :, None] * expected[:, None]).flatten(1)  # [T, 4]
         of_level = one_hot(level, LEVELS).float().T  # [K, T]
-        slope = of_level @ (expected - said)
-        stiff = _stiff(target.device)
-        curvature = stiff + math.exp(-len(target) / FADING) * (self.curvature - stiff)
-        curvature = curvature + (of_level @ spread.flatten(1)).view_as(curvature)
-        step = _solved(curvature, slope)
-        decrement = (step * slope).sum(-1, keepdim=True).clamp(min=0).sqrt()  # Newton's
+        said = chance.gather(1, target[:, None])[:, 0]
+        return Read(said, of_level @ expected, (of_level @ spread).view(LEVELS, OPINIONS, OPINIONS))
+
+    def learned(self, read: Read, size: int) -> Mixture:
+        """The mixture after what was read of `size` bytes."""
+        stiff = _stiff(read.slope.device)
+        curvature = stiff + math.exp(-size / FADING) * (self.curvature - stiff) + read.curvature
+        step = _solved(curvature, read.slope)
+        decrement = (step * read.slope).sum(-1, keepdim=True).clamp(min=0).sqrt()  # Newton's
         return Mixture((self.weights - step * (FARTHEST / decrement).clamp(max=1)).clamp(min=0), curvature)
 
 
-def hedged(mixed: Tensor) -> Tensor:
-    """ln P' of any bytes from their ln P; it falls by at most e, and nothing is below ln(e / 256)."""
-    return torch.logaddexp(mixed + math.log1p(-HEDGE), torch.full_like(mixed, math.log(HEDGE / 256)))
+class Read(NamedTuple):
+    """What reading bytes says: their probability, and the first two derivatives of their surprise by the weights."""
+
+    chance: Tensor  # [T] fp32, P of each byte
+    slope: Tensor  # [K, 2] fp32
+    curvature: Tensor  # [K, 2, 2] fp32
+
+    @classmethod
+    def joined(cls, parts: Sequence[Read]) -> Read:
+        """Of consecutive parts."""
+        if len(parts) == 1:
+            return parts[0]
+        chances, slopes, curvatures = zip(*parts, strict=True)
+        return cls(torch.cat(chances), torch.stack(slopes).sum(0), torch.stack(curvatures).sum(0))
+
+
+def hedged(chance: Tensor) -> Tensor:
+    """ln P' of any bytes from their P; it falls by at most e, and nothing is below ln(e / 256)."""
+    return chance.mul(1 - HEDGE).add_(HEDGE / VOCABULARY).log_()
 
 
 def _stiff(device: torch.device) -> Tensor:

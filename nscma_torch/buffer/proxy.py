@@ -29,7 +29,8 @@ from nscma_torch.buffer import byte_mixer
 from nscma_torch.buffer.byte_context import ByteContext, byte_context
 from nscma_torch.buffer.byte_counts import REACH, counted
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
-from nscma_torch.buffer.byte_mixer import NUMBERS, Mixture, hedged
+from nscma_torch.buffer.byte_mixer import NUMBERS, Mixture, Read, hedged
+from nscma_torch.buffer.byte_scorer import ByteScorer
 from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
 
 END_OF_MESSAGE = b"\n"
@@ -50,7 +51,7 @@ class StreamScore:
 class _Reading(NamedTuple):
     """What a stream's state holds."""
 
-    hidden: Tensor  # [L, 1, D] fp32, on the proxy's device
+    hidden: Tensor  # [L, D] fp32, on the proxy's device
     mixture: Mixture
     history: bytes  # the stream's last bytes, at least the end of an imagined message before
 
@@ -76,12 +77,9 @@ class RecurrentProxy:
             for name, weight in model.state_dict().items()
         }
         self._device = torch.device(device)
-        dtype = dtype or native_dtype(self._device)
-        self._model = ByteLM(self._config).to(self._device).eval().requires_grad_(False)
-        self._model.load_state_dict(self._weights)
-        for weight in self._model.parameters():
-            if weight.ndim > 1:
-                weight.data = weight.data.to(dtype)
+        rounded = ByteLM(self._config)
+        rounded.load_state_dict(self._weights)
+        self._scorer = ByteScorer(rounded, self._device, dtype or native_dtype(self._device))
         self._fingerprint = _fingerprint(self._config, self._weights)
 
     @property
@@ -129,13 +127,15 @@ class RecurrentProxy:
         near = max(len(reading.history) - self._config.reach, 0)
         first = len(reading.history) - near - 1
         context = byte_context(seen[near:-1].long(), self._config.table_bits, self._config.reach, first)
-        logits, hidden = self._model(ByteContext(*(field[None] for field in context)), reading.hidden)
         chance, level = counted(seen, len(reading.history))
-        opinions = torch.stack([torch.log_softmax(logits[0], -1), chance.log()], 1)
-        mixed = reading.mixture.mix(opinions, level)
-        mixture = reading.mixture.learned(opinions, level, mixed, target)
-        nll = -hedged(mixed.gather(-1, target[:, None])[:, 0]).cpu()
-        return nll, _Reading(hidden, mixture, (reading.history + block)[-REACH:])
+        counts, hidden, parts = chance.log_(), reading.hidden, []
+        for at in range(0, len(target), self._scorer.tile):
+            tile = slice(at, at + self._scorer.tile)
+            logits, hidden = self._scorer.logits(ByteContext(*(field[tile] for field in context)), hidden)
+            parts.append(reading.mixture.read(logits, counts[tile], level[tile], target[tile]))
+        read = Read.joined(parts)
+        mixture = reading.mixture.learned(read, len(target))
+        return -hedged(read.chance).cpu(), _Reading(hidden, mixture, (reading.history + block)[-REACH:])
 
     def save(self, path: Path) -> None:
         """Write configuration and bfloat16 weights as one safetensors file."""
@@ -172,7 +172,7 @@ class RecurrentProxy:
         return _HEADER.pack(self._fingerprint.encode(), len(reading.history)) + numbers + reading.history
 
     def _unpack(self, state: bytes | None) -> _Reading:
-        shape = (self._config.layers, 1, self._config.width)
+        shape = (self._config.layers, self._config.width)
         if state is None:
             return _Reading(torch.zeros(shape, device=self._device), Mixture.initial(self._device), END_OF_MESSAGE)
         count = self._config.layers * self._config.width

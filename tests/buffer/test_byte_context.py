@@ -70,3 +70,13 @@ def test_history_only_prefix_gives_the_same_matches(first: int) -> None:
 def test_a_word_hash_ignores_case_and_what_stands_before_the_word_before() -> None:
     one, two = (byte_context(as_tensor(text), BITS, REACH).hashed[-1] for text in (b"xx Red apple", b"yy red APPLE"))
     assert torch.equal(one[-2:], two[-2:]) and not torch.equal(one[0], two[0])
+
+
+@pytest.mark.parametrize("first", [1, 31, 32, 33, 200, 1000, 1400])
+def test_positions_of_a_history_that_share_nothing_are_left_out_without_a_trace(first: int) -> None:
+    """Runs that began before the positions asked for, matches at the edge of the reach, and no match at all."""
+    rng = random.Random(first)
+    line = bytes(rng.choices(b"ab", k=300))
+    text = as_tensor(sample(2, 500) + line + bytes(rng.choices(range(97, 123), k=120)) + line + b"abc" * 100)
+    whole, part = matches(text, REACH), matches(text, REACH, first)
+    assert all(torch.equal(a[first:], b) for a, b in zip(whole, part, strict=True))

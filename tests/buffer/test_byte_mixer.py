@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nscma_torch.buffer.byte_counts import LEVELS
-from nscma_torch.buffer.byte_mixer import FADING, HEDGE, NUMBERS, START, STIFFNESS, Mixture, hedged
+from nscma_torch.buffer.byte_mixer import FADING, HEDGE, NUMBERS, START, STIFFNESS, Mixture, Read, hedged
 
 
 def opinions(size: int, seed: int = 0) -> Tensor:
@@ -18,17 +18,28 @@ def opinions(size: int, seed: int = 0) -> Tensor:
 
 
 def read(mixture: Mixture, said: Tensor, level: Tensor, target: Tensor) -> tuple[Mixture, float]:
-    mixed = mixture.mix(said, level)
-    return mixture.learned(said, level, mixed, target), -float(mixed.gather(1, target[:, None]).mean())
+    told = mixture.read(said[:, 0], said[:, 1], level, target)
+    return mixture.learned(told, len(target)), -float(told.chance.log().mean())
 
 
 def test_mixing_is_a_weighted_sum_of_logarithms() -> None:
-    said, level = opinions(9), torch.arange(9) % LEVELS
+    said, level, target = opinions(9), torch.arange(9) % LEVELS, torch.arange(9) * 20
     mixture = Mixture(torch.rand(LEVELS, 2), Mixture.initial(torch.device("cpu")).curvature)
-    for t, k in enumerate(level.tolist()):
-        w = mixture.weights[k]
-        expected = torch.log_softmax(w[0] * said[t, 0] + w[1] * said[t, 1], -1)
-        torch.testing.assert_close(mixture.mix(said, level)[t], expected)
+    for shift in (0.0, -7.5):  # neither opinion needs to be normalised
+        chance = mixture.read(said[:, 0] + shift, said[:, 1] - shift, level, target).chance
+        for t, k in enumerate(level.tolist()):
+            w = mixture.weights[k]
+            expected = torch.softmax(w[0] * said[t, 0] + w[1] * said[t, 1], -1)
+            torch.testing.assert_close(chance[t], expected[target[t]])
+
+
+def test_reading_in_parts_is_reading() -> None:
+    said, level = opinions(60), torch.arange(60) % LEVELS
+    target = torch.randint(0, 256, (60,), generator=torch.Generator().manual_seed(1))
+    mixture = Mixture.initial(torch.device("cpu"))
+    parts = [mixture.read(said[s, 0], said[s, 1], level[s], target[s]) for s in (slice(0, 7), slice(7, 60))]
+    whole = mixture.read(said[:, 0], said[:, 1], level, target)
+    torch.testing.assert_close(tuple(Read.joined(parts)), tuple(whole), rtol=1e-4, atol=1e-3)
 
 
 def test_a_step_is_newtons() -> None:
@@ -88,13 +99,13 @@ def test_curvature_fades_to_where_it_began() -> None:
 
 def test_a_hedged_byte_has_a_price_limit() -> None:
     mixed = torch.log_softmax(30 * torch.randn(50, 256, generator=torch.Generator().manual_seed(4)), -1)
-    said = hedged(mixed)
+    said = hedged(mixed.exp())
     torch.testing.assert_close(said.exp().sum(-1), torch.ones(50))
     torch.testing.assert_close(said.exp(), (1 - HEDGE) * mixed.exp() + HEDGE / 256)
     limit = math.log(256) + math.log(1 / HEDGE)
     assert float(mixed.min()) < -100 and float(said.min()) >= -limit - 1e-5
     assert float((mixed - said).max()) <= 1.01 * HEDGE
-    assert float(hedged(torch.tensor([-math.inf]))) == pytest.approx(-limit)
+    assert float(hedged(torch.tensor([0.0]))) == pytest.approx(-limit)
 
 
 def test_packed_and_unpacked_it_is_the_same() -> None:
