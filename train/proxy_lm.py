@@ -19,7 +19,7 @@ import math
 import os
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -203,6 +203,20 @@ class Run:
         self._step, self._mean, self._seconds = saved["step"], saved["mean"], saved["seconds"]
 
 
+def take_over(model: ByteLM, weights: Mapping[str, Tensor]) -> list[str]:
+    """Start from given weights: every parameter of the same name and shape is copied; returns the names of the others.
+
+    So a narrower network starts with the trained tables of a wider one, which learn slowest: a step of training touches
+    few of their rows.
+    """
+    own = model.state_dict()
+    fitting = {name: weight for name, weight in weights.items() if name in own and own[name].shape == weight.shape}
+    if not fitting:
+        raise ValueError("the weights have no parameter of the configured shapes: give them the same tables or width")
+    model.load_state_dict(fitting, strict=False)
+    return sorted(own.keys() - fitting.keys())
+
+
 def bits_per_byte(proxy: RecurrentProxy, text: bytes) -> float:
     """Mean bits that the proxy needs for a byte of one continuous text."""
     nll, _ = proxy.score_bytes(text, None)
@@ -229,7 +243,11 @@ def main() -> None:
     parser.add_argument("--config", type=Path, default=Path("configs/train/proxy_lm.toml"))
     parser.add_argument("--data", type=Path, required=True, help="folder that holds lm_text/")
     parser.add_argument("--out", type=Path, help="safetensors file to write")
-    parser.add_argument("--weights", type=Path, help="weights to start from; with --evaluate, those to evaluate")
+    parser.add_argument(
+        "--weights",
+        type=Path,
+        help="weights to start from, also of a wider network; with --evaluate, those to evaluate",
+    )
     parser.add_argument("--stop", type=int, help="stop after this step, to go on later")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--evaluate", action="store_true", help="only print the figures of --weights")
@@ -253,7 +271,7 @@ def main() -> None:
     torch.manual_seed(seed)
     model = ByteLM(sizes)
     if args.weights is not None:
-        model.load_state_dict(load_file(args.weights))
+        take_over(model, load_file(args.weights))
     texts = read_texts(folder, meetings, seed, config["data"]["synthetic_bytes"])
     shares = {name: config["data"][name] for name in texts}
     lanes = Lanes(texts, shares, sizes, seed, ranks.lanes(config["train"]["streams"]))

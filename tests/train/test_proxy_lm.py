@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
 from train import proxy_lm
+from train.proxy_lm import take_over
 from train.proxy_texts import SEGMENTS, Lanes, as_chat, read_meetings, spaced, synthetic
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +49,18 @@ def run(texts: dict[str, bytes], out: Path, until: int | None = None) -> dict[st
     lanes = Lanes(texts, SHARES, model.config, TRAIN["seed"], range(TRAIN["streams"]))
     proxy_lm.Run(model, lanes, b"held out\n" * 20, TRAIN, out, "cpu", proxy_lm.Ranks()).train(until)
     return {name: weight.detach().clone() for name, weight in model.state_dict().items()}
+
+
+def test_a_narrower_network_takes_over_the_tables_of_a_wider_one() -> None:
+    torch.manual_seed(3)
+    wide, narrow = ByteLM(ByteLMConfig(**{**SIZES, "width": 32})), ByteLM(ByteLMConfig(**SIZES))
+    before = {name: weight.clone() for name, weight in narrow.state_dict().items()}
+    fresh = take_over(narrow, wide.state_dict())
+    for name, weight in narrow.state_dict().items():
+        assert torch.equal(weight, before[name] if name in fresh else wide.state_dict()[name])
+    assert {"tables.weight", "matched.weight"} <= before.keys() - set(fresh) and "join.weight" in fresh
+    with pytest.raises(ValueError, match="no parameter of the configured shapes"):
+        take_over(narrow, {"tables.weight": torch.zeros(2, 2)})
 
 
 def test_a_stopped_run_ends_as_an_unbroken_one(texts: dict[str, bytes], tmp_path: Path) -> None:
