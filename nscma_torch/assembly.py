@@ -47,6 +47,7 @@ from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.lexical import BM25Settings
 from nscma_torch.retrieval.retriever import Retriever
 from nscma_torch.retrieval.search import Searcher, SearchSettings
+from nscma_torch.settling import Settling
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import INTEGRATE
 from nscma_torch.storage.statements import CURATE
@@ -110,21 +111,25 @@ class Parts:
     @on_first_use
     def tasks(self) -> LanguageTasks:
         """The language tasks."""
-        words = self.config.hierarchy.summary_words
         if self._tasks is not None:
             return self._tasks
         if self.engine is None:
-            settings = self.config.answer.model_dump()
-            return EmbeddedTasks(**settings, summary_words=words, relations=self.relations)
+            return self.embedded_tasks
         return PromptedTasks(
             self.engine,
             relations=self.relations,
             max_tokens=self.config.llm.max_tokens,
             temperature=self.config.llm.temperature,
-            summary_words=words,
+            summary_words=self.config.hierarchy.summary_words,
             words=self.config.answer.words,
             tally=self.tally,
         )
+
+    @on_first_use
+    def embedded_tasks(self) -> EmbeddedTasks:
+        """The language tasks without a model: the configured ones, or what answers while the model is away."""
+        words = self.config.hierarchy.summary_words
+        return EmbeddedTasks(**self.config.answer.model_dump(), summary_words=words, relations=self.relations)
 
     @on_first_use
     def engine(self) -> LazyEngine | None:
@@ -284,13 +289,23 @@ class Parts:
             self.database,
             {
                 EXTRACT: Handler(extractor.run, section.batch_size),
-                RESTATE: Handler(Restatements(self.database).run, 1, last=True),
+                RESTATE: Handler(Restatements(self.database).run, 1, stage=1),
                 CURATE: Handler(self.curator.run, section.batch_size, separable=False),
-                INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False),
+                INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False, stage=2),
             },
             recall_kind=EXTRACT,
             max_attempts=section.max_attempts,
             lease_seconds=section.lease,
+        )
+
+    @on_first_use
+    def settling(self) -> Settling:
+        """What a question waits for."""
+        return Settling(
+            self.database,
+            lambda: self.worker,
+            seconds=self.config.retrieval.settle_seconds,
+            reads=lambda: isinstance(self.tasks, EmbeddedTasks),
         )
 
     def forget(self, user_id: str) -> None:

@@ -12,7 +12,7 @@ from nscma_torch.curator.skills import FoundSkill
 from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.errors import InvalidInputError, StoreClosedError
 from nscma_torch.recalls import Recalls
-from nscma_torch.records import Answer, CuratorDecision, Fact, FactStatus, Node, Scope, SleepReport
+from nscma_torch.records import CuratorDecision, Fact, FactStatus, Node, Scope, SleepReport
 from nscma_torch.storage import backlog, decisions, facts, hierarchies, profiles, tree
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.profiles import ProfileLine
@@ -124,19 +124,6 @@ class Knowing:
                 statuses=statuses,
             )
         return [fact for fact in found if topic is None or american(fact.topic) == american(topic)]
-
-    def _told(
-        self, question: str, scope: Scope, as_of: datetime | None, now: datetime, follows: Answer | None
-    ) -> Answer | None:
-        """What the facts answer to a question, where they do."""
-        if not self.parts.config.facts.answer:
-            return None
-        before = None if follows is None else follows.query
-        at = None if as_of is None else clock(as_of)
-        told = self.parts.fact_asker.ask(question, scope, now=now, as_of=at, follows=before)
-        if told is not None:
-            self._recalls.note(scope.user_id, [evidence.hit for evidence in told.evidence])
-        return told
 
     def decisions(self, *, user_id: str, agent_id: str | None = None, limit: int | None = 100) -> list[CuratorDecision]:
         """What the curator decided, newest first."""

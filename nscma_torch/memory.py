@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -20,6 +19,7 @@ from nscma_torch.arguments import (
     clock,
     narrowed,
 )
+from nscma_torch.asking import answered
 from nscma_torch.assembly import Parts, message_gate
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.encode.reembed import reembed
@@ -230,21 +230,19 @@ class Memory(Knowing):
     ) -> Answer:
         """What the facts say, else one retrieval and one answer with evidence, or that the memory does not know.
 
-        Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
+        What the user said last is read first, for `retrieval.settle_seconds` at most: unlike `search`, this may write.
+        What the answer lacks stands in its `notes`. Arguments as in `search`; `follows` is the answer before, which
+        "and before that?" asks on.
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_text(question, "the question")
-        told = None if wanted else self._told(question, scope, as_of, clock(now), follows)
-        if told is not None:
-            return told
         bounds = self._bounds(scope, wanted, None, as_of, now)
-        found = self.parts.retriever.retrieve(question, bounds, top_k=checked_count(top_k))
-        hits = found.hits
-        if self.config.retrieval.answering == "memory-doc":
-            hits = self.parts.retriever.behind(question, hits, bounds)
+        at = None if as_of is None else clock(as_of)
+        answer, hits = answered(
+            self.parts, question, bounds, now=clock(now), as_of=at, follows=follows, top_k=checked_count(top_k)
+        )
         self._recalls.note(scope.user_id, hits)
-        answer = self.parts.tasks.answer(question, hits, support=found.support)
-        return replace(answer, trace=(*found.trace, *answer.trace))
+        return answer
 
     def _bounds(
         self,

@@ -291,8 +291,8 @@ class Usage:
 class Answer:
     """An answer with the sentences that it rests on. `abstained` is True when nothing stored fits the question.
 
-    `confidence` is in [0, 1]; `trace` names the steps that led here. `facts` are those that it was read off from, and
-    `query` the walk that did it, on which a next question ("and before that?") can follow.
+    `confidence` is in [0, 1]; `trace` names the steps, `notes` what is lacking: unread messages, a model out of reach.
+    It was read off from `facts` by the walk `query`, on which a next question ("and before that?") can follow.
     """
 
     text: str
@@ -303,6 +303,7 @@ class Answer:
     usage: Usage = Usage()
     facts: tuple[Fact, ...] = ()
     query: FactQuery | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,9 +353,8 @@ class Stats:
     """Counts of a user or of the whole store.
 
     `written` and `deferred` are the gate's decisions; `units` counts active ones by kind, `facts` those believed now by
-    status; `stage_seconds` is what this process spent per stage of ingestion. `language` names what does the language
-    work, `language_work` counts it in this process where that is a model: requests, tokens, requests that failed, and
-    what was dropped as ungrounded: read by the model, and not said by the text.
+    status; `stage_seconds` is what this process spent per stage of ingestion. `language` does the language work;
+    `language_work` counts requests, tokens, failed requests, and readings dropped as ungrounded: not said by the text.
     """
 
     users: int

@@ -3,12 +3,13 @@ visible."""
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,14 +24,14 @@ class Handler:
     """What works on one kind of job: `run` commits its results and finishes the jobs in one transaction.
 
     `separable` jobs depend on no other: a batch takes them from all lanes of a user, and where it fails they are tried
-    one by one; those of other kinds make sense together only, lane by lane. Jobs of kinds that come `last` wait until
-    all others are done.
+    one by one; those of other kinds make sense together only, lane by lane. Jobs of a `stage` wait until none of an
+    earlier stage is queued.
     """
 
     run: Callable[[Sequence[Job]], None]
     batch_size: int
     separable: bool = True
-    last: bool = False
+    stage: int = 0
 
 
 _LEASE = "worker"
@@ -60,7 +61,7 @@ class Worker:
         self._handlers = handlers
         self._sizes = {kind: handler.batch_size for kind, handler in handlers.items()}
         self._alone = frozenset(kind for kind, handler in handlers.items() if handler.separable)
-        self._last = frozenset(kind for kind, handler in handlers.items() if handler.last)
+        self._stages = {kind: handler.stage for kind, handler in handlers.items()}
         self._working = threading.Lock()
         self._recall_kind = recall_kind
         self._max_attempts = max_attempts
@@ -85,10 +86,11 @@ class Worker:
                 time.sleep(_POLL)
                 continue
             try:
-                done = self._work_off(done, progress)
-            finally:
                 with self._database.write() as connection:
-                    jobs.release_lease(connection, _LEASE, self._owner)
+                    jobs.count_recalls(connection, self._recall_kind)
+                done = self._work_off(self._sizes, done=done, progress=progress)
+            finally:
+                self._release()
         return done
 
     @property
@@ -96,25 +98,66 @@ class Worker:
         """Who holds the lease; a forked child is somebody else."""
         return f"{socket.gethostname()} {os.getpid()} {self._id}"
 
+    def settle(self, user_id: str, kinds: Collection[str], *, seconds: float) -> None:
+        """Run one user's jobs of these kinds until none is queued, or for `seconds`: then no further batch is begun.
+
+        A batch that has begun is finished. Another worker, in this process or another, is waited for within the limit.
+        Recalls are left to `run_pending`.
+
+        Raises:
+            StoreError: the store cannot be written, or another process was writing all the time.
+        """
+        until = time.monotonic() + seconds
+        if not self._working.acquire(timeout=seconds):
+            return
+        try:
+            sizes = {kind: self._sizes[kind] for kind in kinds}
+            while self._queued(user_id, kinds) and (left := until - time.monotonic()) > 0:
+                if not self._hold(wait=left):
+                    time.sleep(min(_POLL, left))
+                    continue
+                try:
+                    self._work_off(sizes, user_id=user_id, until=until)
+                finally:
+                    self._release()
+        finally:
+            self._working.release()
+
+    def _queued(self, user_id: str, kinds: Collection[str]) -> bool:
+        with self._database.read() as connection:
+            return jobs.queued(connection, user_id, kinds)
+
     def _pending(self) -> bool:
         with self._database.read() as connection:
             return jobs.waiting(connection)
 
-    def _hold(self) -> bool:
+    def _hold(self, *, wait: float | None = None) -> bool:
+        """Take the lease, or push it ahead; False while another worker has it. `wait` as in `Database.write`."""
         now = time.time_ns() // 1000
         until = now + int(self._lease_seconds * 1e6)
-        with self._database.write() as connection:
+        with self._database.write(wait=wait) as connection:
             holder = jobs.lease_holder(connection, _LEASE)
             if holder is not None and _is_dead(holder):
                 jobs.release_lease(connection, _LEASE, holder)
             return jobs.acquire_lease(connection, _LEASE, self._owner, now=now, until=until)
 
-    def _work_off(self, done: int, progress: Callable[[int], None] | None) -> int:
+    def _release(self) -> None:
         with self._database.write() as connection:
-            jobs.count_recalls(connection, self._recall_kind)
-        while self._hold():
+            jobs.release_lease(connection, _LEASE, self._owner)
+
+    def _work_off(
+        self,
+        sizes: Mapping[str, int],
+        *,
+        user_id: str | None = None,
+        until: float = math.inf,
+        done: int = 0,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Run batches of these sizes, of one user or all, until there is none or the monotonic time `until`."""
+        while time.monotonic() < until and self._hold():
             with self._database.read() as connection:
-                batch = jobs.next_batch(connection, self._sizes, alone=self._alone, last=self._last)
+                batch = jobs.next_batch(connection, sizes, alone=self._alone, stages=self._stages, user_id=user_id)
                 epoch = streams.version(connection, batch[0].user_id)[1] if batch else 0
             if not batch:
                 break

@@ -120,6 +120,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
         "confidence": answer.confidence,
         "evidence": evidence,
         "trace": list(answer.trace),
+        "notes": list(answer.notes),
         "usage": jsonable(answer.usage),
     }
 

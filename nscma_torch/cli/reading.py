@@ -114,6 +114,8 @@ def ask(
     say(plain(answer.text))
     for item in answer.evidence:
         say(f"[dim]  {item.score:.2f}  {_heading(item.hit)}[/]")
+    for note in answer.notes:
+        say(f"[yellow]note:[/] {plain(note)}")
 
 
 @o.app.command()

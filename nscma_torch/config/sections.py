@@ -168,6 +168,11 @@ class Retrieval(Section):
     answering: Literal["memory-only", "memory-doc"] = Field(
         "memory-only", description="Whether ask answers from what was found, or from the messages behind it."
     )
+    settle_seconds: float = Field(
+        2.0,
+        ge=0,
+        description="Seconds for which ask first reads what the user said last; 0: only what `flush` has read counts.",
+    )
     candidates: int = Field(256, gt=0, description="Units that the vector lane proposes.")
     speaker_boost: float = Field(0.5, ge=0, description="Added to a factor of 1 for units of those the question names.")
     k1: float = Field(1.2, gt=0, description="BM25: saturation of the term frequency.")

@@ -115,7 +115,10 @@ class Controller:
         return self._remember(said, at, course, answered)
 
     def consider(self, said: str, *, threshold: float | None = None, now: datetime | None = None) -> ControllerAnswer:
-        """The reply that `turn` would give, without storing it; `threshold` 0 always retrieves, 1 never."""
+        """The reply that `turn` would give, without storing it; `threshold` 0 always retrieves, 1 never.
+
+        What was said before may be read for facts on the way, as by `Memory.ask`.
+        """
         wanted = self.policy.threshold if threshold is None else threshold
         course, answered = self._considered(said, clock(now), wanted)
         return self._answer(course, answered, wanted)

@@ -22,6 +22,7 @@ class Finding:
     Attributes:
         told: where the facts answer the query as a question.
         support: how far the memory covers the query, in [-1, 2]; see `retrieval.confidence`.
+        notes: what the facts lack; see `Answer.notes`.
     """
 
     tool: RetrieveEpisodic | RetrieveSemantic
@@ -29,6 +30,7 @@ class Finding:
     facts: tuple[Fact, ...] = ()
     told: Answer | None = None
     support: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

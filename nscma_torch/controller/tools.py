@@ -1,4 +1,7 @@
-"""The two ways into the long-term memory: what was said, and what is known. Both only read."""
+"""The two ways into the long-term memory: what was said, and what is known.
+
+Both only read, but for what `ask` does too: before the facts are asked, what the user said last is read.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +49,13 @@ class Tools:
     def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
         """What the facts answer to a question, and the facts about whoever or whatever is named."""
         parts = self._memory.parts
+        notes = parts.settling.settle(self._scope.user_id).notes()
         answers = parts.config.facts.answer
         told = parts.fact_asker.ask(tool.entity, self._scope, now=now, follows=follows) if answers else None
         facts = told.facts if told is not None else tuple(self._about(tool.entity, now))
         hits = tuple(item.hit for item in told.evidence) if told is not None else self._sources(facts, now)
         self._recalls.note(self._scope.user_id, hits)
-        return Finding(tool, hits, facts, told, 0.0 if told is None else 2.0 * told.confidence)
+        return Finding(tool, hits, facts, told, 0.0 if told is None else 2.0 * told.confidence, notes)
 
     def queue_recalls(self) -> None:
         """Hand on what was found, to be counted by the next background work."""

@@ -75,7 +75,8 @@ def outcome_of(finding: Finding) -> str:
     facts = f"{len(finding.facts)} facts, " if finding.tool.action == "retrieve_semantic" else ""
     told = f", read as a question: {finding.told.trace[0]}" if finding.told is not None and finding.told.trace else ""
     support = f", support {finding.support:.2f}" if finding.tool.action == "retrieve_episodic" else ""
-    return f"{facts}{len(finding.hits)} messages{support}{told}"
+    notes = "".join(f", {note}" for note in finding.notes)
+    return f"{facts}{len(finding.hits)} messages{support}{told}{notes}"
 
 
 def drafted(answered: Answered, threshold: float) -> str:

@@ -14,13 +14,11 @@ from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, U
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
-from nscma_torch.storage import backlog, episodes, jobs, speakers, units
+from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.groups import CURATE
 from nscma_torch.text.terms import script, terms
 
-_MAKING = ("extract", "restate", CURATE)  # jobs that facts still wait for
 _SHOWN = 3  # messages shown under an answer
 
 
@@ -43,7 +41,8 @@ class FactAsker:
     ) -> Answer | None:
         """The answer of the facts, or None.
 
-        None where no form fits the question, no fact tells, facts are still to be made, or the scope is a run.
+        None where no form fits the question, no fact tells, or the scope is a run; and where a message behind the facts
+        was hidden, erased or edited since they were made of it.
 
         Args:
             now: what relative dates in the question count from.
@@ -54,22 +53,20 @@ class FactAsker:
         if scope.run_id is not None:  # what a run says of a fact may have been ended outside of it
             return None
         with self._database.read() as connection:
-            if jobs.queued(connection, scope.user_id, _MAKING):
-                return None
             asker = speakers.name_of_user(connection, scope.user_id)
             query = question_reader(self._schema, asker).read(question, now=now, follows=follows)
             if query is None:
                 return None
             graph = self._graphs.of(connection, scope).at(as_of or now, partial(_messages, connection, scope.user_id))
             found = answer_query(query, graph, language="zh" if script(question) == "cjk" else "en", asker=asker)
-            if found is None:
+            if found is None or not episodes.all_read(connection, scope.user_id, _sources(found.facts)):
                 return None
             evidence = _evidence(connection, scope.user_id, found.facts)
-            unread = backlog.unread(connection, scope.user_id, to_micros(now))
+            deferred = backlog.deferred(connection, scope.user_id, to_micros(now))
         confidence = min((fact.confidence for fact in found.facts), default=0.5)
         trace = [f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts"]
-        if unread:
-            trace.append(f"{unread} messages are not read for facts yet; sleep reads them")
+        if deferred:
+            trace.append(f"{deferred} messages are not read for facts yet; sleep reads them")
         usage = Usage(seconds=time.perf_counter() - begin)
         return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
 
@@ -78,6 +75,11 @@ def _messages(connection: Connection, user_id: str, fact: Fact) -> list[tuple[st
     """Texts behind a fact and when they were said, the newest first."""
     found = (episodes.require(connection, user_id, episode_id) for episode_id in reversed(fact.episode_ids))
     return [(episode.text, episode.occurred_at) for _, episode in found]
+
+
+def _sources(found: Sequence[Fact]) -> set[str]:
+    """Ids of the messages behind facts."""
+    return {episode_id for fact in found for episode_id in fact.episode_ids}
 
 
 def _telling(chunks: Sequence[Unit], fact: Fact) -> Unit:

@@ -57,10 +57,12 @@ class Retriever:
         threshold: float = 0.0,
         budget: int | None = None,
         explain: bool = False,
+        tasks: LanguageTasks | None = None,
     ) -> Retrieved:
         """The best units within bounds, best first.
 
         Args:
+            tasks: what a strategy asks of language is asked of these; None for the configured ones.
             budget: most tokens of the embedder in all texts; what does not fit is left out, never mid-sentence.
 
         Raises:
@@ -70,7 +72,13 @@ class Retriever:
         name, newest_first, trace = self.chosen(question, strategy, bounds.kinds)
         reranker = self._reranker() if self._reranker is not None and name == "rerank" else None
         ground = Ground(
-            self._searcher, self._database, self._graphs, self._tasks, bounds, reranker=reranker, explain=explain
+            self._searcher,
+            self._database,
+            self._graphs,
+            tasks or self._tasks,
+            bounds,
+            reranker=reranker,
+            explain=explain,
         )
         found = STRATEGIES[name](ground, question, max(top_k, HEAD) if newest_first else top_k)
         found = replace(found, scores={seq: score for seq, score in found.scores.items() if score >= threshold})

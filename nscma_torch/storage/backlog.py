@@ -65,10 +65,11 @@ def same_said(connection: Connection, seq: int) -> list[tuple[int, bool]]:
     return [(row.seq, row.encoded) for row in connection.execute(query.order_by(episodes.c.seq))]
 
 
-def unread(connection: Connection, user_id: str, now: int) -> int:
-    """Number of the user's messages that no facts were made of yet: deferred by the gate, or failed."""
+def deferred(connection: Connection, user_id: str, now: int) -> int:
+    """Number of the user's messages that the gate deferred and no job is to read: `sleep` queues them."""
     query = select(func.count()).where(episodes.c.user_id == user_id, episodes.c.write.is_not(None))
-    query = query.where(~episodes.c.encoded, episode_rows.live(now))
+    tried = select(job_rows.c.episode_seq).where(job_rows.c.user_id == user_id, job_rows.c.episode_seq.is_not(None))
+    query = query.where(~episodes.c.encoded, episode_rows.live(now), episodes.c.seq.not_in(tried))
     return connection.execute(query).scalar_one()
 
 

@@ -118,17 +118,33 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self, *, wait: float | None = None) -> Iterator[Connection]:
         """The one writer of this store; commits at the end, or leaves everything as it was.
 
+        `wait`: seconds to wait for another process's write, where it is less than the store's `busy_timeout`.
         Raises StoreAccessError where the file was removed or replaced, or its -wal removed, while it was open.
         """
-        with self._translated(), self._engine.connect() as connection:
+        with self._translated(), self._engine.connect() as connection, self._waiting(connection, wait):
             connection = connection.execution_options(nscma_write=True)
             with connection.begin():
                 connections.check_in_place(self.path, self._file)
                 yield connection
             connections.check_in_place(self.path, self._file)
+
+    @contextmanager
+    def _waiting(self, connection: Connection, seconds: float | None) -> Iterator[None]:
+        """Give a connection another busy timeout for a while."""
+        own = self._pragmas["busy_timeout"]
+        if seconds is None or seconds * 1000 >= own:
+            yield
+            return
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
+        try:
+            yield
+        finally:
+            driver.execute(f"PRAGMA busy_timeout={own}")
 
     @contextmanager
     def driver(self) -> Iterator[sqlite3.Connection]:

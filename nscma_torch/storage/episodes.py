@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -195,6 +195,16 @@ def live(now: int | None = None) -> ColumnElement[bool]:
     """Condition: not deleted or archived, and not expired at `now` (microseconds)."""
     active = episodes.c.status == "active"
     return active if now is None else and_(active, func.coalesce(episodes.c.expires_at, now + 1) > now)
+
+
+def all_read(connection: Connection, user_id: str, episode_ids: Collection[str]) -> bool:
+    """Whether all of these episodes are there, active, and read for facts since their text last changed."""
+    for some in pages(sorted(set(episode_ids))):
+        query = select(func.count()).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
+        query = query.where(episodes.c.status == "active", episodes.c.encoded)
+        if connection.execute(query).scalar_one() != len(some):
+            return False
+    return True
 
 
 def recalled() -> ColumnElement[bool]:

@@ -6,10 +6,11 @@ its work is committed, in the same transaction; a failed one stays with its erro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, and_, case, func, select
 from sqlalchemy.dialects import sqlite
 
 from nscma_torch.storage.database import next_seq, pages
@@ -75,18 +76,24 @@ def next_batch(
     sizes: Mapping[str, int],
     *,
     alone: Collection[str] = (),
-    last: Collection[str] = (),
+    stages: Mapping[str, int] | None = None,
+    user_id: str | None = None,
 ) -> list[Job]:
     """The oldest queued job of the kinds in `sizes`, and those of its kind and lane, in the order they were said.
 
     Batches are cut by count, `sizes` for each kind, and by lane, never by time, so that timing cannot change a result.
     A batch that failed is tried again as it was. `alone` names kinds whose jobs depend on no other: they come from all
     lanes of a user, and go one by one after a failure, so that one message that cannot be worked on does not hold up
-    others. Kinds in `last` are taken where no other is queued.
+    others. Kinds of a later stage (0 by default) are taken where none of an earlier one is queued. `user_id`: only of
+    this user.
     """
     columns = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
     oldest = select(*columns).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes))
-    oldest = oldest.order_by(jobs.c.kind.in_(last), jobs.c.seq)
+    if user_id is not None:
+        oldest = oldest.where(jobs.c.user_id == user_id)
+    later = {kind: stage for kind, stage in (stages or {}).items() if stage}
+    stage = [case(later, value=jobs.c.kind, else_=0)] if later else []
+    oldest = oldest.order_by(*stage, jobs.c.seq)
     first = connection.execute(oldest.limit(1)).first()
     if first is None:
         return []
@@ -105,12 +112,21 @@ def waiting(connection: Connection) -> bool:
     return any(connection.execute(query).first() for query in (queued, select(recalls.c.user_id).limit(1)))
 
 
-def queued(connection: Connection, user_id: str, kinds: Sequence[str]) -> bool:
+def queued(connection: Connection, user_id: str, kinds: Collection[str]) -> bool:
     """Whether jobs of these kinds are queued for a user."""
     query = (
         select(jobs.c.seq).where(jobs.c.state == "queued", jobs.c.user_id == user_id, jobs.c.kind.in_(kinds)).limit(1)
     )
     return connection.execute(query).first() is not None
+
+
+def waiting_episodes(connection: Connection, user_id: str, kinds: Collection[str]) -> dict[str, int]:
+    """Number of a user's active episodes with a job of these kinds, by the state of the job."""
+    shown = (episodes.c.seq == jobs.c.episode_seq) & (episodes.c.status == "active")
+    state = func.max(jobs.c.state)  # of an episode with several, "queued" before "failed"
+    query = select(jobs.c.episode_seq, state).join(episodes, shown).group_by(jobs.c.episode_seq)
+    query = query.where(jobs.c.user_id == user_id, jobs.c.kind.in_(kinds))
+    return dict(Counter(state for _, state in connection.execute(query)))
 
 
 def failed(connection: Connection, user_id: str, kind: str, *, before: int) -> bool:

@@ -244,6 +244,7 @@ def test_the_configured_engine_is_the_default(converse: Opener, monkeypatch: pyt
 def test_considering_stores_nothing(converse: Opener) -> None:
     controller = converse()
     controller.turn("The zeppelin leaves at 9:40.")
+    controller.memory.flush()
     digest = controller.memory.digest()
     answer = controller.consider("When is the zeppelin leaving?", threshold=0.0)
     assert answer.retrievals > 0 and answer.turn_id == "" and controller.memory.digest() == digest
