@@ -27,6 +27,11 @@ def narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scop
     return Scope(ids["user_id"] or "", ids["agent_id"], ids["run_id"]), wanted
 
 
+def checked_user(user_id: str | None) -> str | None:
+    """A user's id, or None for all users. Raises `ScopeError` for an id that no user can have."""
+    return None if user_id is None else Scope(user_id).user_id
+
+
 def checked_limit(limit: int | None) -> int | None:
     """The largest number of results: None for all. Raises `InvalidInputError` for anything but a number from 1 on."""
     return None if limit is None else checked_count(limit, "limit", "an integer of at least 1, or None for all")

@@ -11,6 +11,8 @@ from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Answer, Hit
 from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.text.cues import only_small_talk
+from nscma_torch.text.terms import script
 
 
 def answered(
@@ -29,6 +31,8 @@ def answered(
     answer, and a note says so. A model that refuses, or replies with what cannot be used, raises: waiting would not
     help.
     """
+    if only_small_talk(question):
+        return Answer(nothing_asked(question), True, 0.0, (), ("small talk",)), []
     notes = parts.settling.settle(bounds.scope.user_id).notes()
     if parts.config.facts.answer and not bounds.metadata:
         before = None if follows is None else follows.query
@@ -41,6 +45,13 @@ def answered(
         answer, hits = _from_messages(parts, parts.embedded_tasks, question, bounds, top_k)
         notes = (*notes, f"answered without the language model: {error}")
     return _noted(answer, notes), hits
+
+
+def nothing_asked(text: str) -> str:
+    """What is answered to small talk, in its language."""
+    if script(text) == "cjk":
+        return "这不是对记忆的提问；请问说过的事情。"
+    return "That asks nothing of the memory; ask about something that was said."
 
 
 def _from_messages(

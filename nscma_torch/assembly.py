@@ -288,10 +288,10 @@ class Parts:
         return Worker(
             self.database,
             {
-                EXTRACT: Handler(extractor.run, section.batch_size),
+                EXTRACT: Handler(extractor.run, section.batch_size, language=True),
                 RESTATE: Handler(Restatements(self.database).run, 1, stage=1),
                 CURATE: Handler(self.curator.run, section.batch_size, separable=False),
-                INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False, stage=2),
+                INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False, stage=2, language=True),
             },
             recall_kind=EXTRACT,
             max_attempts=section.max_attempts,

@@ -118,7 +118,12 @@ class EngineError(NscmaError):
 
 
 class EngineUnavailableError(EngineError):
-    """The engine was not reached, is overloaded, took too long, or is closed; later the same request may work."""
+    """The engine was not reached, is overloaded, took too long, or is closed; later the same request may work.
+
+    `answered`: other requests that were sent together with it were answered, so the engine is there.
+    """
+
+    answered = False
 
 
 class EngineRefusedError(EngineError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from nscma_torch.arguments import checked_count, checked_flag, checked_limit, checked_text, clock
+from nscma_torch.arguments import checked_count, checked_flag, checked_limit, checked_text, checked_user, clock
 from nscma_torch.assembly import Parts
 from nscma_torch.curator.feedback import take_feedback
 from nscma_torch.curator.skills import FoundSkill
@@ -149,6 +149,7 @@ class Knowing:
         For one user or all. Sleeping twice is sleeping once; with `dry_run` nothing changes, and the report says what
         would. Where language work fails nothing further is done, and the report and `stats` say so.
         """
+        user_id = checked_user(user_id)
         if dry_run:
             return self.parts.sleeper.sleep(user_id, now=clock(now), dry_run=True, recalls=self._recalls.waiting())
         self._recalls.queue()

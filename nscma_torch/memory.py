@@ -16,6 +16,7 @@ from nscma_torch.arguments import (
     checked_message,
     checked_number,
     checked_text,
+    checked_user,
     clock,
     narrowed,
 )
@@ -230,17 +231,14 @@ class Memory(Knowing):
     ) -> Answer:
         """What the facts say, else one retrieval and one answer with evidence, or that the memory does not know.
 
-        What the user said last is read first, for `retrieval.settle_seconds` at most: unlike `search`, this may write.
-        What the answer lacks stands in its `notes`. Arguments as in `search`; `follows` is the answer before, which
-        "and before that?" asks on.
+        What the user said last is read first (`retrieval.settle_seconds`), so this may write; `notes` of the answer say
+        what it lacks. Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_text(question, "the question")
-        bounds = self._bounds(scope, wanted, None, as_of, now)
+        bounds, most = self._bounds(scope, wanted, None, as_of, now), checked_count(top_k)
         at = None if as_of is None else clock(as_of)
-        answer, hits = answered(
-            self.parts, question, bounds, now=clock(now), as_of=at, follows=follows, top_k=checked_count(top_k)
-        )
+        answer, hits = answered(self.parts, question, bounds, now=clock(now), as_of=at, follows=follows, top_k=most)
         self._recalls.note(scope.user_id, hits)
         return answer
 
@@ -328,14 +326,18 @@ class Memory(Knowing):
         return replay(self.parts.database, other, scope, at=clock(now), dry_run=dry_run)
 
     def flush(self, *, progress: Callable[[int], None] | None = None) -> int:
-        """Have all background work of the store done; returns how many jobs this call ran. `stats` shows failures."""
+        """Have all background work of the store done; returns how many jobs this call ran. `stats` shows failures.
+
+        A language engine out of reach is waited for once, 3 `llm.timeout` at most; what needs it stays queued.
+        """
         self._recalls.queue()
         return self.parts.worker.run_pending(progress=progress)
 
     def stats(self, *, user_id: str | None = None) -> Stats:
         """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""
+        user = checked_user(user_id)
         with self.parts.database.read() as connection:
-            return statistics.collect(connection, self.parts.database, user_id, self.parts.process)
+            return statistics.collect(connection, self.parts.database, user, self.parts.process)
 
     def retry_failed(self) -> int:
         """Queue failed jobs again; returns how many."""
@@ -344,8 +346,9 @@ class Memory(Knowing):
 
     def digest(self, *, user_id: str | None = None) -> str:
         """SHA-256 over the logical state: equal for two stores that were given the same input."""
+        user = checked_user(user_id)
         with self.parts.database.read() as connection:
-            return digest.digest(connection, user_id)
+            return digest.digest(connection, user)
 
     def verify(self) -> list[str]:
         """What is wrong with the store, a sentence each; empty when every index equals its rows."""
@@ -354,9 +357,10 @@ class Memory(Knowing):
             return check.problems(connection, single=single)
 
     def export(self, *, user_id: str | None = None) -> Iterator[str]:
-        """The store, or one user, as JSON lines without line ends."""
+        """The store, or one user, as JSON lines without line ends. Raises `NotFoundError` for a user without memory."""
+        user = checked_user(user_id)
         with self.parts.database.read() as connection:
-            yield from transfer.export(connection, user_id)
+            yield from transfer.export(connection, user)
 
     def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
         """Read an export, all of it or nothing; returns the number of rows."""

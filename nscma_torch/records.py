@@ -24,7 +24,7 @@ ROLES = ("user", "assistant", "system", "tool", "document")
 class Scope:
     """Whose memory it is. `user_id` bounds everything; the other two narrow or widen reads within the user.
 
-    Raises `ScopeError` for an id that is empty, not a string, longer than 256 characters, or holds control characters.
+    Raises `ScopeError` for an id that is empty, no string, above 256 characters, or holds control characters.
     """
 
     user_id: str
@@ -143,9 +143,9 @@ class Statement:
     """What a text says of one subject, before it is compared with what is known: text from `start` to `end`.
 
     `relation` is a name of `configs/relations.toml`; `topic` tells apart what it has one of each ("colour" of
-    favourite). `negated`: no longer, or not; with an empty `object` none holds. `replaces` is the object that it says
-    held before; `correction`: that what was said before was never true. `valid_from` and `valid_to` are the times it
-    names itself; `past`: it held once, and no longer does. `confidence` is in (0, 1].
+    favourite). `negated`: no longer, or not; with no `object` none holds. `replaces` is the object that held before;
+    `correction`: what was said before was never true. `valid_from` and `valid_to` are the times it names itself;
+    `past`: it held once, and no longer does. `confidence` is in (0, 1].
     """
 
     subject: str
@@ -249,10 +249,7 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """Id of the message it came from: what `get`, `update`, `delete`, `history` and `erase` take.
-
-        A summary comes from many; its id is its own, which those do not know.
-        """
+        """Id of the message it came from, which `get`, `update`, `delete` … take; a summary, of many, has its own."""
         one = self.unit.kind != "summary" and self.unit.episode_ids
         return self.unit.episode_ids[0] if one else self.unit.id
 
@@ -335,9 +332,9 @@ class HistoryEvent:
 class EraseReceipt:
     """Proof of an erasure: what went, what was reset, and which files were searched for its bytes.
 
-    `rows` counts the deleted rows by table, none where it ends an erasure that was interrupted after them; `rebuilt`
-    lists streams whose proxy state and gate statistics were recomputed without the erased text, and hierarchies that
-    lost the summaries that saw it; `checked` are the files searched, and `found` counts byte strings still present.
+    `rows` counts the deleted rows by table, none where it ends an interrupted erasure; `rebuilt` lists streams whose
+    proxy state and gate statistics were recomputed without the erased text, and hierarchies that lost summaries of
+    it; `checked` are the files searched, and `found` counts byte strings still present.
     """
 
     user_id: str
@@ -353,8 +350,9 @@ class Stats:
     """Counts of a user or of the whole store.
 
     `written` and `deferred` are the gate's decisions; `units` counts active ones by kind, `facts` those believed now by
-    status; `stage_seconds` is what this process spent per stage of ingestion. `language` does the language work;
-    `language_work` counts requests, tokens, failed requests, and readings dropped as ungrounded: not said by the text.
+    status; `failures` are errors of jobs that failed, or wait after one; `stage_seconds` is what this process spent on
+    ingestion. `language` does the language work; `language_work` counts its requests, tokens, failed requests, and
+    readings dropped as ungrounded: not said by the text.
     """
 
     users: int

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from nscma_torch.errors import NscmaError, StoreBusyError
+from nscma_torch.errors import EngineUnavailableError, NscmaError, StoreBusyError
 from nscma_torch.storage import jobs, streams
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
@@ -25,13 +25,43 @@ class Handler:
 
     `separable` jobs depend on no other: a batch takes them from all lanes of a user, and where it fails they are tried
     one by one; those of other kinds make sense together only, lane by lane. Jobs of a `stage` wait until none of an
-    earlier stage is queued.
+    earlier stage is queued. `language`: it asks the language tasks, which may be out of reach.
     """
 
     run: Callable[[Sequence[Job]], None]
     batch_size: int
     separable: bool = True
     stage: int = 0
+    language: bool = False
+
+
+class _Circuit:
+    """Whether the language engine is still asked in one run of the worker: a circuit breaker.
+
+    Each request is sent several times before it fails for good, so a first batch without any answer ends the asking. An
+    engine that has answered in this run is only given up after more such batches in a row than one job has attempts:
+    one message that it chokes on is no outage.
+    """
+
+    def __init__(self, handlers: Mapping[str, Handler], max_attempts: int) -> None:
+        self._language = frozenset(kind for kind, handler in handlers.items() if handler.language)
+        self._most = max_attempts
+        self._answered = False
+        self._silent = 0
+
+    def note(self, kind: str, error: Exception | None) -> None:
+        """Take note of how a batch of this kind ended."""
+        if kind not in self._language:
+            return
+        if isinstance(error, EngineUnavailableError) and not error.answered:
+            self._silent += 1
+        else:
+            self._answered, self._silent = True, 0
+
+    def closed(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Those of these kinds that are still worked on."""
+        broken = self._silent > (self._most if self._answered else 0)
+        return {kind: size for kind, size in sizes.items() if not (broken and kind in self._language)}
 
 
 _LEASE = "worker"
@@ -72,14 +102,16 @@ class Worker:
         """Count the recalls, then run jobs until none is queued; returns how many were run.
 
         Waits for another worker of this store, at most `timeout` seconds (`StoreBusyError`). A job that fails is
-        recorded with its error and tried again until `max_attempts`.
+        recorded with its error and tried again until `max_attempts`. Where the language engine is out of reach it is
+        not asked again in this run (`_Circuit`): the jobs that need it stay queued, those that asked with an attempt
+        less.
         """
         with self._working:  # the lease keeps other processes out, not other threads
             return self._run_pending(time.monotonic() + timeout, timeout, progress)
 
     def _run_pending(self, give_up: float, timeout: float, progress: Callable[[int], None] | None) -> int:
-        done = 0
-        while self._pending():
+        done, circuit = 0, _Circuit(self._handlers, self._max_attempts)
+        while self._pending(circuit.closed(self._sizes)):
             if not self._hold():
                 if time.monotonic() > give_up:
                     raise StoreBusyError(f"another worker has held the store for {timeout:.0f} s; try again later")
@@ -88,7 +120,7 @@ class Worker:
             try:
                 with self._database.write() as connection:
                     jobs.count_recalls(connection, self._recall_kind)
-                done = self._work_off(self._sizes, done=done, progress=progress)
+                done = self._work_off(self._sizes, circuit, done=done, progress=progress)
             finally:
                 self._release()
         return done
@@ -112,12 +144,13 @@ class Worker:
             return
         try:
             sizes = {kind: self._sizes[kind] for kind in kinds}
-            while self._queued(user_id, kinds) and (left := until - time.monotonic()) > 0:
+            circuit = _Circuit(self._handlers, self._max_attempts)
+            while self._queued(user_id, circuit.closed(sizes)) and (left := until - time.monotonic()) > 0:
                 if not self._hold(wait=left):
                     time.sleep(min(_POLL, left))
                     continue
                 try:
-                    self._work_off(sizes, user_id=user_id, until=until)
+                    self._work_off(sizes, circuit, user_id=user_id, until=until)
                 finally:
                     self._release()
         finally:
@@ -127,9 +160,9 @@ class Worker:
         with self._database.read() as connection:
             return jobs.queued(connection, user_id, kinds)
 
-    def _pending(self) -> bool:
+    def _pending(self, kinds: Collection[str]) -> bool:
         with self._database.read() as connection:
-            return jobs.waiting(connection)
+            return jobs.waiting(connection, kinds)
 
     def _hold(self, *, wait: float | None = None) -> bool:
         """Take the lease, or push it ahead; False while another worker has it. `wait` as in `Database.write`."""
@@ -148,6 +181,7 @@ class Worker:
     def _work_off(
         self,
         sizes: Mapping[str, int],
+        circuit: _Circuit,
         *,
         user_id: str | None = None,
         until: float = math.inf,
@@ -157,7 +191,9 @@ class Worker:
         """Run batches of these sizes, of one user or all, until there is none or the monotonic time `until`."""
         while time.monotonic() < until and self._hold():
             with self._database.read() as connection:
-                batch = jobs.next_batch(connection, sizes, alone=self._alone, stages=self._stages, user_id=user_id)
+                batch = jobs.next_batch(
+                    connection, circuit.closed(sizes), alone=self._alone, stages=self._stages, user_id=user_id
+                )
                 epoch = streams.version(connection, batch[0].user_id)[1] if batch else 0
             if not batch:
                 break
@@ -166,8 +202,11 @@ class Worker:
                     self._handlers[batch[0].kind].run(batch)
             except Exception as error:
                 self._failed(batch, error, epoch)
+                circuit.note(batch[0].kind, error)
                 if not isinstance(error, NscmaError):  # a fault of the program's: not hidden, nor in the way for ever
                     raise
+            else:
+                circuit.note(batch[0].kind, None)
             done += len(batch)
             if progress is not None:
                 progress(done)

@@ -17,7 +17,7 @@ from nscma_torch.cli.output import at, opened, plain, print_json, progress, say,
 from nscma_torch.cli.writing import flush
 from nscma_torch.config import load_config
 from nscma_torch.demo.show import run_demo
-from nscma_torch.errors import EncodingError, NotFoundError, StoreAccessError
+from nscma_torch.errors import EncodingError, StoreAccessError
 from nscma_torch.memory import Memory
 from nscma_torch.storage import store_path
 
@@ -34,8 +34,6 @@ def export(
     """Write the store, or one user, as JSON lines."""
     lines = 0
     with opened(store, config) as memory, progress("exporting") as advance:
-        if user is not None and not memory.stats(user_id=user).streams:
-            raise NotFoundError(f"user {user!r} has no memory in {store}; there is nothing to export")
         if target == "-":
             for line in memory.export(user_id=user):
                 sys.stdout.write(line + "\n")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from nscma_torch.cli import options as o
+from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.output import errors, hint_at_others, opened, plain, print_json, say
 from nscma_torch.records import CuratorDecision, Fact
 from nscma_torch.storage.skills import Skill
@@ -113,7 +114,7 @@ def undo(
 ) -> None:
     """Take a decision of the curator back."""
     with opened(store, config) as memory:
-        decision = memory.undo(decision_id, user_id=user)
+        decision = memory.undo(full_id(memory, decision_id, user, "decision"), user_id=user)
     if json:
         print_json(decision)
         return
@@ -131,7 +132,7 @@ def merge(
 ) -> None:
     """Follow a proposal that two names mean one; `nscma undo` parts them again."""
     with opened(store, config) as memory:
-        decision = memory.merge(proposal_id, user_id=user)
+        decision = memory.merge(full_id(memory, proposal_id, user, "decision"), user_id=user)
     if json:
         print_json(decision)
         return
@@ -213,6 +214,10 @@ def skills(
     ]
     if len(given) != 1:
         raise typer.BadParameter("give one of: a situation, --add NAME, --worked ID, --failed ID")
+    if add and not (trigger and step):
+        raise typer.BadParameter("--add NAME needs --trigger, when it helps, and at least one --step")
+    if not add and (trigger or step):
+        raise typer.BadParameter("--trigger and --step go with --add")
     found: list[tuple[float | None, Skill]] = []
     with opened(store, config) as memory:
         if situation:
@@ -222,7 +227,7 @@ def skills(
             made = memory.add_skill(add, trigger=trigger or "", steps=step or [], user_id=user, agent_id=agent)
             found = [(None, made)]
         else:
-            skill_id = worked or failed or ""
+            skill_id = full_id(memory, worked or failed or "", user, "skill")
             found = [(None, memory.skill_outcome(skill_id, user_id=user, success=worked is not None))]
     if json:
         print_json([{"similarity": similarity, "skill": skill} for similarity, skill in found])

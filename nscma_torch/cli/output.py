@@ -29,7 +29,12 @@ _LINE_SECONDS = 5.0  # between two lines of progress
 
 def fail(error: Exception) -> None:
     """Print the one clear error."""
-    errors.print(f"[bold red]error:[/] {escape(str(error))}")
+    errors.print(f"[bold red]error:[/] {plain(str(error))}")
+
+
+def warn(text: str) -> None:
+    """A line on stderr, made safe to print."""
+    errors.print(plain(text))
 
 
 def hint_at_others(memory: Memory, user: str) -> None:
@@ -44,9 +49,14 @@ def say(text: str) -> None:
     console.print(text)
 
 
+def shown(text: str) -> str:
+    """Text without control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
+
+
 def plain(text: str) -> str:
-    """Stored text made safe to print: markup is shown, control characters are not sent to the terminal."""
-    return escape("".join(c if c.isprintable() or c == "\n" else "�" for c in text))
+    """Stored text made safe to print through rich: markup is shown, control characters are not sent to the terminal."""
+    return escape(shown(text))
 
 
 def one_line(text: str, width: int = 160) -> str:
@@ -218,6 +228,7 @@ class _Lines:
 def opened(store: Path, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
     """The memory, closed at the end. A store that is only read must be there already."""
     if must_exist and not store_path.exists(store):
-        raise typer.BadParameter(f"there is no store at {store}; `nscma add FILE` makes one", param_hint="--store")
+        missing = f"there is no store at {shown(str(store))}; `nscma add FILE` makes one"
+        raise typer.BadParameter(missing, param_hint="--store")
     with Memory(store, config=config) as memory:
         yield memory

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from nscma_torch.cli import options as o
+from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.output import at, hint_at_others, opened, plain, print_json, say, verdict
 from nscma_torch.cli.writing import MemoryId
 from nscma_torch.errors import NotFoundError
@@ -124,7 +125,7 @@ def get(
 ) -> None:
     """Show one message with the gate's decision on it."""
     with opened(store, config) as memory:
-        episode = memory.get(memory_id, user_id=user)
+        episode = memory.get(full_id(memory, memory_id, user), user_id=user)
     if episode is None:
         raise NotFoundError(
             f"user {user!r} has no active memory with id {memory_id!r}; `nscma log` lists the ids, deleted ones too"
@@ -145,7 +146,7 @@ def history(
 ) -> None:
     """Show what happened to a message since it was added."""
     with opened(store, config) as memory:
-        events = memory.history(memory_id, user_id=user)
+        events = memory.history(full_id(memory, memory_id, user), user_id=user)
     if json:
         print_json(events)
         return

@@ -12,6 +12,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from nscma_torch.cli import options as o
+from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.output import (
     added_counts,
     added_object,
@@ -21,6 +22,8 @@ from nscma_torch.cli.output import (
     print_json,
     progress,
     say,
+    shown,
+    warn,
 )
 from nscma_torch.config import load_config
 from nscma_torch.errors import InvalidInputError
@@ -29,7 +32,7 @@ from nscma_torch.records import Added, Message
 from nscma_torch.storage import store_path
 from nscma_torch.text.readers import read_messages
 
-MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message, as search, ask and log print it.")]
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message as log prints it, or its first 8 digits.")]
 
 
 @o.app.command()
@@ -126,9 +129,10 @@ def flush(memory: Memory) -> None:
         memory.flush(progress=lambda done: advance(done, done + memory.stats().jobs_queued))
     stats = memory.stats()
     for failure in stats.failures:
-        typer.echo(f"warning: {stats.jobs_failed} jobs failed and can be retried: {failure}", err=True)
+        counts = f"{stats.jobs_failed} jobs failed and {stats.jobs_queued} wait; `nscma retry` runs them again"
+        warn(f"warning: {counts}: {failure}")
     if dropped := stats.language_work.get("ungrounded"):
-        typer.echo(f"note: {dropped} readings by {stats.language} were dropped: their texts do not say that", err=True)
+        warn(f"note: {dropped} readings by {stats.language} were dropped: their texts do not say that")
 
 
 @o.app.command()
@@ -142,7 +146,7 @@ def update(
 ) -> None:
     """Replace a message's text; the old one stays in its history."""
     with opened(store, config) as memory:
-        episode = memory.update(memory_id, text, user_id=user)
+        episode = memory.update(full_id(memory, memory_id, user), text, user_id=user)
         flush(memory)
     if json:
         print_json(episode)
@@ -156,6 +160,7 @@ def delete(
 ) -> None:
     """Hide a message from every read; `nscma restore` brings it back."""
     with opened(store, config) as memory:
+        memory_id = full_id(memory, memory_id, user)
         changed = memory.delete(memory_id, user_id=user)
         flush(memory)
     _report_change(memory_id, "deleted", changed, json)
@@ -167,6 +172,7 @@ def restore(
 ) -> None:
     """Bring a deleted message back."""
     with opened(store, config) as memory:
+        memory_id = full_id(memory, memory_id, user)
         changed = memory.restore(memory_id, user_id=user)
         flush(memory)
     _report_change(memory_id, "restored", changed, json)
@@ -176,7 +182,7 @@ def _report_change(memory_id: str, done: str, changed: bool, json: bool) -> None
     if json:
         print_json({"id": memory_id, "event": done, "changed": changed})
     else:
-        say(f"{done} {memory_id}" if changed else f"{memory_id} was {done} already")
+        say(plain(f"{done} {memory_id}" if changed else f"{memory_id} was {done} already"))
 
 
 @o.app.command()
@@ -192,10 +198,11 @@ def erase(
     json: o.Json = False,
 ) -> None:
     """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
-    what = f"everything of user {user!r}" if memory_id is None else f"message {memory_id} of user {user!r}"
     with opened(store, config) as memory:
+        memory_id = None if memory_id is None else full_id(memory, memory_id, user)
+        what = f"everything of user {user!r}" if memory_id is None else f"message {memory_id} of user {user!r}"
         if not yes:
-            typer.confirm(f"Erase {what} from {store}? There is no way back", abort=True, err=True)
+            typer.confirm(f"Erase {shown(what)} from {shown(str(store))}? There is no way back", abort=True, err=True)
         receipt = memory.erase(user_id=user, memory_id=memory_id)
         flush(memory)
     if json:

@@ -37,7 +37,11 @@ class Llm(Section):
     temperature: float = Field(0.0, ge=0, le=2, description="Of the sampling, of the controller's too; 0 is greedy.")
     concurrency: int = Field(16, gt=0, description="Most requests in flight, or sequences in a batch.")
     timeout: float = Field(300.0, gt=0, description="Seconds without a byte after which an attempt fails.")
-    attempts: int = Field(4, gt=0, description="How often a request is sent while the server is away or overloaded.")
+    attempts: int = Field(
+        4,
+        gt=0,
+        description="How often a request is sent while the server is away or overloaded, within 3 timeouts in all.",
+    )
     gpu_memory_share: float = Field(
         0.6, gt=0, lt=1, description="Share of the GPU's memory for the model, where the engine loads it."
     )

@@ -211,7 +211,7 @@ class Controller:
         if only_asks(said):
             about[ECHO] = True
         with memory.parts.database.read() as connection:
-            name = speakers.name_of_user(connection, scope.user_id)
+            name = speakers.asker_of(connection, scope.user_id).name
         message = Message("user", said, name=None if name == "user" else name, metadata=about)
 
         def unchanged(connection: Connection) -> None:

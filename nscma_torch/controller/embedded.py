@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from nscma_torch.asking import nothing_asked
 from nscma_torch.config import Controller
 from nscma_torch.controller.passages import clipped, sources, unit_of
 from nscma_torch.controller.phrasing import asks, questions, statements
@@ -17,6 +18,7 @@ from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Answer, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
+from nscma_torch.text.cues import only_small_talk
 from nscma_torch.text.intents import intent
 from nscma_torch.text.terms import script
 
@@ -46,6 +48,8 @@ class EmbeddedPolicy:
         """
         if not asks(situation.said):
             return Answered("好的，我记下了。" if script(situation.said) == "cjk" else "Noted.", 0.0), Usage()
+        if only_small_talk(situation.said):
+            return Answered(nothing_asked(situation.said), 0.0, abstained=True), Usage()
         question, memory = questions(situation.said), situation.memory
         spoken = [unit_of(turn) for turn in _statements(memory.spoken)]
         query = asked(question, spoken, self._relations, situation.now)

@@ -63,11 +63,16 @@ class Tools:
 
     def _about(self, entity: str, now: datetime) -> list[Fact]:
         """The newest facts whose subject or object has this name."""
-        with self._memory.parts.database.read() as connection:
-            asker = speakers.name_of_user(connection, self._scope.user_id)
+        parts = self._memory.parts
+        with parts.database.read() as connection:
+            asker = speakers.asker_of(connection, self._scope.user_id)
+            graph = parts.fact_graphs.of(connection, self._scope).at(now, asker=asker)
+        meant = {name_key(name) for name in (asker.name, asker.named, asker.by_id) if name}
         wanted = {name_key(entity)}
-        if wanted & _SELF or wanted == {name_key(asker)}:
-            wanted |= {"user", name_key(asker)}
+        if wanted & _SELF:
+            wanted |= {"user", name_key(asker.name)}
+        if wanted & (_SELF | meant):
+            wanted |= {one.key for name in [*wanted] for one in graph.resolve(name)}
         user, agent = self._scope.user_id, self._scope.agent_id
         facts = self._memory.facts(user_id=user, agent_id=agent, now=now)
         named = [fact for fact in facts if {name_key(fact.subject), name_key(fact.object)} & wanted]

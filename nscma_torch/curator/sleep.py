@@ -23,7 +23,7 @@ from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.encode.writer import EXTRACT
-from nscma_torch.errors import NotFoundError, NscmaError
+from nscma_torch.errors import EngineUnavailableError, NotFoundError, NscmaError
 from nscma_torch.protocols import CuratorTasks
 from nscma_torch.records import Scope, SleepReport
 from nscma_torch.relations import Schema
@@ -105,7 +105,8 @@ class Sleeper:
             before = jobs.states(connection, user_id).get("failed", 0)
         self._work()
         with self._database.read() as connection:
-            if jobs.states(connection, user_id).get("failed", 0) > before:
+            failed = jobs.states(connection, user_id).get("failed", 0)
+            if failed > before or jobs.put_off(connection, user_id):
                 return _report(sleepers, tally, failures=jobs.failures(connection, user_id))
         tally += self._tidy(self._settle, sleepers, now)
         adjudicated, failures = self._adjudicate(sleepers, now)
@@ -141,6 +142,8 @@ class Sleeper:
                 verdicts = self._tasks.adjudicate(asked) if asked else []
             except NscmaError as error:
                 failures.append(f"{type(error).__name__}: {error}")
+                if isinstance(error, EngineUnavailableError):  # the others would wait as long, for nothing
+                    break
                 continue
             for dispute, right in zip(disputes, verdicts, strict=True):
                 with self._database.write() as connection:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from nscma_torch.errors import EngineError, EngineRefusedError
+from nscma_torch.errors import EngineError, EngineRefusedError, EngineUnavailableError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn, most_tokens
 from nscma_torch.llm.engines.structured import Filled, FormT, ReplyForm, fill
 from nscma_torch.records import Usage
@@ -165,7 +165,12 @@ def _together(errors: Sequence[EngineError], asked: int) -> EngineError:
     """The first error, saying how many there were."""
     if asked == 1:
         return errors[0]
-    return type(errors[0])(f"{len(errors)} of {asked} requests failed, the others are kept; the first: {errors[0]}")
+    said = f"{len(errors)} of {asked} requests failed, the others are kept; the first: {errors[0]}"
+    together = type(errors[0])(said)
+    if isinstance(together, EngineUnavailableError):
+        away = sum(isinstance(error, EngineUnavailableError) for error in errors)
+        together.answered = away < asked
+    return together
 
 
 def _kept(filled: Filled[FormT]) -> Filled[ReplyForm]:

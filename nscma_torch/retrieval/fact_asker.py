@@ -53,12 +53,13 @@ class FactAsker:
         if scope.run_id is not None:  # what a run says of a fact may have been ended outside of it
             return None
         with self._database.read() as connection:
-            asker = speakers.name_of_user(connection, scope.user_id)
-            query = question_reader(self._schema, asker).read(question, now=now, follows=follows)
+            asker = speakers.asker_of(connection, scope.user_id)
+            query = question_reader(self._schema, asker.name).read(question, now=now, follows=follows)
             if query is None:
                 return None
-            graph = self._graphs.of(connection, scope).at(as_of or now, partial(_messages, connection, scope.user_id))
-            found = answer_query(query, graph, language="zh" if script(question) == "cjk" else "en", asker=asker)
+            messages = partial(_messages, connection, scope.user_id)
+            graph = self._graphs.of(connection, scope).at(as_of or now, messages, asker)
+            found = answer_query(query, graph, language="zh" if script(question) == "cjk" else "en", asker=asker.name)
             if found is None or not episodes.all_read(connection, scope.user_id, _sources(found.facts)):
                 return None
             evidence = _evidence(connection, scope.user_id, found.facts)

@@ -22,6 +22,7 @@ from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_torch.records import Fact
 from nscma_torch.relations import Relation, Schema, Shape
 from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.speakers import Asker
 from nscma_torch.text.callings import called
 from nscma_torch.text.dates import find_dates
 from nscma_torch.text.names import name_key
@@ -84,6 +85,7 @@ class FactGraph:
         self.facts = tuple(sorted((f for f in facts if f.relation in schema and not corrected(f)), key=order))
         self._device = torch.device(device)
         self._messages: Messages | None = None
+        self._asker: tuple[str, ...] = ()
         self._names: dict[str, str] = {}
         self._out: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
         for edge in self._edges:
@@ -107,8 +109,8 @@ class FactGraph:
                 found.append(_Edge(name_key(fact.object), back, fact.subject, i))
         return found
 
-    def at(self, now: datetime | None, messages: Messages | None = None) -> FactGraph:
-        """The same graph, read with another "now".
+    def at(self, now: datetime | None, messages: Messages | None = None, asker: Asker | None = None) -> FactGraph:
+        """The same graph, read with another "now", by an asker who is known under all of their names.
 
         With the `messages` behind a fact a noun that tells objects apart has to stand there: who was only said to be a
         sister is no brother. Without them any noun of a relation means all of its objects.
@@ -116,7 +118,15 @@ class FactGraph:
         view = copy(self)
         view.now = now
         view._messages = messages
+        view._asker = () if asker is None else view._names_of(asker)
         return view
+
+    def _names_of(self, asker: Asker) -> tuple[str, ...]:
+        """Keys that all mean the asker; the id alone is no name where one is known, or somebody else has it."""
+        own = dict.fromkeys(map(name_key, filter(None, (asker.name, asker.named))))
+        told = any(key != name_key(asker.name) for key, _ in self._aliases(name_key(asker.name), None))
+        by_id = name_key(asker.by_id) if asker.by_id else ""
+        return (*own, *([by_id] if by_id and not told and by_id not in self._names else []))
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -183,6 +193,9 @@ class FactGraph:
         found = [Reached(self._names[key], facts) for key, facts in self._aliases(name_key(name), as_of)]
         owned = _POSSESSIVE.fullmatch(" ".join(name.replace("’", "'").split()))
         if owned:
+            if name_key(owned["owner"]) in self._asker:
+                theirs = (name_key(f"{key}'s {owned['noun']}") for key in self._asker)
+                found += [Reached(self._names[key]) for key in theirs if key in self._names]
             for relation in self._nouns.get(singular(owned["noun"].casefold()), ()):
                 topic = narrowing(relation, owned["noun"])
                 found += self.walk([owned["owner"]], [relation.name], as_of, topic=topic)
@@ -195,7 +208,12 @@ class FactGraph:
         return list({one.key: one for one in reversed(found)}.values())[::-1]
 
     def _aliases(self, key: str, as_of: datetime | None) -> list[tuple[str, tuple[Fact, ...]]]:
-        """An entity and what it is called, or whom alone is called so."""
+        """An entity and what it is called, or whom alone is called so; of the asker, all that means them."""
+        if key not in self._asker:
+            return self._called(key, as_of)
+        return list(dict([own for one in (key, *self._asker) for own in self._called(one, as_of)]).items())
+
+    def _called(self, key: str, as_of: datetime | None) -> list[tuple[str, tuple[Fact, ...]]]:
         found: list[tuple[str, tuple[Fact, ...]]] = [(key, ())] if key in self._names else []
         bearers: dict[str, tuple[Fact, ...]] = {}
         for naming in self._naming:

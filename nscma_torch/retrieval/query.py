@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime
 
 from nscma_torch.errors import EmptyTextError, InvalidInputError
 from nscma_torch.text.dates import find_dates
@@ -33,8 +33,10 @@ class Query:
     intent: Intent | None
 
 
-def parse(text: str, *, names: Sequence[str], now: datetime) -> Query:
+def parse(text: str, *, names: Sequence[str], now: datetime, user: str = "") -> Query:
     """Take a question apart, given the names of those who spoke and the time it is asked.
+
+    `user`: the name of the user, where their messages carry none; a question that has it is about what the user said.
 
     Raises `EmptyTextError` where there is no text, `InvalidInputError` for anything but a string.
     """
@@ -45,23 +47,18 @@ def parse(text: str, *, names: Sequence[str], now: datetime) -> Query:
     asked = set(query_terms(text))
     tokens = {token: set(terms(token)) & asked for name in names for token in name.split()}
     speakers = tuple(name for name in names if any(tokens[token] for token in name.split()))
-    spoken = [token for token, own in tokens.items() if own]
+    of_user = set(terms(user)) & asked if user else set()
+    spoken = [token for token, own in tokens.items() if own] + ([user] if of_user else [])
     mentions = find_dates(text, now)
-    periods = tuple(
-        (
-            datetime.combine(mention.first_day, time(), UTC),
-            datetime.combine(mention.last_day, time(), UTC) + timedelta(1),
-        )
-        for mention in mentions
-    )
-    dropped = {term for token in spoken for term in tokens[token]}
+    periods = tuple(mention.instants for mention in mentions)
+    dropped = of_user | {term for own in tokens.values() for term in own}
     wanted = intent(text)
     rest = _without_spans(text, [(mention.start, mention.end) for mention in mentions])
     return Query(
         text,
         terms=tuple(term for term in query_terms(rest) if term not in dropped),
         speakers=speakers,
-        roles=("user",) if _FIRST_PERSON.search(text) and wanted != "overview" else (),
+        roles=("user",) if (of_user or _FIRST_PERSON.search(text)) and wanted != "overview" else (),
         periods=periods,
         meaning=_without_words(text, spoken),
         intent=wanted,

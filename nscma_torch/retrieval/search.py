@@ -28,6 +28,7 @@ from nscma_torch.storage import episodes, fingerprint, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.faiss_search import FaissSearch
+from nscma_torch.storage.speakers import word_of_id
 from nscma_torch.storage.user_index import Posting, UserIndex
 from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch
 from nscma_torch.text.mentions import mentions
@@ -170,7 +171,7 @@ class Searcher:
     def _scored(
         self, connection: Connection, index: UserIndex, vectors: VectorSearch, text: str, bounds: Bounds
     ) -> _Scored:
-        query = parse(text, names=index.names, now=bounds.now)
+        query = parse(text, names=index.names, now=bounds.now, user=_unnamed_user(connection, index))
         mask = self._mask(connection, index, bounds)
         if not bool(mask.any()):
             nothing = torch.zeros(len(mask), device=self._device)
@@ -254,6 +255,14 @@ class Searcher:
         columns |= {"speaker_boost": scored.boost[rows], "importance": index.importance[rows]}
         values = {name: column.tolist() for name, column in columns.items()}
         return [{name: column[i] for name, column in values.items()} for i in range(len(rows))]
+
+
+def _unnamed_user(connection: Connection, index: UserIndex) -> str:
+    """The user's id as a name, where it is a word, their messages carry no name, and nobody speaks of one called so."""
+    word = word_of_id(index.user_id)
+    if not word or bool((index.said_by(index.names) & index.said_by((), ("user",))).any()):
+        return ""
+    return "" if index.postings(connection, terms(word)) else word
 
 
 def best(scores: Tensor, k: int) -> Tensor:

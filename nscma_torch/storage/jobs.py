@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, select
 from sqlalchemy.dialects import sqlite
 
 from nscma_torch.storage.database import next_seq, pages
@@ -106,9 +106,9 @@ def next_batch(
     return [Job(*row) for row in connection.execute(ordered)]
 
 
-def waiting(connection: Connection) -> bool:
-    """Whether jobs are queued, or recalls wait to be counted."""
-    queued = select(jobs.c.seq).where(jobs.c.state == "queued").limit(1)
+def waiting(connection: Connection, kinds: Collection[str]) -> bool:
+    """Whether jobs of these kinds are queued, or recalls wait to be counted."""
+    queued = select(jobs.c.seq).where(jobs.c.state == "queued", jobs.c.kind.in_(kinds)).limit(1)
     return any(connection.execute(query).first() for query in (queued, select(recalls.c.user_id).limit(1)))
 
 
@@ -185,11 +185,20 @@ def states(connection: Connection, user_id: str | None = None) -> dict[str, int]
 
 
 def failures(connection: Connection, user_id: str | None = None) -> list[str]:
-    """Distinct errors of failed jobs."""
-    query = select(jobs.c.error).where(jobs.c.state == "failed").distinct().order_by(jobs.c.error)
-    if user_id is not None:
-        query = query.where(jobs.c.user_id == user_id)
+    """Distinct errors of jobs that have failed, or that were put off after a failure."""
+    query = select(jobs.c.error).where(_tried(user_id)).distinct().order_by(jobs.c.error)
     return [error for error in connection.execute(query).scalars() if error]
+
+
+def put_off(connection: Connection, user_id: str | None = None) -> bool:
+    """Whether a job is queued that was tried before: its language engine was out of reach."""
+    query = select(jobs.c.seq).where(_tried(user_id), jobs.c.state == "queued").limit(1)
+    return connection.execute(query).first() is not None
+
+
+def _tried(user_id: str | None) -> ColumnElement[bool]:
+    tried = (jobs.c.state == "failed") | (jobs.c.attempts > 0)
+    return tried if user_id is None else tried & (jobs.c.user_id == user_id)
 
 
 def lease_holder(connection: Connection, name: str) -> str | None:

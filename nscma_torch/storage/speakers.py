@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy import Connection, func, select
 
 from nscma_torch.storage.schema import episodes
 
+_ANYBODY = frozenset({"user", "default", "assistant", "system", "i", "me", "you"})
 _TO_WHOM = {"user": "assistant", "assistant": "user"}  # for those without names, before anybody answered
 
 
@@ -32,8 +35,28 @@ def listener_of(connection: Connection, episode_seq: int) -> str:
     return str(found) if found is not None else "" if own.name else _TO_WHOM.get(own.role, "")
 
 
-def name_of_user(connection: Connection, user_id: str) -> str:
-    """The name that all of a user's own messages carry, or "user"."""
-    query = select(episodes.c.name).distinct().where(episodes.c.user_id == user_id, episodes.c.role == "user").limit(2)
+class Asker(NamedTuple):
+    """The user of a memory, who asks it.
+
+    `name` is that of the entity that "I" means: the one that all of the user's own messages carry, or "user". `named`
+    is the only name that any of them carries, "" for none or several. `by_id` is the user's id, where it is a word: a
+    name only if nothing else names the user, and nobody else is known by it.
+    """
+
+    name: str
+    named: str
+    by_id: str
+
+
+def asker_of(connection: Connection, user_id: str) -> Asker:
+    """Whom "I" means in questions of a user."""
+    query = select(episodes.c.name).distinct().where(episodes.c.user_id == user_id, episodes.c.role == "user").limit(3)
     names = list(connection.execute(query).scalars())
-    return str(names[0]) if len(names) == 1 and names[0] else "user"
+    some = [str(name) for name in names if name]
+    named = some[0] if len(some) == 1 and len(names) < 3 else ""
+    return Asker(named if len(names) == 1 and named else "user", named, "" if some else word_of_id(user_id))
+
+
+def word_of_id(user_id: str) -> str:
+    """A user's id as a name, "" where it is no word: "ana", but not "user-17", nor a word for anybody."""
+    return user_id if user_id.isalpha() and user_id.casefold() not in _ANYBODY else ""

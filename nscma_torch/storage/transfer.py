@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Column, Connection, Table, exc, func, select, true
 
-from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError
+from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError, NotFoundError
 from nscma_torch.storage import check_facts, check_hierarchies, fingerprint
 from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.fact_schema import TABLES
@@ -61,7 +61,10 @@ _BATCH = 1024
 
 
 def export(connection: Connection, user_id: str | None = None) -> Iterator[str]:
-    """Lines of an export, without line ends: all users, or one."""
+    """Lines of an export, without line ends: all users, or one. Raises `NotFoundError` for one who is not there."""
+    known = select(users.c.user_id).where(users.c.user_id == user_id)
+    if user_id is not None and connection.execute(known).first() is None:
+        raise NotFoundError(f"user {user_id!r} has no memory in this store; there is nothing to export")
     bounds = {table: true() if user_id is None else table.c.user_id == user_id for table in _ORDER}
     counts = (select(func.count()).select_from(table).where(bound) for table, bound in bounds.items())
     rows = sum(connection.execute(count).scalar_one() for count in counts)

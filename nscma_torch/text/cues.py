@@ -178,6 +178,21 @@ def find_cues(text: str) -> dict[str, int]:
     return {kind: count for kind, count in found.items() if count}
 
 
+def only_small_talk(text: str) -> bool:
+    """Whether a text is small talk throughout ("Hi, how are you?"): each word of it is part of such a cue."""
+    english, chinese = _lexicon()
+    words = _TOKEN.findall(text.lower().replace("’", "'"))
+    covered = [False] * len(words)
+    for start in range(len(words)):
+        for end in range(start + 1, min(start + _LONGEST, len(words)) + 1):
+            if "small_talk" in english.get(" ".join(words[start:end]), ()):
+                covered[start:end] = [True] * (end - start)
+    han = chinese["small_talk"].sub(" ", text)
+    rest = _TOKEN.sub(" ", han.lower().replace("’", "'"))
+    spoken = bool(words) or han != text
+    return spoken and all(covered) and not any(char.isalnum() for char in rest)
+
+
 def salience(text: str) -> float:
     """How much `text` looks like a statement worth keeping: the weighted cues on a logistic scale, in (0, 1).
 

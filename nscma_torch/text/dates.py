@@ -16,7 +16,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from nscma_torch.text.timestamps import MONTHS, WEEKDAYS
 
@@ -32,6 +32,12 @@ class DateMention:
     end: int
     first_day: date
     last_day: date
+
+    @property
+    def instants(self) -> tuple[datetime, datetime]:
+        """The first instant of these days and the first one after them, in UTC; none comes after the year 9999."""
+        end = datetime.max if self.last_day == date.max else datetime.combine(self.last_day + timedelta(1), time())
+        return datetime.combine(self.first_day, time(), UTC), end.replace(tzinfo=UTC)
 
 
 def find_dates(text: str, anchor: datetime) -> list[DateMention]:

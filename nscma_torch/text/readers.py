@@ -24,6 +24,7 @@ from nscma_torch.text.json_messages import json_line_messages, json_messages
 
 Format = Literal["json", "jsonl", "markdown", "text"]
 
+_FORMATS = ", ".join(get_args(Format))
 SUFFIXES: dict[str, Format] = {
     ".json": "json",
     ".jsonl": "jsonl",
@@ -54,23 +55,34 @@ def read_messages(
 ) -> Iterator[Message]:
     """Messages of a file or an open binary stream, each with an idempotency key made of file hash and position.
 
-    `format` is json, jsonl, markdown or text; by default the suffix decides, and where that says nothing the beginning
-    of the content. `name` is the name of a document (`Message.source`), by default the file's. Markdown and text give
-    messages of role "document". A byte order mark and CRLF are accepted. A JSON lines file on disk is streamed; all
-    else is read whole, at most `max_file_bytes`.
+    `format` is json, jsonl, markdown or text; by default the suffix decides, and where there is none the beginning of
+    the content. A file of another suffix is refused: a table or a program is no prose. `name` is the name of a document
+    (`Message.source`), by default the file's. Markdown and text give messages of role "document". A byte order mark and
+    CRLF are accepted. A JSON lines file on disk is streamed; all else is read whole, at most `max_file_bytes`.
 
     Raises, before the first message: `InvalidInputError` for an unknown format or a file that cannot be opened;
     `EmptyTextError`, `EncodingError`, `MalformedInputError`, `TimestampError` with the place in the file; and
     `TextTooLargeError` for a message of more than `max_message_bytes` bytes of UTF-8, or a file that is too large.
     """
     if format is not None and format not in get_args(Format):
-        raise InvalidInputError(f"unknown format {format!r}; use one of {', '.join(get_args(Format))}")
+        raise InvalidInputError(f"unknown format {format!r}; use one of {_FORMATS}")
     kind = cast(Format | None, format)
     if isinstance(source, Path):
-        path, name, kind = source, name or source.name, kind or SUFFIXES.get(source.suffix.lower())
+        path, name, kind = source, name or source.name, kind or _by_suffix(source)
         return _checked(lambda: _open(path), kind, name, max_message_bytes, max_file_bytes)
     data = _read_whole(source, max_file_bytes)
     return _checked(lambda: io.BytesIO(data), kind, name, max_message_bytes, max_file_bytes)
+
+
+def _by_suffix(path: Path) -> Format | None:
+    """The format that a file's suffix names, None for one without; `InvalidInputError` for one that is not known."""
+    suffix = path.suffix.lower()
+    if suffix and suffix not in SUFFIXES:
+        raise InvalidInputError(
+            f"files of type {suffix!r} are not read, only {', '.join(SUFFIXES)}; name the format ({_FORMATS}) if it is "
+            "one of these, or pipe its text in: nscma add -"
+        )
+    return SUFFIXES.get(suffix)
 
 
 def _checked(

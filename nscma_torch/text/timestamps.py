@@ -60,8 +60,8 @@ def whole(first: date, last: date) -> Literal["year", "month", ""]:
     """Whether days, both included, are a year or a month, or their greater part."""
     if (last - first).days > 300:
         return "year"
-    ahead = date(first.year + first.month // 12, first.month % 12 + 1, 1)
-    return "month" if first.day == 1 and first < last < ahead else ""
+    of_one_month = (first.year, first.month) == (last.year, last.month)
+    return "month" if first.day == 1 and first < last and of_one_month else ""
 
 
 def format_time(when: datetime) -> str:

@@ -167,10 +167,44 @@ def test_a_server_that_is_away_stops_nothing_that_needs_no_model(tmp_path: Path,
         assert memory.stats().language == f"http at {url}"
         memory.flush()
         stats = memory.stats()
-        assert stats.jobs_failed == 1
+        assert (stats.jobs_queued, stats.jobs_failed) == (1, 0), "it is tried again by the next flush"
         assert "EngineUnavailableError" in stats.failures[0]
-        with pytest.raises(EngineUnavailableError):
-            memory.ask("Who lives in Oslo?", user_id="ada", now=day(1))
+        answer = memory.ask("Who lives in Oslo?", user_id="ada", now=day(1))
+        assert said(1)[0].content in answer.text and answer.evidence
+        assert answer.notes[0] == "1 message not yet read"
+        assert answer.notes[1].startswith("answered without the language model: ")
+        for _ in range(2):
+            memory.flush()
+        assert (memory.stats().jobs_queued, memory.stats().jobs_failed) == (0, 1), "worker.max_attempts"
+
+
+def test_a_fault_of_the_configuration_is_no_outage(tmp_path: Path, light_proxy: Any) -> None:
+    with MisbehavingServer(reader) as server:
+        config = configured(server.url)
+        config["llm"]["api_key_env"] = "NSCMA_TEST_NO_SUCH_KEY"
+        with Memory(tmp_path / "store.db", config=config, proxy=light_proxy) as memory:
+            memory.add(said(1), user_id="ada", now=day(1))
+            with pytest.raises(ConfigError, match="NSCMA_TEST_NO_SUCH_KEY, which is not set"):
+                memory.ask("Who lives in Oslo?", user_id="ada", now=day(1))
+
+
+def test_a_server_that_hangs_is_waited_for_once(tmp_path: Path, light_proxy: Any) -> None:
+    """Not once for each attempt of each message, nor for each that waits for a free slot."""
+    with MisbehavingServer(reader, faults={Fault.HANG: 1.0}) as server:
+        config = configured(server.url, timeout=0.5, hierarchy=True)
+        config["llm"]["concurrency"] = 1
+        with Memory(tmp_path / "store.db", config=config, proxy=light_proxy) as memory:
+            memory.add(said(3), user_id="ada", now=day(1))
+            memory.flush()
+            assert server.met[Fault.HANG] == 2, "llm.attempts of one request"
+            assert memory.stats().jobs_queued == 3 and "ReadTimeout" in memory.stats().failures[0]
+            assert memory.sleep(now=day(2)).failures
+            answer = memory.ask("Who lives in Oslo?", user_id="ada", now=day(2))
+            assert answer.notes[-1].startswith("answered without the language model: ")
+        server.behave()
+        with Memory(tmp_path / "store.db", config=configured(server.url), proxy=light_proxy) as memory:
+            memory.flush()
+            assert len(told(memory)) == 3 and memory.stats().failures == ()
 
 
 def test_the_engine_starts_when_it_is_needed_and_ends_with_the_memory(tmp_path: Path, light_proxy: Any) -> None:

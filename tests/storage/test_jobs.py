@@ -81,7 +81,7 @@ def test_what_failed_goes_alone_and_then_waits(connection: Connection) -> None:
     assert [(job.episode_seq, job.attempts) for job in alone] == [(1, 1)]
     jobs.fail(connection, alone, "no again", max_attempts=2)
     assert jobs.states(connection) == {"failed": 1, "queued": 1}
-    assert jobs.failures(connection) == ["no again"]
+    assert jobs.failures(connection) == ["no", "no again"], "that of the one that waits, too"
     assert numbers(jobs.next_batch(connection, SIZES)) == [3]
     assert jobs.retry(connection) == 1
     assert [(job.episode_seq, job.attempts) for job in jobs.next_batch(connection, SIZES)] == [(1, 0)]
@@ -104,7 +104,7 @@ def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, m
     jobs.note_recalls(connection, "bob", {ids[2]: 9})
     connection.exec_driver_sql("UPDATE episodes SET decision = '{}', encoded = (seq = 2) WHERE seq < 4")
     jobs.note_recalls(connection, "ada", {ids[3]: 0})  # added with infer=False: never queued
-    assert jobs.waiting(connection)
+    assert jobs.waiting(connection, SIZES)
     assert jobs.count_recalls(connection, "extract") == 1
     accesses = [row[0] for row in connection.exec_driver_sql("SELECT accesses FROM episodes ORDER BY seq")]
     assert accesses == [3, 1, 0, 0]

@@ -345,9 +345,9 @@ def test_sniffing_markdown_and_broken_lines():
             read(broken, None)
 
 
-def test_format_beats_suffix_and_unknown_suffix_is_sniffed(write):
+def test_format_beats_suffix_and_without_one_it_is_sniffed(write):
     assert next(read_messages(write("a.json", "plain"), format="text")).role == "document"
-    assert next(read_messages(write("a.log", line()))).role == "user"
+    assert next(read_messages(write("a", line()))).role == "user"
 
 
 def test_bad_sources(tmp_path):

@@ -72,8 +72,9 @@ class HttpClient:
     def send(self, path: str, bodies: Sequence[Body]) -> list[bytes | EngineError]:
         """Post each body as JSON, or GET where it is None; the body of each response or why there is none, in order.
 
-        What interrupts the wait (Ctrl-C) cancels what is in flight. Where `close` does, or came before, those without a
-        response are EngineUnavailableError.
+        Once one has failed for good before any was answered, the server is taken to be away: those that wait for a free
+        slot fail with it. What interrupts the wait (Ctrl-C) cancels what is in flight. Where `close` does, or came
+        before, those without a response are EngineUnavailableError.
         """
         closed = EngineUnavailableError(f"the connection to {self._url} was closed")
         results: list[bytes | EngineError] = [closed] * len(bodies)
@@ -127,12 +128,22 @@ class HttpClient:
         await self._client.aclose()
 
     async def _send(self, path: str, bodies: Sequence[Body], results: list[bytes | EngineError]) -> None:
+        answered = False
+        away: EngineUnavailableError | None = None
+
         async def one(index: int, body: Body) -> None:
+            nonlocal answered, away
             async with self._slots:
+                if away is not None and not answered:
+                    results[index] = away
+                    return
                 try:
                     results[index] = await self._patiently(path, partial(self._once, path, body))
+                    answered = True
+                except EngineUnavailableError as error:
+                    results[index] = away = error
                 except EngineError as error:
-                    results[index] = error
+                    results[index], answered = error, True
 
         async with asyncio.TaskGroup() as group:
             for index, body in enumerate(bodies):

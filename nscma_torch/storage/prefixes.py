@@ -1,0 +1,21 @@
+"""Ids by how they begin."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlalchemy import Connection, Table, select
+
+from nscma_torch.storage.fact_schema import decisions, skills
+from nscma_torch.storage.schema import episodes
+
+Named = Literal["message", "decision", "skill"]
+_TABLES: dict[Named, Table] = {"message": episodes, "decision": decisions, "skill": skills}
+_MOST = 8
+
+
+def beginning_with(connection: Connection, what: Named, user_id: str, prefix: str) -> list[str]:
+    """The ids of a user's messages, decisions or skills that begin with some hex digits, in order; at most 8."""
+    table = _TABLES[what]
+    query = select(table.c.id).where(table.c.user_id == user_id, table.c.id.startswith(prefix, autoescape=True))
+    return list(connection.execute(query.order_by(table.c.id).limit(_MOST)).scalars())

@@ -1,0 +1,106 @@
+"""Who the user is: the name their messages carry, the name they told, and their id, where nobody else has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nscma_torch.controller.controller import Controller
+from nscma_torch.controller.tools import Tools
+from nscma_torch.llm.prompts.acting import RetrieveSemantic
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message, Scope
+from nscma_torch.storage.speakers import Asker, asker_of
+
+NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
+ALLERGY = "I'm allergic to peanuts."
+WHAT = "What is Ana allergic to?"
+Told = Callable[..., Memory]
+
+
+@pytest.fixture
+def told(open_memory: Callable[..., Memory], light_proxy: Any) -> Told:
+    """`told(user, *texts)`: a memory of a user who said these; a pair is (name, text)."""
+    config = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
+
+    def make(user: str, *texts: str | tuple[str, str]) -> Memory:
+        memory = open_memory(f"{user}.db", config, proxy=light_proxy)
+        for text in texts:
+            name, said = (None, text) if isinstance(text, str) else text
+            memory.add([Message("user", said, NOW, name=name)], user_id=user, now=NOW)
+        return memory
+
+    return make
+
+
+def asked(memory: Memory, user: str, question: str = WHAT) -> tuple[str, bool]:
+    answer = memory.ask(question, user_id=user, now=NOW)
+    return answer.text, bool(answer.facts)
+
+
+@pytest.mark.parametrize("user", ["ana", "Ana", "ANA"])
+def test_the_id_is_a_name(told: Told, user: str) -> None:
+    memory = told(user, ALLERGY, "My sister Eva lives in Bonn.")
+    assert asked(memory, user) == ("peanuts", True)
+    assert asked(memory, user, "Where does Ana's sister live?") == ("Bonn", True)
+    assert asked(memory, user, "What am I allergic to?") == ("peanuts", True)
+    assert Controller(memory, None, user_id=user, flush=False).turn(WHAT, now=NOW).text == "peanuts"
+
+
+def test_another_persons_name_is_not_the_users(told: Told) -> None:
+    memory = told("ana", ALLERGY, "My sister Ana lives in Bonn.")
+    assert asked(memory, "ana")[0] != "peanuts" and not asked(memory, "ana")[1]
+    assert asked(memory, "ana", "Where does Ana live?") == ("Bonn", True)
+
+
+def test_the_id_is_no_name_where_the_user_has_one(told: Told) -> None:
+    assert not asked(told("ana", ("Kim", ALLERGY)), "ana")[1]
+    assert not asked(told("eva", "My name is Nora.", ALLERGY), "eva", "What is Eva allergic to?")[1]
+
+
+@pytest.mark.parametrize("user", ["user-17", "default", "u1"])
+def test_an_id_that_is_no_word(told: Told, user: str) -> None:
+    memory = told(user, ALLERGY)
+    assert not asked(memory, user, f"What is {user.capitalize()} allergic to?")[1]
+
+
+def test_the_name_that_was_told(told: Told) -> None:
+    memory = told("u1", "My name is Nora.", ALLERGY)
+    assert asked(memory, "u1", "What is Nora allergic to?") == ("peanuts", True)
+
+
+def test_the_name_that_some_messages_carry(told: Told) -> None:
+    memory = told("u1", ("Ana", ALLERGY), "I live in Rome.")
+    assert asked(memory, "u1") == ("peanuts", True) and asked(memory, "u1", "What am I allergic to?")[0] == "peanuts"
+    assert asked(memory, "u1", "Where does Ana live?") == ("Rome", True)
+
+
+def test_several_names_are_several_people(told: Told) -> None:
+    memory = told("u1", ("Ana", ALLERGY), ("Kim", "I live in Rome."), "I live in Bonn.")
+    assert asked(memory, "u1", "Where does Ana live?")[1] is False
+    assert asked(memory, "u1", "Where does Kim live?") == ("Rome", True)
+    with memory.parts.database.read() as connection:
+        assert asker_of(connection, "u1") == Asker("user", "", "")
+
+
+def test_a_search_knows_who_is_meant(told: Told) -> None:
+    texts = [ALLERGY, *(f"The ferry number {i} leaves at noon." for i in range(5))]
+    memory = told("ana", *texts)
+    memory.add([Message("assistant", "What are you allergic to?", NOW)], user_id="ana", now=NOW)
+    first = memory.search(WHAT, user_id="ana", now=NOW, explain=True)[0]
+    assert (first.text, first.parts["speaker_boost"]) == (ALLERGY, 1.5)
+    memory.add([Message("user", "Ana called me.", NOW)], user_id="ana", now=NOW)
+    found = {hit.text: hit.parts["speaker_boost"] for hit in memory.search(WHAT, user_id="ana", now=NOW, explain=True)}
+    assert found[ALLERGY] == 1.0, "there is another Ana"
+
+
+def test_the_controller_finds_what_is_known_of_the_user(told: Told) -> None:
+    memory = told("ana", ALLERGY)
+    memory.flush()
+    tools = Tools(memory, Scope("ana"), top_k=3)
+    for entity in ("Ana", "me", "the user"):
+        found = tools.semantic(RetrieveSemantic(action="retrieve_semantic", entity=entity), NOW, None)
+        assert [fact.object for fact in found.facts] == ["peanuts"], entity
