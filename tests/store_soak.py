@@ -220,16 +220,16 @@ def report(store: Path, records: list[Path], ends: Counter[str]) -> int:
     did, expected, errors = (
         Counter(event["what"] for event in events if event["event"] == kind) for kind in ("did", "expected", "error")
     )
+    print(f"processes: {dict(ends)}")
+    print(f"operations: {sum(did.values())} {dict(did.most_common())}")
+    print(f"expected refusals: {dict(expected)}")
+    print(f"unexpected errors: {sum(errors.values())} {dict(errors)}")
     with closing(sqlite3.connect(store)) as connection:
         integrity = connection.execute("PRAGMA integrity_check").fetchall()
         there = {row[0] for row in connection.execute("SELECT id FROM episodes")}
     with opened(str(store)) as memory:
         problems = memory.verify()
     lost, kept = ids["added"] - ids["erasing"] - there, ids["erased"] & there
-    print(f"processes: {dict(ends)}")
-    print(f"operations: {sum(did.values())} {dict(did.most_common())}")
-    print(f"expected refusals: {dict(expected)}")
-    print(f"unexpected errors: {sum(errors.values())} {dict(errors)}")
     print(f"acknowledged {len(ids['added'])}, lost {len(lost)}; erased {len(ids['erased'])}, still there {len(kept)}")
     print(f"integrity_check {integrity[:3]}; verify {problems[:3]}")
     bad = bool(lost or kept or errors or problems or integrity != [("ok",)])
