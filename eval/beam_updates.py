@@ -28,7 +28,7 @@ from eval.metrics import mean
 from eval.stand_ins import IndifferentProxy
 from eval.tasks.beam import Chat, Pair, load
 from nscma_torch import Memory, load_config
-from nscma_torch.assembly import torch_device
+from nscma_torch.models import torch_device
 from nscma_torch.protocols import Embedder
 from nscma_torch.text.embedder import load_embedder
 

@@ -35,9 +35,9 @@ from eval.embedding_cache import CachedEmbedder
 from eval.stand_ins import IndifferentProxy, MeteredTasks
 from eval.tasks.novels import chunk_messages
 from nscma_torch import Memory, Message, load_config
-from nscma_torch.assembly import torch_device
 from nscma_torch.config import Config
 from nscma_torch.llm.embedded import EmbeddedTasks
+from nscma_torch.models import torch_device
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.embedder import load_embedder
 

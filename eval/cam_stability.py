@@ -33,9 +33,9 @@ from eval.stand_ins import IndifferentProxy, MeteredTasks
 from eval.tasks import odsum, qmsum
 from eval.tasks.corpus import Corpus, Document, Span
 from nscma_torch import Memory, Message, load_config
-from nscma_torch.assembly import torch_device
 from nscma_torch.llm.embedded import EmbeddedTasks
-from nscma_torch.storage import hierarchies, units
+from nscma_torch.models import torch_device
+from nscma_torch.storage import hierarchies, packed_vectors, units
 from nscma_torch.text.embedder import load_embedder
 
 CORPORA: dict[str, Callable[[Path], Corpus]] = {
@@ -121,7 +121,7 @@ def _read(memory: Memory, place: Mapping[str, int], calls: int) -> Built:
         stored = hierarchies.load(connection, "reader", None)
         said = hierarchies.units_of(connection, stored.id)
         seqs = [seq for own in said.values() for seq in own]
-        vectors = units.vectors_of(connection, seqs)
+        vectors = packed_vectors.vectors_of(connection, seqs)
         found = units.load(connection, "reader", [own[0] for (level, _), own in said.items() if level == 0])
     chunks = {
         number: Span(place[found[own[0]].episode_ids[0]], found[own[0]].start, found[own[0]].end)

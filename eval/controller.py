@@ -212,7 +212,7 @@ def _valid(request: Request, result: Reply | EngineError) -> bool:
 def engine_of(arguments: argparse.Namespace, config: Config) -> LanguageEngine | None:
     """The engine that the command line names, or that of the configuration."""
     if arguments.model is None:
-        return choose_engine(config.llm, torch.device(arguments.device))
+        return choose_engine(config.llm, lambda: torch.device(arguments.device))
     if arguments.engine == "vllm":
         return VllmEngine(arguments.model, adapter=arguments.adapter, dtype="float32", eager=True)
     quantization = arguments.quantization

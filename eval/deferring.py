@@ -31,12 +31,12 @@ from eval.retrieval_store import KS, Asking, Ranked, Store
 from eval.stand_ins import IndifferentProxy
 from eval.tasks.retrieval_sets import SETS, DataSet, World
 from nscma_torch import Memory, load_config
-from nscma_torch.assembly import torch_device
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.models import torch_device
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Decision
 from nscma_torch.text.embedder import load_embedder

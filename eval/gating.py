@@ -32,7 +32,6 @@ from eval.metrics import auc, mean
 from eval.supervised_mix import cross_validated, standardized
 from eval.tasks import beam, locomo
 from nscma_torch import load_config
-from nscma_torch.assembly import torch_device
 from nscma_torch.buffer.byte_counts import REACH, stream_nats
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
@@ -41,6 +40,7 @@ from nscma_torch.buffer.rules import GateConfig
 from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import Past, weigh
+from nscma_torch.models import torch_device
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Decision
 from nscma_torch.text.chunker import Chunker

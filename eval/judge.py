@@ -27,11 +27,11 @@ from rich.console import Console
 from eval.judging import agreement
 from eval.judging.verdicts import Case, Judgement, judge, prompt_sha256
 from eval.reporting.results import Judged, Line, raw_lines, read_lines
-from nscma_torch.assembly import torch_device
 from nscma_torch.config import load_config
 from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, NscmaError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.models import torch_device
 
 _BATCH = 64
 _NAME = "judged.jsonl"
@@ -126,7 +126,7 @@ def engine_of(path: Path) -> Iterator[LanguageEngine]:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     section = given.get("judge", given.get("memory", given))
     config = load_config({"llm": section.get("llm", {})})
-    engine = choose_engine(config.llm, torch_device(config.device))
+    engine = choose_engine(config.llm, lambda: torch_device(config.device))
     if engine is None:
         raise ConfigError(f"{path} has no language model to judge with; give it [judge.llm] with an engine")
     try:

@@ -21,7 +21,7 @@ from torch import Tensor
 from eval.tasks.corpus import Span
 from nscma_torch import Memory
 from nscma_torch.records import Hit, Unit
-from nscma_torch.storage import hierarchies, units
+from nscma_torch.storage import hierarchies, packed_vectors, units
 from nscma_torch.storage.schema import units as unit_table
 
 OPENED = 10  # summaries in a row that are opened together
@@ -98,7 +98,7 @@ def read(memory: Memory, user: str, place: Mapping[str, int], *, whole: bool) ->
         query = select(unit_table.c.seq).where(unit_table.c.user_id == user, unit_table.c.kind == "chunk")
         seqs = list(connection.execute(query.order_by(unit_table.c.seq)).scalars())
         found = units.load(connection, user, seqs)
-        stored = units.vectors_of(connection, seqs)
+        stored = packed_vectors.vectors_of(connection, seqs)
         row = {seq: i for i, seq in enumerate(seqs)}
         below = {summary: [row[seq] for seq in own] for summary, own in _below(connection, user).items()}
     chunks_of: dict[str, list[int]] = {}

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from nscma_torch.assembly import torch_device
 from nscma_torch.config import load_config
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.statements import statement_reader
+from nscma_torch.models import torch_device
 from nscma_torch.records import Statement, Unit
 from nscma_torch.relations import Schema
 
@@ -45,7 +45,7 @@ def reader_of(schema: Schema, config: Path | None) -> Iterator[Reader]:
     """The reader of a configuration's [llm] section; the embedded one without a configuration."""
     settings = load_config(config)
     section = settings.llm
-    engine = choose_engine(section, torch_device(settings.device))
+    engine = choose_engine(section, lambda: torch_device(settings.device))
     if engine is None:
         yield Reader(schema, None)
         return

@@ -24,13 +24,13 @@ from rich.table import Table
 from eval.gating import decide
 from eval.repetition_streams import KINDS, Half, Said, stream
 from nscma_torch import load_config
-from nscma_torch.assembly import torch_device
 from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig, restates
 from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.encode.stages import Stages
 from nscma_torch.encode.weighing import Past, weigh
+from nscma_torch.models import torch_device
 from nscma_torch.protocols import Embedder, Proxy
 from nscma_torch.text.embedder import load_embedder
 

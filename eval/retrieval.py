@@ -37,7 +37,7 @@ from eval.retrieval_store import CHROMA, KINDS, KS, LANES, SEARCHES, Asking, Ran
 from eval.systems.plain import PLAIN
 from eval.tasks.retrieval_sets import SETS, DataSet, sampled
 from nscma_torch import load_config
-from nscma_torch.assembly import torch_device
+from nscma_torch.models import torch_device
 from nscma_torch.text.embedder import load_embedder
 
 HALVES = ("even", "odd", "all")

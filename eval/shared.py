@@ -21,9 +21,9 @@ from eval.metered_engine import MeteredEngine
 from eval.prompted_reader import PromptedReader
 from eval.proxy_cache import CachedProxy
 from nscma_kernels import native_dtype
-from nscma_torch.assembly import load_proxy, torch_device
 from nscma_torch.config import Config, load_config
 from nscma_torch.llm.engines.choose import choose_engine
+from nscma_torch.models import load_proxy, torch_device
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message
 from nscma_torch.text.embedder import load_embedder
@@ -78,7 +78,7 @@ def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path |
     embedder = CachedEmbedder(plain, folder, kept_time=time)
     plain_proxy = load_proxy(config.proxy, on)
     proxy = CachedProxy(plain_proxy, folder, kept_time=time)
-    chosen = choose_engine(config.llm, on)
+    chosen = choose_engine(config.llm, lambda: on)
     engine = None if chosen is None else MeteredEngine(chosen)
     extractions = ExtractionCache()
     local = EmbeddedReader(sections, embedder, time, extractions)

@@ -1,4 +1,7 @@
-"""Makes the parts of a memory from its configuration, each on first use, and hands them to each other."""
+"""Makes the parts of a memory from its configuration, each on first use, and hands them to each other.
+
+A part's module is imported when the part is made, so that a command which only reads rows does not load torch.
+"""
 
 from __future__ import annotations
 
@@ -6,58 +9,46 @@ import math
 import threading
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-
-from nscma_torch.buffer.gate import MessageGate
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.rules import GateConfig, GateWeights
-from nscma_torch.buffer.salience_head import SalienceHead
-from nscma_torch.buffer.surprise import nats_per_byte
-from nscma_torch.config import Config, Gate
-from nscma_torch.config import Proxy as ProxySection
-from nscma_torch.curator.curation import Curator
-from nscma_torch.curator.settings import CuratorSettings
-from nscma_torch.curator.skills import Skills
-from nscma_torch.curator.sleep import Sleeper
-from nscma_torch.encode.edits import Editor
-from nscma_torch.encode.eraser import Eraser
-from nscma_torch.encode.extraction import Extractor
-from nscma_torch.encode.indexer import Indexer
-from nscma_torch.encode.reembed import check_fingerprint
-from nscma_torch.encode.restated import Restatements
+from nscma_torch.config import Config
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.writer import EXTRACT, RESTATE, Writer
-from nscma_torch.errors import ConfigError
-from nscma_torch.hierarchy.integrator import Integrator
-from nscma_torch.hierarchy.settings import CamSettings
-from nscma_torch.llm.causal_proxy import CausalProxy
-from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.engines.choose import choose_engine
-from nscma_torch.llm.engines.contract import ScoringEngine
 from nscma_torch.llm.engines.lazy import LazyEngine
-from nscma_torch.llm.message_tokens import MessageTokenizer
-from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.vllm_proxy import VllmProxy
 from nscma_torch.on_first_use import on_first_use
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.relations import Schema, load_relations
-from nscma_torch.retrieval.fact_asker import FactAsker
-from nscma_torch.retrieval.fact_graphs import FactGraphs
-from nscma_torch.retrieval.lexical import BM25Settings
-from nscma_torch.retrieval.retriever import Retriever
-from nscma_torch.retrieval.search import Searcher, SearchSettings
 from nscma_torch.settling import Settling
+from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import INTEGRATE
 from nscma_torch.storage.statements import CURATE
 from nscma_torch.storage.statistics import Process
-from nscma_torch.storage.vectors import EpisodicWeights
-from nscma_torch.text.chunker import Chunker
-from nscma_torch.text.cross_encoder import CrossEncoder
-from nscma_torch.text.embedder import load_embedder
-from nscma_torch.text.segmentation import Segmentation
 from nscma_torch.worker import Handler, Worker
+
+if TYPE_CHECKING:
+    import torch
+
+    from nscma_torch.buffer.gate import MessageGate
+    from nscma_torch.buffer.salience_head import SalienceHead
+    from nscma_torch.curator.curation import Curator
+    from nscma_torch.curator.settings import CuratorSettings
+    from nscma_torch.curator.skills import Skills
+    from nscma_torch.curator.sleep import Sleeper
+    from nscma_torch.encode.edits import Editor
+    from nscma_torch.encode.eraser import Eraser
+    from nscma_torch.encode.indexer import Indexer
+    from nscma_torch.encode.writer import Writer
+    from nscma_torch.hierarchy.integrator import Integrator
+    from nscma_torch.llm.embedded import EmbeddedTasks
+    from nscma_torch.retrieval.fact_asker import FactAsker
+    from nscma_torch.retrieval.fact_graphs import FactGraphs
+    from nscma_torch.retrieval.retriever import Retriever
+    from nscma_torch.retrieval.search import Searcher
+    from nscma_torch.text.cross_encoder import CrossEncoder
+
+
+_ALWAYS_THERE = ("auto", "cpu")  # names of devices that are right on every machine
 
 
 class Parts:
@@ -78,18 +69,28 @@ class Parts:
         tasks: LanguageTasks | None = None,
     ) -> None:
         self.config = config
-        self.device = torch_device(config.device)
+        self.making = threading.RLock()
+        if config.device not in _ALWAYS_THERE:  # what torch has no device for is said before the file is opened
+            _ = self.device
         self.database = Database(store, busy_timeout=config.store.busy_timeout, max_pages=config.store.max_pages)
         self.stages = Stages()
         self.tally: Counter[str] = Counter()
-        self.making = threading.RLock()
         self._embedder = embedder
         self._proxy = proxy
         self._tasks = tasks
 
     @on_first_use
+    def device(self) -> torch.device:
+        """Where models, indexes and graphs are."""
+        from nscma_torch.models import torch_device
+
+        return torch_device(self.config.device)
+
+    @on_first_use
     def new_embedder(self) -> Embedder:
         """The configured embedder, whatever the store's vectors come from."""
+        from nscma_torch.text.embedder import load_embedder
+
         section = self.config.embedder
         return self._embedder or load_embedder(
             section.model, device=self.device, batch_size=section.batch_size, dtype=section.dtype
@@ -98,12 +99,16 @@ class Parts:
     @on_first_use
     def embedder(self) -> Embedder:
         """The configured embedder; `EmbedderMismatchError` where the store's vectors come from another one."""
+        from nscma_torch.encode.reembed import check_fingerprint
+
         check_fingerprint(self.database, self.new_embedder)
         return self.new_embedder
 
     @on_first_use
     def proxy(self) -> Proxy:
         """The model whose surprise the gate weighs."""
+        from nscma_torch.models import load_proxy, serve_proxy
+
         if self._proxy is None and self.config.proxy.engine == "llm":
             return serve_proxy(self.config, self.engine)
         return self._proxy or load_proxy(self.config.proxy, self.device)
@@ -115,6 +120,8 @@ class Parts:
             return self._tasks
         if self.engine is None:
             return self.embedded_tasks
+        from nscma_torch.llm.prompted import PromptedTasks
+
         return PromptedTasks(
             self.engine,
             relations=self.relations,
@@ -128,13 +135,15 @@ class Parts:
     @on_first_use
     def embedded_tasks(self) -> EmbeddedTasks:
         """The language tasks without a model: the configured ones, or what answers while the model is away."""
+        from nscma_torch.llm.embedded import EmbeddedTasks
+
         words = self.config.hierarchy.summary_words
         return EmbeddedTasks(**self.config.answer.model_dump(), summary_words=words, relations=self.relations)
 
     @on_first_use
     def engine(self) -> LazyEngine | None:
         """The configured language engine, which starts when it is first asked; None for the embedded tasks."""
-        return choose_engine(self.config.llm, self.device)
+        return choose_engine(self.config.llm, lambda: self.device)
 
     @property
     def process(self) -> Process:
@@ -152,17 +161,25 @@ class Parts:
     @on_first_use
     def gate(self) -> MessageGate:
         """The gate with the configured rules."""
+        from nscma_torch.models import message_gate
+
         return message_gate(self.config.gate, self.salience_head)
 
     @on_first_use
     def salience_head(self) -> SalienceHead | None:
         """The gate's learned head; None where the embedder is not the one whose vectors it reads."""
+        from nscma_torch.buffer.salience_head import SalienceHead
+
         head = SalienceHead.load()
         return head if head.embedder == self.embedder.fingerprint else None
 
     @on_first_use
     def indexer(self) -> Indexer:
         """Chunks, embeds and analyses texts."""
+        from nscma_torch.encode.indexer import Indexer
+        from nscma_torch.text.chunker import Chunker
+        from nscma_torch.text.segmentation import Segmentation
+
         section = self.config.chunker
         limit = min(section.max_tokens or self.embedder.max_tokens, self.embedder.max_tokens)
         segmentation = None
@@ -173,6 +190,8 @@ class Parts:
 
     def _surprise(self, text: str) -> torch.Tensor:
         """Nats of each byte of a text read alone, and of its end."""
+        from nscma_torch.buffer.surprise import nats_per_byte
+
         score = self.proxy.score([[text]], [None])[0]
         if score.ends is None:
             return score.nll[0]
@@ -181,6 +200,9 @@ class Parts:
     @on_first_use
     def writer(self) -> Writer:
         """The write path."""
+        from nscma_torch.encode.writer import Writer
+        from nscma_torch.llm.vllm_proxy import VllmProxy
+
         deferred = self.config.embedder.deferred
         return Writer(
             self.database,
@@ -195,17 +217,29 @@ class Parts:
     @on_first_use
     def editor(self) -> Editor:
         """Update, delete, restore."""
+        from nscma_torch.encode.edits import Editor
+
         return Editor(self.database, self.indexer, integrate=self.config.hierarchy.enabled)
 
     @on_first_use
     def eraser(self) -> Eraser:
         """Real deletion."""
+        from nscma_torch.encode.eraser import Eraser
+        from nscma_torch.llm.vllm_proxy import VllmProxy
+        from nscma_torch.models import message_gate
+
         gate = message_gate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
         return Eraser(self.database, self.proxy, gate, served=isinstance(self.proxy, VllmProxy))
 
     @on_first_use
     def searcher(self) -> Searcher:
         """Hybrid search."""
+        import torch
+
+        from nscma_torch.retrieval.lexical import BM25Settings
+        from nscma_torch.retrieval.search import Searcher, SearchSettings
+        from nscma_torch.storage.vectors import EpisodicWeights
+
         retrieval, score, index = self.config.retrieval, self.config.score, self.config.index
         settings = SearchSettings(
             lanes=retrieval.lanes,
@@ -225,11 +259,15 @@ class Parts:
     @on_first_use
     def fact_graphs(self) -> FactGraphs:
         """The graphs of facts."""
+        from nscma_torch.retrieval.fact_graphs import FactGraphs
+
         return FactGraphs(self.relations, self.device)
 
     @on_first_use
     def retriever(self) -> Retriever:
         """Retrieval strategies."""
+        from nscma_torch.retrieval.retriever import Retriever
+
         section = self.config.retrieval
         reranker = (lambda: self.cross_encoder) if section.reranker else None
         return Retriever(self.searcher, self.database, self.fact_graphs, self.tasks, section.strategy, reranker)
@@ -237,16 +275,22 @@ class Parts:
     @on_first_use
     def cross_encoder(self) -> CrossEncoder:
         """The configured reranker."""
+        from nscma_torch.text.cross_encoder import CrossEncoder
+
         return CrossEncoder(self.config.retrieval.reranker, self.device)
 
     @on_first_use
     def fact_asker(self) -> FactAsker:
         """Answers from facts."""
+        from nscma_torch.retrieval.fact_asker import FactAsker
+
         return FactAsker(self.database, self.relations, self.fact_graphs)
 
     @on_first_use
     def curator(self) -> Curator:
         """Keeps facts in step with what was said."""
+        from nscma_torch.curator.curation import Curator
+
         return Curator(self.database, self.relations, self._curator_settings)
 
     @property
@@ -256,6 +300,8 @@ class Parts:
     @on_first_use
     def sleeper(self) -> Sleeper:
         """Tidies the memory."""
+        from nscma_torch.curator.sleep import Sleeper
+
         return Sleeper(
             self.database,
             self.curator,
@@ -275,11 +321,16 @@ class Parts:
     @on_first_use
     def skills(self) -> Skills:
         """Procedural memory."""
+        from nscma_torch.curator.skills import Skills
+
         return Skills(self.database, self.embedder, self.indexer)
 
     @on_first_use
     def worker(self) -> Worker:
         """Runs background jobs."""
+        from nscma_torch.encode.extraction import Extractor
+        from nscma_torch.encode.restated import Restatements
+
         section, hierarchy = self.config.worker, self.config.hierarchy
         made = self.config.facts.units
         extractor = Extractor(
@@ -301,6 +352,8 @@ class Parts:
     @on_first_use
     def settling(self) -> Settling:
         """What a question waits for."""
+        from nscma_torch.llm.embedded import EmbeddedTasks
+
         return Settling(
             self.database,
             lambda: self.worker,
@@ -327,54 +380,9 @@ class Parts:
     @on_first_use
     def integrator(self) -> Integrator:
         """Brings what was extracted into the hierarchy."""
+        from nscma_torch.hierarchy.integrator import Integrator
+        from nscma_torch.hierarchy.settings import CamSettings
+
         section = self.config.hierarchy
         settings = CamSettings(**section.model_dump(exclude={"enabled", "batch_size", "summary_words"}))
         return Integrator(self.database, self.indexer, self.tasks, settings, self.device)
-
-
-def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate:
-    """The gate of a configuration's [gate] section."""
-    keys = section.model_dump(exclude={"weights"})
-    return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
-
-
-def serve_proxy(config: Config, engine: LazyEngine | None) -> Proxy:
-    """The proxy that is the model of a configuration's [llm] section, which starts for it.
-
-    Raises `ConfigError` for an engine that gives no probabilities.
-    """
-    tokenizer = MessageTokenizer.load(config.proxy.model)
-    started = None if engine is None else engine.started()
-    if not isinstance(started, ScoringEngine):
-        raise ConfigError(
-            f"proxy.engine is 'llm', and {config.llm.engine if started is None else started.name} gives no "
-            "probabilities of a text; set llm.engine to 'vllm', or to 'http' with llm.server 'vllm', or proxy.engine "
-            "to 'own'"
-        )
-    return VllmProxy(started, tokenizer, window=config.proxy.window)
-
-
-def load_proxy(section: ProxySection, device: torch.device) -> Proxy:
-    """The proxy of a configuration's [proxy] section, with weights of its own."""
-    dtype = None if section.dtype == "auto" else getattr(torch, section.dtype)
-    path = Path(section.model)
-    if section.model == "bundled" or path.is_file() or path.suffix == ".safetensors":
-        if section.quantization != "none":
-            raise ConfigError("proxy.quantization is for causal language models; the byte-level proxy has a few MB")
-        return RecurrentProxy.load(None if section.model == "bundled" else path, device=str(device), dtype=dtype)
-    return CausalProxy.load(
-        section.model, device=device, dtype=dtype, quantization=section.quantization, window=section.window
-    )
-
-
-def torch_device(name: str) -> torch.device:
-    """The device of a configuration: 'auto' is CUDA where there is one, else the CPU."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise ConfigError(f"device {name!r} is not one that torch knows; write 'auto', 'cpu' or 'cuda'") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(f"device {name!r} is configured, but torch sees no CUDA device; write 'auto' or 'cpu'")
-    return device

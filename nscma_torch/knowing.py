@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from nscma_torch.arguments import checked_count, checked_flag, checked_limit, checked_text, checked_user, clock
 from nscma_torch.assembly import Parts
-from nscma_torch.curator.feedback import take_feedback
-from nscma_torch.curator.skills import FoundSkill
-from nscma_torch.encode.writer import EXTRACT
+from nscma_torch.config import override
 from nscma_torch.errors import InvalidInputError, StoreClosedError
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import CuratorDecision, Fact, FactStatus, Node, Scope, SleepReport
 from nscma_torch.storage import backlog, decisions, facts, hierarchies, profiles, tree
+from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.storage.skills import Skill
 from nscma_torch.text.names import name_key
 from nscma_torch.text.spelling import american
+
+if TYPE_CHECKING:
+    from nscma_torch.curator.skills import FoundSkill
+    from nscma_torch.encode.replay import Redecision
 
 _ALL: tuple[FactStatus, ...] = ("active", "archived", "disputed")
 
@@ -157,6 +161,8 @@ class Knowing:
 
     def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
         """Say whether a message that was found helped: it fades later and ranks higher, or the other way round."""
+        from nscma_torch.curator.feedback import take_feedback
+
         with self.parts.database.write() as connection:
             useful = checked_flag(helpful, "helpful")
             take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=useful, at=clock(now))
@@ -199,6 +205,28 @@ class Knowing:
         scope = Scope(user_id, agent_id)
         with self.parts.database.read() as connection:
             return tree.tree(connection, scope.user_id, scope.agent_id)
+
+    def replay(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        gate: Mapping[str, Any] | None = None,
+        dry_run: bool = True,
+        now: datetime | None = None,
+    ) -> tuple[int, list[Redecision]]:
+        """Decide the log again under other gate settings (`gate` overrides keys of the [gate] section).
+
+        Returns how many messages were decided, and those on which the decision changes. Nothing is stored unless
+        `dry_run=False`.
+        """
+        from nscma_torch.encode.replay import replay
+        from nscma_torch.models import message_gate
+
+        other = message_gate(override(self.parts.config.gate, gate or {}))
+        scope = Scope(user_id, agent_id, run_id)
+        return replay(self.parts.database, other, scope, at=clock(now), dry_run=dry_run)
 
     def reextract(self, *, user_id: str, agent_id: str | None = None) -> int:
         """Queue what was read for facts to be read again by the next `flush`; returns the number of messages.

@@ -20,11 +20,8 @@ from nscma_torch.arguments import (
     clock,
     narrowed,
 )
-from nscma_torch.asking import answered
-from nscma_torch.assembly import Parts, message_gate
-from nscma_torch.config import Config, load_config, override
-from nscma_torch.encode.reembed import reembed
-from nscma_torch.encode.replay import Redecision, replay
+from nscma_torch.assembly import Parts
+from nscma_torch.config import Config, load_config
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.knowing import Knowing
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
@@ -42,7 +39,7 @@ from nscma_torch.records import (
     UnitKind,
 )
 from nscma_torch.retrieval.bounds import Bounds
-from nscma_torch.storage import check, digest, episodes, history, jobs, statistics, transfer
+from nscma_torch.storage import digest, episodes, history, jobs, statistics, transfer
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.messages import MessagesLike, as_messages
 from nscma_torch.text.timestamps import parse_timestamp
@@ -234,6 +231,8 @@ class Memory(Knowing):
         What the user said last is read first (`retrieval.settle_seconds`), so this may write; `notes` of the answer say
         what it lacks. Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
         """
+        from nscma_torch.asking import answered
+
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_text(question, "the question")
         bounds, most = self._bounds(scope, wanted, None, as_of, now), checked_count(top_k)
@@ -306,25 +305,6 @@ class Memory(Knowing):
             raise NotFoundError(f"user {user_id!r} has no memory with id {memory_id!r}; `nscma log` lists the ids")
         return events
 
-    def replay(
-        self,
-        *,
-        user_id: str,
-        agent_id: str | None = None,
-        run_id: str | None = None,
-        gate: Mapping[str, Any] | None = None,
-        dry_run: bool = True,
-        now: datetime | None = None,
-    ) -> tuple[int, list[Redecision]]:
-        """Decide the log again under other gate settings (`gate` overrides keys of the [gate] section).
-
-        Returns how many messages were decided, and those on which the decision changes. Nothing is stored unless
-        `dry_run=False`.
-        """
-        other = message_gate(override(self.config.gate, gate or {}))
-        scope = Scope(user_id, agent_id, run_id)
-        return replay(self.parts.database, other, scope, at=clock(now), dry_run=dry_run)
-
     def flush(self, *, progress: Callable[[int], None] | None = None) -> int:
         """Have all background work of the store done; returns how many jobs this call ran. `stats` shows failures.
 
@@ -352,6 +332,8 @@ class Memory(Knowing):
 
     def verify(self) -> list[str]:
         """What is wrong with the store, a sentence each; empty when every index equals its rows."""
+        from nscma_torch.storage import check
+
         single = [name for name, relation in self.parts.relations.relations.items() if relation.cardinality == "one"]
         with self.parts.database.read() as connection:
             return check.problems(connection, single=single)
@@ -376,6 +358,8 @@ class Memory(Knowing):
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Replace all vectors by those of the configured embedder; returns their number."""
+        from nscma_torch.encode.reembed import reembed
+
         return reembed(self.parts.database, self.parts.new_embedder, progress)
 
     def reset(self) -> None:

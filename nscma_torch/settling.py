@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from nscma_torch.encode.writer import EXTRACT, RESTATE
 from nscma_torch.errors import StoreAccessError, StoreBusyError, StoreFullError
 from nscma_torch.storage import jobs
+from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.groups import CURATE
 from nscma_torch.worker import Worker

@@ -18,7 +18,7 @@ FLOORS = (  # top to bottom
     ("knowing", "asking"),
     ("assembly", "arguments", "recalls"),
     ("settling",),
-    ("worker",),
+    ("worker", "models"),
     ("retrieval", "curator"),
     ("hierarchy", "encode"),
     ("storage", "buffer", "llm"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-import torch
-
 from nscma_torch.cli import chatting, checking, keeping, knowing, reading, showing, structure, writing
 from nscma_torch.cli.options import app
 from nscma_torch.cli.output import fail
@@ -17,8 +15,8 @@ __all__ = ["app", "chatting", "checking", "keeping", "knowing", "main", "reading
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 the one clear error on stderr, 2 wrong usage, 130 interrupted."""
-    if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(1)  # small models on short texts: more threads cost more than they give
+    # torch reads it when it is imported; small models on short texts: more threads cost more than they give
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
         app()
     except NscmaError as error:

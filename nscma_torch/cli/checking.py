@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-import tempfile
-from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from nscma_torch.assembly import Parts
 from nscma_torch.cli import options as o
-from nscma_torch.cli.output import console, plain, print_json, say
-from nscma_torch.config import load_config
-from nscma_torch.doctor.endpoint import endpoint
-from nscma_torch.doctor.installed import Installed, engine_problems, installed
-from nscma_torch.doctor.plan import CARDS, GIB, Plan, plan
-from nscma_torch.errors import ConfigError, EngineError, MissingDependencyError, ModelError
-from nscma_torch.llm.message_tokens import MessageTokenizer
-from nscma_torch.memory import Memory
-from nscma_torch.storage import store_path
-
-_UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model that cannot be loaded raises
 
 
 @o.app.command()
@@ -44,110 +27,9 @@ def doctor(
 
     The server is asked for its models, once; nothing else goes over the network.
     """
-    found = installed()
+    from nscma_torch.cli.examination import examine, show_plan
+
     if planned:
-        _plan(found, config, units, [GIB * size for size in card or CARDS], json)
-        return
-    report: dict[str, object] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        there = store_path.exists(store)
-        path = store if there else Path(folder) / "doctor.db"
-        with Memory(path, config=config) as memory:
-            damage = memory.verify()
-            llm = memory.parts.config.llm
-            lacking = engine_problems(llm, found)
-            wrong = [*damage, *lacking]
-            report["store"] = str(store) if there else f"none at {store}"
-            open_files = [file for file in memory.parts.database.files() if store_path.open_to_others(file)]
-            if open_files:
-                names = " ".join(shlex.quote(str(file)) for file in open_files)
-                wrong.append(f"other users of this machine can read or write the store: chmod 600 {names}")
-            report["device"] = str(memory.parts.device)
-            bound = memory.stats().embedder
-            try:
-                report["embedder"] = memory.parts.new_embedder.fingerprint
-                if bound not in (None, report["embedder"]):
-                    wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
-            except _UNUSABLE as error:
-                report["embedder"] = f"{memory.parts.config.embedder.model} cannot be used"
-                wrong.append(str(error))
-            report["language"] = memory.parts.process.language
-            if llm.engine == "http" and not lacking:
-                try:
-                    report["endpoint"] = endpoint(llm)
-                except (EngineError, ConfigError) as error:
-                    report["endpoint"] = f"{llm.base_url} cannot be used"
-                    wrong.append(str(error))
-            try:
-                report["proxy"] = _proxy(memory.parts)
-            except _UNUSABLE as error:
-                report["proxy"] = f"{memory.parts.config.proxy.model} cannot be used"
-                wrong.append(str(error))
-    report["problems"] = wrong
-    if json:
-        print_json({**asdict(found), **report})
-    else:
-        _say_installed(found)
-        for name, value in report.items():
-            if name != "problems":
-                say(f"[bold]{name}[/]: {plain(str(value))}")
-        for problem in wrong:
-            say(f"[red]problem[/]: {plain(problem)}")
-        if damage:
-            say("[red]a damaged store is restored from a copy, or exported and imported anew[/]")
-        if not wrong:
-            say("[green]all is well[/]")
-    if wrong:
+        show_plan(config, units=units, cards=card, json=json)
+    elif not examine(store, config, json=json):
         raise typer.Exit(1)
-
-
-def _proxy(parts: Parts) -> str:
-    """The proxy; one that the language engine serves is only named, so that nothing starts."""
-    section = parts.config.proxy
-    if section.engine != "llm":
-        return parts.proxy.fingerprint
-    return f"served by {parts.process.language}, read with {MessageTokenizer.load(section.model).name}"
-
-
-def _plan(found: Installed, config: Path | None, units: int, cards: list[int], json: bool) -> None:
-    made = plan(load_config(config), units=units)
-    fits = [made.fit(size) for size in cards]
-    if json:
-        print_json({"devices": found.devices, "plan": made, "fits": fits})
-        return
-    console.print(_parts(made))
-    for note in made.notes:
-        say(f"note: {plain(note)}")
-    for fit in fits:
-        size = f"{fit.card / GIB:.0f} GiB"
-        room = f", with room for {fit.cached:,} tokens of keys and values" if made.cache_per_token else ""
-        if fit.problems:
-            say(f"[red]{size}: does not fit[/]: {plain('; '.join(fit.problems))}")
-        else:
-            say(f"[green]{size}: fits[/]{room}")
-
-
-def _say_installed(found: Installed) -> None:
-    say(f"[bold]python[/]: {found.python}")
-    for name, version in found.packages.items():
-        say(f"[bold]{name}[/]: {version or 'not installed'}")
-    for device in found.devices:
-        memory = (
-            "" if device.total is None else f", {(device.free or 0) / GIB:.1f} of {device.total / GIB:.1f} GiB free"
-        )
-        say(f"[bold]{device.kind}[/]: {plain(device.name)}{memory}, multiplies {device.native} natively")
-
-
-def _parts(made: Plan) -> Table:
-    table = Table("part", "GiB", "side", "")
-    table.columns[1].justify = "right"
-    for part in made.parts:
-        table.add_row(part.name, f"{part.size / GIB:.2f}", part.side, plain(part.note))
-    table.add_section()
-    for side in ("engine", "memory"):
-        if made.of(side):
-            table.add_row(f"all of the {side}", f"{made.of(side) / GIB:.2f}", side, "")
-    if made.cache_per_token:
-        note = f"{made.cache_per_token / 2**10:.0f} KiB of keys and values a token, {made.context:,} tokens at least"
-        table.add_row("", f"{made.context * made.cache_per_token / GIB:.2f}", "engine", note)
-    return table

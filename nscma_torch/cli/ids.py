@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
 from nscma_torch.records import Scope
-from nscma_torch.storage.prefixes import Named, beginning_with
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
+    from nscma_torch.storage.prefixes import Named
 
 _PREFIX = re.compile(r"[0-9a-f]{8,31}", re.IGNORECASE)  # of the 32 digits that an id has
 
@@ -17,6 +20,8 @@ def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> s
 
     Raises `InvalidInputError` where several begin so, naming them.
     """
+    from nscma_torch.storage.prefixes import beginning_with
+
     if not _PREFIX.fullmatch(typed):
         return typed
     with memory.parts.database.read() as connection:

@@ -8,18 +8,17 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import at, opened, plain, print_json, progress, say, verdict
 from nscma_torch.cli.writing import flush
-from nscma_torch.config import load_config
-from nscma_torch.demo.show import run_demo
 from nscma_torch.errors import EncodingError, StoreAccessError
-from nscma_torch.memory import Memory
-from nscma_torch.storage import store_path
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
 
 
 @o.app.command()
@@ -54,6 +53,8 @@ def export(
 
 def _refuse_target(target: Path, memory: Memory) -> None:
     """Keep an export from taking the place of the store it is made of, or of what is no file."""
+    from nscma_torch.storage import store_path
+
     if target.exists() and not target.is_file():
         raise StoreAccessError(f"{target} is no file; name one, or - for stdout")
     if Path(os.path.realpath(target)) in store_path.names(memory.parts.database.path):
@@ -156,6 +157,8 @@ def replay(
     json: o.Json = False,
 ) -> None:
     """Decide the log again under other gate rules, and show what would change."""
+    from nscma_torch.config import load_config
+
     rules = load_config(gate).gate.model_dump()
     with opened(store, config) as memory:
         decided, changed = memory.replay(
@@ -204,6 +207,8 @@ def demo(
     json: o.Json = False,
 ) -> None:
     """Remember an eight-month conversation, show what the gate made of it, and answer 20 questions."""
+    from nscma_torch.demo.show import run_demo
+
     result = run_demo(store, config, quiet=json)
     if json:
         print_json(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,8 +10,10 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.output import errors, hint_at_others, opened, plain, print_json, say
 from nscma_torch.records import CuratorDecision, Fact
-from nscma_torch.storage.skills import Skill
 from nscma_torch.text.timestamps import format_day, parse_timestamp
+
+if TYPE_CHECKING:
+    from nscma_torch.storage.skills import Skill
 
 _MARKS = {"active": "[green]●[/]", "archived": "[dim]○[/]", "disputed": "[yellow]◐[/]"}
 

@@ -10,17 +10,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Answer, Decision, Episode, Hit
-from nscma_torch.storage import store_path
 from nscma_torch.text.timestamps import parse_timestamp
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
 
 console = Console(highlight=False, soft_wrap=True, emoji=False)
 errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
@@ -227,6 +228,9 @@ class _Lines:
 @contextmanager
 def opened(store: Path, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
     """The memory, closed at the end. A store that is only read must be there already."""
+    from nscma_torch.memory import Memory
+    from nscma_torch.storage import store_path
+
     if must_exist and not store_path.exists(store):
         missing = f"there is no store at {shown(str(store))}; `nscma add FILE` makes one"
         raise typer.BadParameter(missing, param_hint="--store")

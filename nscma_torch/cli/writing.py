@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -25,12 +25,12 @@ from nscma_torch.cli.output import (
     shown,
     warn,
 )
-from nscma_torch.config import load_config
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Message
-from nscma_torch.storage import store_path
 from nscma_torch.text.readers import read_messages
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
 
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message as log prints it, or its first 8 digits.")]
 
@@ -59,6 +59,8 @@ def add(
     """Remember messages or documents. The same file twice is a no-op, so an interrupted add can simply be run again."""
     if not text and (name or timestamp or role != "user"):
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
+    from nscma_torch.config import load_config
+
     sources = [] if text else [_source(file, store) for file in files]
     said, limit = at(timestamp), load_config(config).limits.max_message_bytes
     told = (Message(role, content, said, name) for content in files)
@@ -118,6 +120,8 @@ def _source(name: str, store: Path) -> Path | BinaryIO:
         there = False
     if not there:
         raise InvalidInputError(f"there is no file {name}; to add it as a message write: nscma add --text …")
+    from nscma_torch.storage import store_path
+
     if Path(os.path.realpath(name)) in store_path.names(Path(os.path.realpath(store))):
         raise InvalidInputError(f"{name} is a file of the store itself; `nscma import` reads an export of another one")
     return Path(name)

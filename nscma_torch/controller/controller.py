@@ -19,13 +19,13 @@ from nscma_torch.controller.streaming import ShowingEngine
 from nscma_torch.controller.tools import Tools
 from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, drafted, outcome_of
 from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
-from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.errors import ConfigError, StoreBusyError
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, FactQuery, Message, Scope, Usage
 from nscma_torch.storage import speakers, streams, turns
+from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.turns import EVIDENCE, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
 

@@ -12,7 +12,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.hierarchy.summaries import UnitMaker
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Scope
-from nscma_torch.storage import fingerprint, skills, streams, units
+from nscma_torch.storage import fingerprint, packed_vectors, skills, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.skills import Skill
@@ -64,7 +64,7 @@ class Skills:
         with self._database.read() as connection:
             own = {skill.id: skill for skill in skills.select_skills(connection, scope)}
             parts = skills.units_of(connection, scope.user_id)
-            vectors = units.vectors_of(connection, [seq for seq, key in parts if key in own])
+            vectors = packed_vectors.vectors_of(connection, [seq for seq, key in parts if key in own])
         best: dict[str, float] = {}
         for seq, key in parts:
             if seq in vectors:

@@ -22,12 +22,12 @@ from nscma_torch.curator.merging import propose
 from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote
 from nscma_torch.curator.settings import CuratorSettings
-from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.errors import EngineUnavailableError, NotFoundError, NscmaError
 from nscma_torch.protocols import CuratorTasks
 from nscma_torch.records import Scope, SleepReport
 from nscma_torch.relations import Schema
 from nscma_torch.storage import backlog, facts, groups, jobs, lanes, statistics
+from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.groups import Key

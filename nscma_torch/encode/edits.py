@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from nscma_torch.encode.indexer import Indexer, chunk_units
-from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.records import Episode
 from nscma_torch.storage import episodes, fingerprint, hierarchies, history, jobs, statements, streams, turns, units
+from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 

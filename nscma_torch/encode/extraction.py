@@ -16,7 +16,17 @@ from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Statement, Unit
 from nscma_torch.relations import Schema
-from nscma_torch.storage import episodes, fingerprint, hierarchies, jobs, speakers, statements, streams, units
+from nscma_torch.storage import (
+    episodes,
+    fingerprint,
+    hierarchies,
+    jobs,
+    packed_vectors,
+    speakers,
+    statements,
+    streams,
+    units,
+)
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.units import NewUnit
@@ -57,7 +67,7 @@ class Extractor:
         with self._database.read() as connection:
             chunks_of = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
             found = units.load(connection, user_id, [chunk for chunks in chunks_of.values() for chunk in chunks])
-            embedded = units.vectors_of(connection, list(found))
+            embedded = packed_vectors.vectors_of(connection, list(found))
             listeners = {seq: speakers.listener_of(connection, seq) for seq in wanted if chunks_of[seq]}
         chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
         extracted = self._tasks.extract([unit for _, unit in chunks], listeners=[listeners[seq] for seq, _ in chunks])
@@ -91,10 +101,10 @@ class Extractor:
             ]
             units.remove(connection, earlier)
             new_vectors = {chunk: vectors[chunk] for seq in rows for chunk in chunks_of[seq] if chunk in vectors}
-            units.add_vectors(connection, user_id, new_vectors)
+            packed_vectors.add_vectors(connection, user_id, new_vectors)
             origins = _origins(connection, rows)
             new = [
-                NewUnit(kind, item.chunk.text, origins[seq], 0, len(item.chunk.text), item.terms, item.vector)
+                NewUnit(kind, item.chunk.text, origins[seq], 0, len(item.chunk.text), item.terms, item.packed)
                 for (seq, kind, _), own in zip(texts, indexed, strict=True)
                 if seq in rows
                 for item in own

@@ -12,6 +12,7 @@ from torch import Tensor
 from nscma_torch.encode.stages import Stages
 from nscma_torch.errors import VectorError
 from nscma_torch.protocols import Embedder
+from nscma_torch.storage.packed_vectors import pack_vector
 from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.chunker import Chunk, Chunker
 from nscma_torch.text.terms import terms
@@ -26,6 +27,11 @@ class IndexedChunk:
     chunk: Chunk
     terms: tuple[str, ...]
     vector: Tensor | None
+
+    @property
+    def packed(self) -> bytes | None:
+        """The vector as it is stored. Raises `VectorError` for NaN or infinity."""
+        return None if self.vector is None else pack_vector(self.vector)
 
 
 class Indexer:
@@ -84,6 +90,6 @@ def chunk_units(episode: Mapping[str, Any], indexed: Sequence[IndexedChunk]) -> 
 
 def _units(kind: str, origin: Mapping[str, Any], indexed: Sequence[IndexedChunk]) -> list[NewUnit]:
     return [
-        NewUnit(kind, item.chunk.text, origin, item.chunk.start, item.chunk.end, item.terms, item.vector)
+        NewUnit(kind, item.chunk.text, origin, item.chunk.start, item.chunk.end, item.terms, item.packed)
         for item in indexed
     ]

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.caches import forgettable
-from nscma_torch.storage import units
+from nscma_torch.storage import packed_vectors
 from nscma_torch.text.restatement import Wording, joined, news, unheard, wording
 from nscma_torch.text.sentences import split_sentences
 
@@ -36,7 +36,7 @@ def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[i
     d is 1 where none has any.
     """
     places = {position: row for row, position in enumerate(positions)}
-    stored = units.vectors_from(connection, stream_id, positions[0]) if positions else []
+    stored = packed_vectors.vectors_from(connection, stream_id, positions[0]) if positions else []
     owners = [places[position] for position, _ in stored if position in places]
     if not owners:
         return torch.zeros(len(positions), 1)

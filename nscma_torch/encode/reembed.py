@@ -10,8 +10,8 @@ from nscma_torch.errors import TextTooLongError
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import fingerprint, hierarchies, statistics, streams
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.packed_vectors import pack_vector
 from nscma_torch.storage.schema import units, users, vectors
-from nscma_torch.storage.units import pack_vector
 
 _BATCH = 256
 

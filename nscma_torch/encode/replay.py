@@ -8,9 +8,9 @@ from datetime import datetime
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.rules import OF_THE_PROXY
-from nscma_torch.encode.writer import EXTRACT, RESTATE
 from nscma_torch.records import Decision, Episode, Scope
 from nscma_torch.storage import backlog, episodes, history, jobs, streams
+from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 

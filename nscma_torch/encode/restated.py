@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from nscma_torch.encode.writer import EXTRACT
 from nscma_torch.storage import backlog, facts, jobs, statements
+from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 

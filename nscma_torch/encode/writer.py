@@ -38,12 +38,11 @@ from nscma_torch.errors import StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope
 from nscma_torch.storage import backlog, episodes, fingerprint, jobs, streams, units
+from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.clock import optional_micros, to_micros
 from nscma_torch.storage.database import Database, next_seq
+from nscma_torch.storage.packed_vectors import refuse_infinite
 from nscma_torch.storage.streams import Stream
-
-EXTRACT = "extract"  # the job that a written message waits for
-RESTATE = "restate"  # the job of a deferred one that was said before
 
 
 class Writer:
@@ -186,7 +185,7 @@ class Writer:
                 indexing.result()
                 owned = [(row, chunk.vector) for row, i in enumerate(new) for chunk in indexed[i]]
                 chunks = torch.stack([vector for _, vector in owned if vector is not None]).float()
-                units.refuse_infinite(chunks)
+                refuse_infinite(chunks)
                 return message_vectors([row for row, _ in owned], chunks, len(new))
 
             return weigh(texts, past, self._proxy, self._gate, self._stages, vectors)

@@ -20,7 +20,7 @@ from nscma_torch.hierarchy.rows import cam_of, to_rows
 from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.hierarchy.summaries import Members, Summariser, Superseded, UnitMaker, Written
 from nscma_torch.protocols import LanguageTasks
-from nscma_torch.storage import fingerprint, hierarchies, jobs, streams, units
+from nscma_torch.storage import fingerprint, hierarchies, jobs, packed_vectors, streams, units
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import LevelRows, NodeKey, Stored
 from nscma_torch.storage.jobs import Job
@@ -188,7 +188,7 @@ def _rows(before: _State, after: Cam) -> list[LevelRows]:
 
 def _vectors(connection: Connection, seqs: Sequence[int], device: torch.device) -> torch.Tensor:
     """[n, d] float32; without any row, a tensor that `torch.cat` passes over."""
-    found = units.vectors_of(connection, seqs)
+    found = packed_vectors.vectors_of(connection, seqs)
     if len(found) < len(seqs):
         raise StoreFormatError(f"{len(seqs) - len(found)} chunks of a hierarchy have no vector; run `nscma doctor`")
     return (

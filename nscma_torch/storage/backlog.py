@@ -13,6 +13,9 @@ from nscma_torch.storage.hierarchies import INTEGRATE
 from nscma_torch.storage.schema import episodes, node_units, nodes
 from nscma_torch.storage.schema import jobs as job_rows
 
+EXTRACT = "extract"  # the job that a written message waits for
+RESTATE = "restate"  # the job of a deferred one that was said before
+
 
 def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) -> int:
     """Queue the user's deferred messages for jobs of this kind, recalled ones too; returns how many.

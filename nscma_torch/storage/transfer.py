@@ -11,10 +11,10 @@ import base64
 import binascii
 import json
 import math
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Column, Connection, Table, exc, func, select, true
 
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError, NotFoundError
@@ -182,9 +182,14 @@ def _value(column: Column[Any], value: Any) -> Any:
     if kind is not bytes:
         return value
     data = base64.b64decode(value, validate=True)
-    if column.name == "vector" and (len(data) % 4 or not np.isfinite(np.frombuffer(data, dtype="<f4")).all()):
+    if column.name == "vector" and not _is_vector(data):
         raise ValueError("is not a vector of finite numbers")
     return data
+
+
+def _is_vector(data: bytes) -> bool:
+    """Whether bytes are finite numbers, little-endian float32."""
+    return len(data) % 4 == 0 and all(map(math.isfinite, struct.unpack(f"<{len(data) // 4}f", data)))
 
 
 def _insert(

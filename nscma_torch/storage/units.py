@@ -8,11 +8,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import torch
 from sqlalchemy import Connection, delete, func, select
 
-from nscma_torch.errors import VectorError
 from nscma_torch.records import Scope, Unit
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
@@ -31,7 +28,8 @@ from nscma_torch.storage.streams import derive_id
 
 @dataclass(frozen=True, slots=True)
 class NewUnit:
-    """A unit about to be stored. `terms` are its lexical terms, `vector` is [d] or None where it is not embedded.
+    """A unit about to be stored. `terms` are its lexical terms, `vector` is packed (see `packed_vectors`), or
+    None where it is not embedded.
 
     `origin` is the row of the episode that it came from, or what stands in for one, with a `seq` of None: a summary's
     provenance is its hierarchy.
@@ -43,17 +41,13 @@ class NewUnit:
     start: int
     end: int
     terms: Sequence[str]
-    vector: torch.Tensor | None
+    vector: bytes | None
 
 
 def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
-    """Store units with their vectors, postings and provenance; returns their row numbers.
-
-    Raises `VectorError` for NaN or infinity, before anything is written.
-    """
+    """Store units with their vectors, postings and provenance; returns their row numbers."""
     if not new:
         return []
-    blobs = [None if unit.vector is None else pack_vector(unit.vector) for unit in new]
     first = next_seq(connection, "units", len(new))
     rows = [_row(unit, first + i) for i, unit in enumerate(new)]
     connection.execute(units.insert(), rows)
@@ -65,9 +59,9 @@ def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
     if sources:
         connection.execute(unit_sources.insert(), sources)
     embedded = [
-        {"unit_seq": first + i, "user_id": new[i].origin["user_id"], "vector": blob}
-        for i, blob in enumerate(blobs)
-        if blob is not None
+        {"unit_seq": first + i, "user_id": unit.origin["user_id"], "vector": unit.vector}
+        for i, unit in enumerate(new)
+        if unit.vector is not None
     ]
     if embedded:
         connection.execute(vectors.insert(), embedded)
@@ -97,21 +91,6 @@ def _row(unit: NewUnit, seq: int) -> dict[str, Any]:
         "occurred_at": occurred,
         "status": episode["status"],
     }
-
-
-def pack_vector(vector: torch.Tensor) -> bytes:
-    """Bytes of a vector [d]: little-endian float32. Raises `VectorError` for NaN or infinity."""
-    refuse_infinite(vector)
-    array: np.ndarray[Any, np.dtype[np.float32]] = vector.detach().to("cpu", torch.float32).numpy()
-    return array.astype("<f4").tobytes()
-
-
-def refuse_infinite(embedded: torch.Tensor) -> None:
-    """Raise `VectorError` where vectors of the embedder hold NaN or infinity."""
-    if not bool(torch.isfinite(embedded).all()):
-        raise VectorError(
-            "the embedder returned NaN or infinity; nothing was stored. Check the model's weights and dtype"
-        )
 
 
 def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Unit]:
@@ -312,29 +291,3 @@ def stream_of(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
     """The stream of each unit, by row number."""
     query = select(units.c.seq, units.c.stream_id)
     return {seq: s for some in pages(seqs) for seq, s in connection.execute(query.where(units.c.seq.in_(some)))}
-
-
-def vectors_of(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray[Any, np.dtype[np.float32]]]:
-    """The vectors [d] of those of these units that have one, by row number."""
-    query = select(vectors.c.unit_seq, vectors.c.vector)
-    found = (row for some in pages(seqs) for row in connection.execute(query.where(vectors.c.unit_seq.in_(some))))
-    return {seq: np.frombuffer(vector, dtype="<f4") for seq, vector in found}
-
-
-def vectors_from(connection: Connection, stream_id: str, position: int) -> list[tuple[int, bytes]]:
-    """Position and vector, as it is stored, of each active chunk of a stream from a position on, in order."""
-    query = (
-        select(units.c.position, vectors.c.vector)
-        .join(vectors, vectors.c.unit_seq == units.c.seq)
-        .where(units.c.stream_id == stream_id, units.c.position >= position)
-        .where(units.c.kind == "chunk", units.c.status == "active")
-        .order_by(units.c.position, units.c.seq)
-    )
-    return [(place, vector) for place, vector in connection.execute(query).all()]
-
-
-def add_vectors(connection: Connection, user_id: str, new: Mapping[int, torch.Tensor]) -> None:
-    """Vectors of units that have none yet."""
-    rows = [{"unit_seq": seq, "user_id": user_id, "vector": pack_vector(vector)} for seq, vector in new.items()]
-    if rows:
-        connection.execute(vectors.insert(), rows)

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_torch.assembly import Parts, load_proxy
+from nscma_torch.assembly import Parts
 from nscma_torch.buffer.surprise import measure
 from nscma_torch.config import load_config
 from nscma_torch.errors import ConfigError, EmptyTextError, EncodingError, ModelNotFoundError, StateMismatchError
 from nscma_torch.llm.causal_proxy import TILE, CausalProxy
 from nscma_torch.llm.loading import CausalLM, load_causal_lm
 from nscma_torch.llm.token_streams import CausalScore
+from nscma_torch.models import load_proxy
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
 from tests.llm.tiny_llama import CORPUS

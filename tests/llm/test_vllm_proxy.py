@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.assembly import Parts, serve_proxy
+from nscma_torch.assembly import Parts
 from nscma_torch.config import load_config
 from nscma_torch.errors import (
     ConfigError,
@@ -35,6 +35,7 @@ from nscma_torch.llm.loading import CausalLM, load_causal_lm
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.token_streams import CausalScore
 from nscma_torch.llm.vllm_proxy import STEP, VllmProxy
+from nscma_torch.models import serve_proxy
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
 from tests.llm.scoring_server import ScoringServer, Spoil

@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from nscma_torch.config import Llm
 from nscma_torch.errors import ConfigError
 from nscma_torch.llm.engines.contract import LanguageEngine
-from nscma_torch.llm.engines.http import HttpEngine
 from nscma_torch.llm.engines.lazy import LazyEngine, LazyStreamingEngine
-from nscma_torch.llm.engines.patience import Patience
+
+if TYPE_CHECKING:
+    import torch
 
 _ROUNDS = 3  # silences of full length that all attempts together may take
 
 
-def choose_engine(section: Llm, device: torch.device) -> LazyEngine | None:
+def choose_engine(section: Llm, device: Callable[[], torch.device]) -> LazyEngine | None:
     """The engine of an [llm] section, not started yet; None for the embedded language tasks.
 
     Args:
-        device: where the transformers engine runs; vLLM takes what it was built for.
+        device: gives where the transformers engine runs; vLLM takes what it was built for.
     """
     if section.engine == "embedded":
         return None
@@ -31,7 +31,10 @@ def choose_engine(section: Llm, device: torch.device) -> LazyEngine | None:
     return lazy(name, lambda: make(section, device))
 
 
-def _http(section: Llm, _device: torch.device) -> LanguageEngine:
+def _http(section: Llm, _device: Callable[[], torch.device]) -> LanguageEngine:
+    from nscma_torch.llm.engines.http import HttpEngine
+    from nscma_torch.llm.engines.patience import Patience
+
     return HttpEngine(
         section.base_url,
         server=section.server,
@@ -53,12 +56,14 @@ def api_key(variable: str) -> str | None:
     return key
 
 
-def _transformers(section: Llm, device: torch.device) -> LanguageEngine:
+def _transformers(section: Llm, device: Callable[[], torch.device]) -> LanguageEngine:
+    import torch
+
     from nscma_torch.llm.engines.local import TransformersEngine
 
     return TransformersEngine(
         section.model,
-        device=device,
+        device=device(),
         dtype=None if section.dtype == "auto" else getattr(torch, section.dtype),
         quantization="nf4" if section.quantization == "nf4" else "none",
         context=section.context or None,
@@ -66,7 +71,7 @@ def _transformers(section: Llm, device: torch.device) -> LanguageEngine:
     )
 
 
-def _vllm(section: Llm, _device: torch.device) -> LanguageEngine:
+def _vllm(section: Llm, _device: Callable[[], torch.device]) -> LanguageEngine:
     from nscma_torch.llm.engines.vllm_engine import VllmEngine
 
     assert section.quantization != "nf4", "the configuration was checked"
@@ -85,8 +90,7 @@ def _adapter(section: Llm) -> Path | None:
     return Path(section.adapter) if section.adapter else None
 
 
-_Make = Callable[[Llm, torch.device], LanguageEngine]
-_ENGINES: Mapping[str, tuple[_Make, type[LazyEngine]]] = {
+_ENGINES: Mapping[str, tuple[Callable[[Llm, Callable[[], torch.device]], LanguageEngine], type[LazyEngine]]] = {
     "http": (_http, LazyStreamingEngine),
     "transformers": (_transformers, LazyStreamingEngine),
     "vllm": (_vllm, LazyEngine),

@@ -1,0 +1,181 @@
+"""What `nscma chat` does with each line that is typed or piped in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+
+from rich.live import Live
+from rich.text import Text
+
+from nscma_torch.cli.output import console, fail, jsonable, one_line, plain, print_line, say
+from nscma_torch.cli.writing import flush
+from nscma_torch.controller.controller import Controller
+from nscma_torch.controller.passages import shown_fact
+from nscma_torch.controller.phrasing import standing_instructions
+from nscma_torch.controller.trace import ControllerAnswer
+from nscma_torch.errors import NotFoundError, NscmaError
+from nscma_torch.memory import Memory
+from nscma_torch.text.decoding import decode
+from nscma_torch.text.timestamps import format_day
+
+_HELP = """/why      how the last reply came about
+/facts    what is known by now
+/memory   standing instructions, summary, and the turns in context
+/forget ID  hide a message from memory (`nscma restore ID` brings it back)
+/quit     end; what was said stays"""
+_SHORT = 8  # digits of an id that are shown
+
+
+def converse(memory: Memory, *, user: str, agent: str | None, run: str, json: bool) -> bool:
+    """Take lines until they end; False where a command that was piped in failed."""
+    live = Live(console=console, transient=True, auto_refresh=False)
+
+    def writing() -> AbstractContextManager[object]:
+        """Where what is being written shows, until it is done."""
+        live.update(Text())
+        return live if console.is_terminal and not json else nullcontext()
+
+    controller = Controller(
+        memory,
+        user_id=user,
+        agent_id=agent,
+        run_id=run,
+        show=lambda text: live.update(Text.from_markup(plain(text), emoji=False), refresh=True),
+        flush=False,
+    )
+    typed = sys.stdin.isatty()
+    session = ChatSession(controller, writing, json=json, typed=typed)
+    if typed:
+        messages = memory.stats(user_id=user).messages
+        say(f"[dim]{plain(controller.policy.name)}, {messages} messages remembered; /help, /quit[/]")
+    for line in _typed() if typed else _piped():
+        if not session.take(line.strip()):
+            break
+    return typed or not session.failed
+
+
+def _typed() -> Iterator[str]:
+    while True:
+        try:
+            yield console.input("[bold]> [/]")
+        except EOFError:
+            return
+
+
+def _piped() -> Iterator[str]:
+    """What is piped in, a line each. Raises `EncodingError` where it is no UTF-8."""
+    offset = 0
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        yield decode(line, offset, number)
+        offset += len(line)
+
+
+class ChatSession:
+    """One run of the command."""
+
+    def __init__(
+        self, controller: Controller, writing: Callable[[], AbstractContextManager[object]], *, json: bool, typed: bool
+    ) -> None:
+        self._writing = writing
+        self._controller = controller
+        self._memory: Memory = controller.memory
+        self._scope = controller.scope
+        self._json = json
+        self._typed = typed
+        self._last: ControllerAnswer | None = None
+        self.failed = False
+
+    def take(self, line: str) -> bool:
+        """Do what a line says; False to end. An error is shown, and ends it where the line was piped in."""
+        command, _, argument = line.partition(" ")
+        try:
+            match command:
+                case "":
+                    return True
+                case "/quit" | "/exit":
+                    return False
+                case "/why":
+                    self._why()
+                case "/facts":
+                    self._facts()
+                case "/memory":
+                    self._working_memory()
+                case "/forget":
+                    self._forget(argument.strip())
+                case "/help":
+                    say(_HELP)
+                case _ if command.startswith("/"):
+                    say(f"{plain(command)} was not understood, and not stored; these are:\n{_HELP}")
+                case _:
+                    self._reply(line)
+        except NscmaError as error:
+            if not self._typed and not command.startswith("/"):
+                raise
+            self.failed = True
+            fail(error)
+        return True
+
+    def _reply(self, said: str) -> None:
+        with self._writing():
+            answer = self._controller.turn(said)
+        self._last = answer
+        if self._json:
+            flush(self._memory)
+            print_line(jsonable(answer))
+            return
+        say(plain(answer.text))
+        for item in answer.evidence:
+            day = format_day(item.hit.occurred_at.date())
+            say(f"[dim]  ↳ {item.hit.id[:_SHORT]}  {day}  {plain(one_line(item.text, 100))}[/]")
+        for rule in standing_instructions(said):
+            say(f"[dim]  + always: {plain(rule)} ({answer.turn_id[:_SHORT]})[/]")
+        flush(self._memory)
+        scope = self._scope
+        for fact in self._memory.facts(user_id=scope.user_id, agent_id=scope.agent_id):
+            if answer.turn_id in fact.episode_ids:
+                say(f"[dim]  + {plain(shown_fact(fact)['text'])}[/]")
+
+    def _why(self) -> None:
+        if self._last is None:
+            say("nothing was said yet")
+            return
+        for line in self._last.trace:
+            say(f"[dim]  {plain(line)}[/]")
+        usage = self._last.usage
+        say(f"[dim]  {usage.llm_calls} calls, {usage.tokens} tokens[/]")
+        stored = self._memory.get(self._last.turn_id, user_id=self._scope.user_id)
+        if stored is not None and stored.decision is not None:
+            say(f"[dim]  stored as {stored.id[:_SHORT]}: {plain(stored.decision.reason)}[/]")
+
+    def _facts(self) -> None:
+        found = self._memory.facts(user_id=self._scope.user_id, agent_id=self._scope.agent_id)
+        for fact in found:
+            shown = shown_fact(fact)
+            say(f"  {plain(shown['text'])}  [dim]{shown['day']}[/]")
+        if not found:
+            say("no facts yet")
+
+    def _working_memory(self) -> None:
+        memory = self._controller.working_memory()
+        for rule, given_by in memory.given:
+            say(f"  [dim]{given_by[:_SHORT]}[/]  always: {plain(rule)}")
+        if memory.summary:
+            say(f"  summary: {plain(memory.summary)}")
+        for exchange in memory.context:
+            say(f"  [dim]{exchange.turn.id[:_SHORT]}[/]  {plain(one_line(exchange.turn.text, 100))}")
+
+    def _forget(self, prefix: str) -> None:
+        """Hide the one message whose id begins so."""
+        if not prefix:
+            raise NotFoundError("/forget needs the id of a message, as /memory and the lines below a reply show it")
+        user = self._scope.user_id
+        found = [episode.id for episode in self._memory.get_all(user_id=user, limit=None)]
+        fitting = [memory_id for memory_id in found if memory_id.startswith(prefix)]
+        if len(fitting) != 1:
+            many = f"{len(fitting)} messages have" if fitting else "no message has"
+            raise NotFoundError(f"{many} an id that begins with {prefix!r}; /forget takes an id as it is shown")
+        self._memory.delete(fitting[0], user_id=user)
+        flush(self._memory)
+        say(f"hidden; `nscma restore {fitting[0]}` brings it back")

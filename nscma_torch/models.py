@@ -1,0 +1,69 @@
+"""The device and the models that a configuration names, loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from nscma_torch.buffer.gate import MessageGate
+from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.buffer.rules import GateConfig, GateWeights
+from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.config import Config, Gate
+from nscma_torch.config import Proxy as ProxySection
+from nscma_torch.errors import ConfigError
+from nscma_torch.llm.causal_proxy import CausalProxy
+from nscma_torch.llm.engines.contract import ScoringEngine
+from nscma_torch.llm.engines.lazy import LazyEngine
+from nscma_torch.llm.message_tokens import MessageTokenizer
+from nscma_torch.llm.vllm_proxy import VllmProxy
+from nscma_torch.protocols import Proxy
+
+
+def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate:
+    """The gate of a configuration's [gate] section."""
+    keys = section.model_dump(exclude={"weights"})
+    return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
+
+
+def serve_proxy(config: Config, engine: LazyEngine | None) -> Proxy:
+    """The proxy that is the model of a configuration's [llm] section, which starts for it.
+
+    Raises `ConfigError` for an engine that gives no probabilities.
+    """
+    tokenizer = MessageTokenizer.load(config.proxy.model)
+    started = None if engine is None else engine.started()
+    if not isinstance(started, ScoringEngine):
+        raise ConfigError(
+            f"proxy.engine is 'llm', and {config.llm.engine if started is None else started.name} gives no "
+            "probabilities of a text; set llm.engine to 'vllm', or to 'http' with llm.server 'vllm', or proxy.engine "
+            "to 'own'"
+        )
+    return VllmProxy(started, tokenizer, window=config.proxy.window)
+
+
+def load_proxy(section: ProxySection, device: torch.device) -> Proxy:
+    """The proxy of a configuration's [proxy] section, with weights of its own."""
+    dtype = None if section.dtype == "auto" else getattr(torch, section.dtype)
+    path = Path(section.model)
+    if section.model == "bundled" or path.is_file() or path.suffix == ".safetensors":
+        if section.quantization != "none":
+            raise ConfigError("proxy.quantization is for causal language models; the byte-level proxy has a few MB")
+        return RecurrentProxy.load(None if section.model == "bundled" else path, device=str(device), dtype=dtype)
+    return CausalProxy.load(
+        section.model, device=device, dtype=dtype, quantization=section.quantization, window=section.window
+    )
+
+
+def torch_device(name: str) -> torch.device:
+    """The device of a configuration: 'auto' is CUDA where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ConfigError(f"device {name!r} is not one that torch knows; write 'auto', 'cpu' or 'cuda'") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"device {name!r} is configured, but torch sees no CUDA device; write 'auto' or 'cpu'")
+    return device
