@@ -92,6 +92,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
 	$(RUN) -m eval.document_speed --data $(DATA)
+	$(RUN) -m eval.startup
 	$(RUN) -m train.proxy_lm --evaluate --data $(DATA)
 	bash -c 'time $(RUN) -m nscma_torch demo'
 

@@ -295,6 +295,8 @@ class Parts:
 
     @property
     def _curator_settings(self) -> CuratorSettings:
+        from nscma_torch.curator.settings import CuratorSettings
+
         return CuratorSettings(**self.config.curator.model_dump())
 
     @on_first_use

@@ -89,8 +89,9 @@ class MiniLM(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.word = nn.Embedding(VOCABULARY, DIMENSION)
-        self.position = nn.Embedding(POSITIONS, DIMENSION)
+        # Drawing a new table's numbers on "meta" would import torch's whole compiler, for two processor seconds.
+        self.word = nn.Embedding.from_pretrained(torch.empty(VOCABULARY, DIMENSION))
+        self.position = nn.Embedding.from_pretrained(torch.empty(POSITIONS, DIMENSION))
         self.norm = nn.LayerNorm(DIMENSION, EPS)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
 
