@@ -90,8 +90,8 @@ class MiniLM(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         # Drawing a new table's numbers on "meta" would import torch's whole compiler, for two processor seconds.
-        self.word = nn.Embedding.from_pretrained(torch.empty(VOCABULARY, DIMENSION))
-        self.position = nn.Embedding.from_pretrained(torch.empty(POSITIONS, DIMENSION))
+        self.word = nn.Embedding(VOCABULARY, DIMENSION, _weight=torch.empty(VOCABULARY, DIMENSION))
+        self.position = nn.Embedding(POSITIONS, DIMENSION, _weight=torch.empty(POSITIONS, DIMENSION))
         self.norm = nn.LayerNorm(DIMENSION, EPS)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
 
