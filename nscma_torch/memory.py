@@ -123,27 +123,18 @@ class Memory(Knowing):
         """Store a stream of messages in batches of `limits.max_batch`; each result is given once its batch is on disk.
 
         A bad message raises after the batches before it; with idempotency keys (file readers give them) the whole can
-        be run again. Consume the iterator: it works as it is read. `progress` hears how many UTF-8 bytes of text are
-        indexed so far, within a long message too, maybe from another thread.
+        be run again. It works as it is read. `progress` hears how many more UTF-8 bytes are indexed, from any thread.
         """
         scope = Scope(user_id, agent_id, run_id)
         if isinstance(messages, str | Mapping | Message):
             raise InvalidInputError("add_many takes many messages, one after the other; hand a single one to `add`")
-        stream, done = iter(messages), 0
+        stream = iter(messages)
         while batch := list(islice(stream, self.config.limits.max_batch)):
             batch = as_messages(batch)
             recorded_at = clock(now)
             for message in batch:
                 checked_message(message, self.config.limits, recorded_at)
-            before = done
-            yield from self.parts.writer.add(
-                batch,
-                scope,
-                recorded_at=recorded_at,
-                infer=infer,
-                progress=lambda indexed, before=before: progress(before + indexed),  # type: ignore[misc]
-            )
-            done += sum(len(message.content.encode()) for message in batch)
+            yield from self.parts.writer.add(batch, scope, recorded_at=recorded_at, infer=infer, progress=progress)
 
     def update(self, memory_id: str, text: str, *, user_id: str, now: datetime | None = None) -> Episode:
         """Replace a message's text; the old one stays in `history`. Raises `NotFoundError` for an unknown id."""

@@ -74,8 +74,15 @@ def add(
             else _text_bytes(sources, format, limit)
         )
         with progress("remembering", total, in_bytes=True) as advance:
+            done = 0
+
+            def indexed(size: int) -> None:
+                nonlocal done
+                done += size
+                advance(done)
+
             stream = chain(first, stream)
-            results += memory.add_many(stream, user_id=user, agent_id=agent, run_id=run, infer=infer, progress=advance)
+            results += memory.add_many(stream, user_id=user, agent_id=agent, run_id=run, infer=infer, progress=indexed)
         flush(memory)
     if json:
         print_json(added_object(results))

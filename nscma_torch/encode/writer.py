@@ -88,21 +88,18 @@ class Writer:
         Each run of messages of one document or conversation (`source`) is one transaction, which begins with `check`:
         what that raises leaves out its run and those after it, and what runs before it stored stays. With `infer=False`
         no decision is recorded and nothing is ever extracted; the message still counts in the gate's statistics.
-        `progress` hears how many of the messages' UTF-8 bytes are indexed, not yet stored, maybe from another thread.
+        `progress` hears how many more of the messages' UTF-8 bytes are indexed, maybe from another thread.
 
         Raises `StoreBusyError` where a served proxy was too slow for what others add to the stream; that run and those
         after it are not stored.
         """
         added: list[Added] = []
-        done = 0
         for source, group in groupby(messages, key=lambda message: message.source):
             run = list(group)
-            size = sum(len(message.content.encode()) for message in run)
-            heard = _Heard(progress, done, size)
-            done += size
+            heard = _Heard(progress, sum(len(message.content.encode()) for message in run))
             batch = _Batch(run, scope, source, to_micros(recorded_at), optional_micros(expires_at), infer, check, heard)
             added += self._add_batch(batch)
-            progress(done)
+            heard(1.0)
         return added
 
     def _add_batch(self, batch: _Batch) -> list[Added]:
@@ -246,16 +243,19 @@ class Writer:
         return dict(zip(new, rows, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Heard:
-    """Tells of a share of `size` bytes as of so many bytes in all, after those `before`."""
+    """Told the share of `size` bytes that is done, tells how many more that are than the last time."""
 
     progress: Callable[[int], None]
-    before: int
     size: int
+    told: int = 0
 
     def __call__(self, share: float) -> None:
-        self.progress(self.before + int(share * self.size))
+        done = int(share * self.size)
+        if done > self.told:
+            self.progress(done - self.told)
+            self.told = done
 
 
 @dataclass(frozen=True, slots=True)

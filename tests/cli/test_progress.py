@@ -24,8 +24,8 @@ def test_adding_tells_of_bytes_within_one_long_message_up_to_all_of_them(tmp_pat
     with Memory(tmp_path / "book.db", config=CONFIG) as memory:
         added = list(memory.add_many(read_messages(source), user_id="ada", progress=heard.append))
     assert total == sum(len(item.text.encode()) for item in added)
-    assert heard == sorted(heard) and heard[-1] == total
-    assert len({done for done in heard if done < total}) >= 3, "more often than once a message"
+    assert sum(heard) == total and min(heard) > 0
+    assert len(heard) >= 4, "more often than once a message"
 
 
 def test_what_cannot_be_counted_has_no_total(tmp_path: Path) -> None:
