@@ -66,8 +66,8 @@ class RecurrentProxy:
     Args:
         model: the network; its weights are copied and rounded to the bfloat16 in which they are stored.
         device: where it runs.
-        dtype: of the matrix products; by default bfloat16 where the device multiplies it natively (CUDA, AMX), else
-            float32. Everything else is float32.
+        dtype: of the matrix products; by default bfloat16 on CUDA and float32 on a CPU, whose matrix units gain nothing
+            on a network this narrow. Everything else is float32.
     """
 
     def __init__(self, model: ByteLM, device: str | torch.device = "cpu", dtype: torch.dtype | None = None) -> None:
@@ -79,7 +79,7 @@ class RecurrentProxy:
         self._device = torch.device(device)
         rounded = ByteLM(self._config)
         rounded.load_state_dict(self._weights)
-        self._scorer = ByteScorer(rounded, self._device, dtype or native_dtype(self._device))
+        self._scorer = ByteScorer(rounded, self._device, dtype or _usual_dtype(self._device))
         self._fingerprint = _fingerprint(self._config, self._weights)
 
     @property
@@ -188,6 +188,10 @@ class RecurrentProxy:
             raise StateMismatchError("the stream's state is damaged: pass None to begin the stream anew")
         numbers = numbers.to(self._device)
         return _Reading(numbers[:count].reshape(shape), Mixture.unpacked(numbers[count:]), state[start:])
+
+
+def _usual_dtype(device: torch.device) -> torch.dtype:
+    return torch.float32 if device.type == "cpu" else native_dtype(device)
 
 
 def _encode(message: str) -> bytes:

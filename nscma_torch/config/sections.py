@@ -72,7 +72,9 @@ class Proxy(Section):
         1024, gt=0, multiple_of=64, description="Most tokens that a token of a causal language model sees."
     )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
-        "auto", description="Precision of the forward pass; 'auto' is bfloat16 where the device multiplies it natively."
+        "auto",
+        description="Precision of the forward pass; 'auto' is bfloat16 where the device multiplies it natively; "
+        "of the bundled proxy, on GPUs.",
     )
     quantization: Literal["none", "nf4"] = Field(
         "none", description="Of a causal language model's weights; 'nf4' is 4 bits with bitsandbytes."
