@@ -63,6 +63,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm
 	$(RUN) -m eval.retrieval --data $(DATA) --cache $(CACHE) --limit 40
 	$(RUN) -m eval.search_speed --data $(DATA)
 	$(RUN) -m eval.search_speed --data $(DATA) --dtype bfloat16
+	$(RUN) -m eval.chat_speed --data $(DATA)
 	$(RUN) -m train.gate --evaluate --cache $(CACHE)
 	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --out $(CACHE)
 	$(RUN) -m eval.repetition --half test

@@ -41,7 +41,7 @@ def supports(conversations: list[Conversation], place: int, folder: Path) -> dic
     with Memory(folder / f"{place}.db") as memory:
         list(memory.add_many(own.messages, user_id="reader"))
         rank, bounds = memory.parts.searcher.rank, Bounds(Scope("reader"), own.asked_at)
-        return {kind: [rank(t, bounds, 1).support for t in some] for kind, some in texts.items()}
+        return {kind: [rank(t, bounds, 1).support() for t in some] for kind, some in texts.items()}
 
 
 def exchanged(text: str, other: Conversation, own: Conversation) -> str:

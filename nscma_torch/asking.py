@@ -61,7 +61,7 @@ def _from_messages(
     hits = found.hits
     if parts.config.retrieval.answering == "memory-doc":
         hits = parts.retriever.behind(question, hits, bounds)
-    answer = tasks.answer(question, hits, support=found.support)
+    answer = tasks.answer(question, hits, support=found.support())
     return replace(answer, trace=(*found.trace, *answer.trace)), hits
 
 

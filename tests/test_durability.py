@@ -18,6 +18,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import units
 from nscma_torch.storage.user_index import UserIndex
+from tests.storage.index_rows_of import assert_same
 
 Open = Callable[..., Memory]
 FEW, MANY = range(3), range(3, 50)
@@ -49,22 +50,6 @@ def fresh_index(memory: Memory, user: str) -> UserIndex:
     with memory.parts.database.read() as connection:
         index.catch_up(connection)
     return index
-
-
-def assert_same_index(one: UserIndex, other: UserIndex) -> None:
-    assert one.seqs.tolist() == other.seqs.tolist()
-    for name in (
-        "vectors",
-        "contextual",
-        "occurred_at",
-        "expires_at",
-        "importance",
-        "lengths",
-        "previous",
-        "following",
-    ):
-        assert torch.equal(getattr(one, name), getattr(other, name)), name
-    assert one.names == other.names
 
 
 def assert_index_equals_rows(memory: Memory, user: str, embedder: Embedder) -> None:
@@ -117,7 +102,7 @@ def test_every_acknowledged_message_survives_sigkill(
         if watching is not None:  # an index that was open all the time catches up to the same
             with watching.parts.database.read() as connection:
                 held, _ = watching.parts.searcher._index(connection, "ada")
-            assert_same_index(held, fresh_index(memory, "ada"))
+            assert_same(held, fresh_index(memory, "ada"))
         watching = memory
         watching.search("vault", user_id="ada")
         watching.parts.database.close()  # its recalls stay unwritten: the next kill starts from the same file

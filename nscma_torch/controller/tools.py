@@ -44,7 +44,7 @@ class Tools:
         if config.retrieval.answering == "memory-doc":
             hits = parts.retriever.behind(tool.query, hits, bounds)
         self._recalls.note(self._scope.user_id, hits)
-        return Finding(tool, tuple(hits), support=found.support)
+        return Finding(tool, tuple(hits), support=found.support())
 
     def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
         """What the facts answer to a question, and the facts about whoever or whatever is named."""

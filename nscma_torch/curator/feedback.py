@@ -27,4 +27,4 @@ def take_feedback(connection: Connection, user_id: str, episode_id: str, *, help
     importance = episode.importance * _LESS
     episodes.set_columns(connection, seq, importance=importance)
     units.set_importance(connection, units.seqs_of_episode(connection, seq), importance)
-    streams.touch_user(connection, user_id, changed=True)
+    streams.touch_user(connection, user_id)

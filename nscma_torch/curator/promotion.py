@@ -31,5 +31,5 @@ def promote(connection: Connection, scope: Scope, settings: CuratorSettings) -> 
         units.set_importance(connection, units.seqs_of_episode(connection, seq), weight)
         promoted += 1
     if promoted:
-        streams.touch_user(connection, scope.user_id, changed=True)
+        streams.touch_user(connection, scope.user_id)
     return promoted

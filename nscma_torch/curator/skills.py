@@ -53,7 +53,7 @@ class Skills:
         (new,) = self._units.units("skill", [f"{name}: {trigger}"], [skills.origin(scope, name, when)])
         with self._database.write() as connection:
             fingerprint.bind(connection, self._units.fingerprint)
-            streams.touch_user(connection, scope.user_id, changed=True)
+            streams.touch_user(connection, scope.user_id)
             return skills.put(connection, scope, name, trigger, steps, new, when)
 
     def find(self, scope: Scope, situation: str, *, top_k: int = 5) -> list[FoundSkill]:

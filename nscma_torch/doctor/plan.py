@@ -26,7 +26,7 @@ RUNTIME = 600 * 2**20  # of the CUDA context and its libraries in a process; an 
 ENGINE_BATCH = 8192  # tokens that vLLM reads in one step unless told otherwise
 GENERATED = 16_384  # tokens of keys and values that the transformers engine holds for one batch
 LONGEST = 8192  # tokens of a text of an embedding batch, where neither configuration nor model sets a limit
-INDEX_ROW = 8 * 5 + 4 * 2 + 1 + 4 * 5  # bytes of a unit's columns: times, links, codes, flags
+INDEX_ROW = 8 * 9 + 4 * 2 + 2 + 4 * 5  # bytes of a unit's columns: times, places, links, codes, flags
 
 
 @dataclass(frozen=True, slots=True)

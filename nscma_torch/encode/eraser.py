@@ -21,7 +21,7 @@ from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, SERVED_ATTEMPTS, Pa
 from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Episode, EraseReceipt
-from nscma_torch.storage import episodes, erase, statistics, streams, turns
+from nscma_torch.storage import episodes, erase, statistics, streams, turns, unit_changes
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.erase import Erased
 from nscma_torch.storage.streams import Stream
@@ -180,6 +180,7 @@ class Eraser:
         """
         erased = [erase.delete_episode(connection, seq) for seq, _ in gone]
         erase.promise_rewrite(connection)
+        unit_changes.void(connection, user_id)  # no process keeps what it read of the units that went
         streams.touch_user(connection, user_id, changed=True)
         for stream in remaining:
             done = weighed[stream.stream.id]

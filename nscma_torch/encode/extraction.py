@@ -117,7 +117,7 @@ class Extractor:
                 hierarchies.enqueue(connection, rows.values())
             jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
             if rows:
-                streams.touch_user(connection, user_id, changed=bool(earlier or new_vectors))
+                streams.touch_user(connection, user_id)
 
     def _placed(self, statement: Statement, unit: Unit) -> Statement:
         """A statement with offsets in the episode's text; `JobError` for a relation that the schema lacks."""

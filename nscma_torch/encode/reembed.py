@@ -8,10 +8,10 @@ from sqlalchemy import select
 
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.protocols import Embedder
-from nscma_torch.storage import fingerprint, hierarchies, statistics, streams
+from nscma_torch.storage import fingerprint, hierarchies, statistics, streams, unit_changes
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.packed_vectors import pack_vector
-from nscma_torch.storage.schema import units, users, vectors
+from nscma_torch.storage.schema import units, vectors
 
 _BATCH = 256
 
@@ -49,6 +49,8 @@ def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int
                 connection.execute(vectors.update().where(vectors.c.unit_seq == row.unit_seq).values(**values))
             if progress is not None:
                 progress(start + len(batch), len(rows))
-        connection.execute(users.update().values(epoch=streams.new_epoch(connection)))
+        for user_id in statistics.users_of(connection):
+            unit_changes.void(connection, user_id)
+            streams.touch_user(connection, user_id)
         fingerprint.rebind(connection, embedder.fingerprint)
     return len(rows)

@@ -168,7 +168,7 @@ class Integrator:
         hierarchies.attach(connection, stored, come)
         hierarchies.forget_drafts(connection, stored.id)
         jobs.finish(connection, batch)
-        streams.touch_user(connection, stored.user_id, changed=bool(dropped))
+        streams.touch_user(connection, stored.user_id)
         return _State(saved, after, stay | come, before.vectors)
 
 

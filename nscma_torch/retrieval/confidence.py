@@ -11,14 +11,17 @@ LoCoMo, odd conversations, answerable questions against those of other conversat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
 
 from nscma_torch.retrieval.lexical import idf
 from nscma_torch.retrieval.query import Query
-from nscma_torch.storage.user_index import Posting, UserIndex
+from nscma_torch.storage.index_postings import Posting
+from nscma_torch.storage.user_index import UserIndex
+
+Support = Callable[[], float]  # computed at the first call: it takes a pass over all vectors, and few ask for it
 
 _ENOUGH = 16.0  # nats of IDF: two or three rare words
 

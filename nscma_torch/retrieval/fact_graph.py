@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -88,14 +87,15 @@ class FactGraph:
         self._asker: tuple[str, ...] = ()
         self._names: dict[str, str] = {}
         self._out: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
+        self._edges = self._edges_of_facts()
         for edge in self._edges:
             self._out[edge.source, edge.relation].append(edge)
             self._names.setdefault(name_key(edge.target), edge.target)
         self._nouns = relations_by_noun(schema)
         self._naming = [relation.name for relation in schema.relations.values() if self.shape(relation) == "name"]
+        self._named = self._bearers_of_names()
 
-    @cached_property
-    def _edges(self) -> list[_Edge]:
+    def _edges_of_facts(self) -> list[_Edge]:
         """One edge for each fact, and one back where the schema says what the object is to the subject."""
         found = []
         for i, fact in enumerate(self.facts):
@@ -115,7 +115,7 @@ class FactGraph:
         With the `messages` behind a fact a noun that tells objects apart has to stand there: who was only said to be a
         sister is no brother. Without them any noun of a relation means all of its objects.
         """
-        view = copy(self)
+        view = copy(self)  # shares what was computed of the facts
         view.now = now
         view._messages = messages
         view._asker = () if asker is None else view._names_of(asker)
@@ -229,8 +229,7 @@ class FactGraph:
             }
         return found + (list(bearers.items()) if len(bearers) == 1 else [])
 
-    @cached_property
-    def _named(self) -> dict[tuple[str, str], list[int]]:
+    def _bearers_of_names(self) -> dict[tuple[str, str], list[int]]:
         """Places of the naming facts by what they call their subject."""
         found: dict[tuple[str, str], list[int]] = defaultdict(list)
         for i, fact in enumerate(self.facts):

@@ -11,6 +11,7 @@ from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.records import Hit, Unit, UnitKind
 from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.confidence import Support
 from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.search import Ranked, Searcher
@@ -30,7 +31,7 @@ class Found:
     """
 
     scores: Mapping[int, float]
-    support: float
+    support: Support
     parts: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     trace: tuple[str, ...] = ()
     renewed: frozenset[int] = frozenset()

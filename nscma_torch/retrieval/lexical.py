@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nscma_torch.storage.user_index import Posting, UserIndex
+from nscma_torch.storage.index_postings import Posting
+from nscma_torch.storage.user_index import UserIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ def bm25(
         return scores
     spread = _Neighbours(index, settings)
     length = spread(index.lengths * mask)
-    norm = settings.k1 * (1 - settings.b + settings.b * length / ((length[:-1] * mask).sum() / units))
+    mean = (length[:-1] * mask).sum(dtype=torch.float64) / units  # the same with and without rows that are masked out
+    norm = settings.k1 * (1 - settings.b + settings.b * length / mean)
     scores, frequency = torch.zeros_like(length), torch.zeros_like(length)
     for term, count in Counter(query_terms).items():
         posting = postings.get(term)

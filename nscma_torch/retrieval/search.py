@@ -6,10 +6,9 @@ Legend: n units of the user.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -20,16 +19,18 @@ from torch import Tensor
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Hit, Unit
 from nscma_torch.retrieval.bounds import Bounds
-from nscma_torch.retrieval.confidence import support
+from nscma_torch.retrieval.confidence import Support, support
 from nscma_torch.retrieval.fusion import FUSIONS
+from nscma_torch.retrieval.indexes import Indexes, Reading
 from nscma_torch.retrieval.lexical import BM25Settings, bm25, idf
 from nscma_torch.retrieval.query import Query, parse
-from nscma_torch.storage import episodes, fingerprint, units
+from nscma_torch.storage import episodes, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.faiss_search import FaissSearch
+from nscma_torch.storage.index_postings import Posting
 from nscma_torch.storage.speakers import word_of_id
-from nscma_torch.storage.user_index import Posting, UserIndex
+from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch
 from nscma_torch.text.mentions import mentions
 from nscma_torch.text.query_vector import query_vector
@@ -38,7 +39,6 @@ from nscma_torch.text.terms import terms
 Lane = Literal["lexical", "vector"]
 # advice is not in the memory; the wishes that bear on it share its meaning more than its words (of .5-1 on even BEAM)
 _ADVICE: Mapping[Lane, float] = MappingProxyType({"lexical": 0.4, "vector": 1.6})
-_KEPT = 1_000_000  # units of the indexes in memory together: 3 GB of float32 vectors at 384 dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What a search found, and how far the memory seems to hold an answer at all (`confidence.support`)."""
+    """What a search found. `support()` says how far the memory seems to hold an answer at all; computed when called."""
 
     hits: list[Hit]
-    support: float
+    support: Support
     trace: tuple[str, ...] = ()
 
 
@@ -72,27 +72,33 @@ class Ranked:
     """Scores by the row number of the unit, best first, and the support; what made each score, if asked for."""
 
     scores: dict[int, float]
-    support: float
+    support: Support
     parts: dict[int, dict[str, float]] = field(default_factory=dict)
+
+
+class _People(NamedTuple):
+    """Names of those who spoke, and what the user is called who gave none; "" for nothing."""
+
+    names: tuple[str, ...]
+    user: str
 
 
 class _Scored(NamedTuple):
     lanes: Mapping[Lane, Tensor]  # each [n]
     boost: Tensor  # [n]
     fused: Tensor  # [n]
-    support: float
+    support: Support
 
 
 class Searcher:
-    """Searches users' memories. Keeps an index of each user asked for last, and brings it up to date on each read."""
+    """Searches users' memories. Several threads may search at once; questions are embedded outside of any lock."""
 
     def __init__(self, database: Database, embedder: Embedder, settings: SearchSettings, device: torch.device) -> None:
         self._database = database
         self._embedder = embedder
         self._settings = settings
         self._device = device
-        self._indexes: dict[str, tuple[UserIndex, VectorSearch]] = {}
-        self._lock = threading.Lock()
+        self.indexes = Indexes(database, embedder, self._new_index, self._new_search)
 
     def rank(self, text: str, bounds: Bounds, top_k: int, *, explain: bool = False) -> Ranked:
         """The row numbers of the `top_k` best units within bounds, without reading the units.
@@ -100,12 +106,27 @@ class Searcher:
         Scores of relative fusion are relative to the best unit of each lane, at most 1 + `speaker_boost`; none compare
         between questions. Equal scores are in the order in which they were stored.
         """
-        with self._reading(bounds) as (connection, index, vectors):
-            scored = self._scored(connection, index, vectors, text, bounds)
-            rows = best(scored.fused, top_k)
-            seqs = index.seqs[rows].tolist()
-            parts = dict(zip(seqs, self._parts(index, scored, rows), strict=True)) if explain else {}
-            return Ranked(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.support, parts)
+        user_id = bounds.scope.user_id
+        with self.indexes.reading(user_id) as reading:
+            people = _people(reading)
+            if not len(reading.index):
+                parse(text, names=(), now=bounds.now)
+                return Ranked({}, lambda: 0.0)
+        while True:
+            query = parse(text, names=people.names, now=bounds.now, user=people.user)
+            meaning = query_vector(self._embedder, query.meaning).to(self._device)
+            with self.indexes.reading(user_id) as reading:
+                index = reading.index
+                mask = self._mask(reading.connection, index, bounds)
+                postings = index.postings(reading.connection, query.terms)
+                last, people = people, _people(reading)
+            if people == last:  # else somebody spoke for the first time meanwhile, whom the question may name
+                break
+        scored = self._scored(reading, query, meaning, mask, postings, to_micros(bounds.now))
+        rows = best(scored.fused, top_k)
+        seqs = index.seqs[rows].tolist()
+        parts = dict(zip(seqs, self._parts(index, scored, rows), strict=True)) if explain else {}
+        return Ranked(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.support, parts)
 
     def linked(self, texts: Sequence[str], bounds: Bounds) -> list[dict[int, float]]:
         """For each text, the units under the headings that it mentions, by row number, with the weight of the link.
@@ -113,31 +134,33 @@ class Searcher:
         The weight of a heading is that of a rare name, ln(1 + N/(1 + m)) relative to one that m = 1 of N units
         mentions, over the root of the number of units under it.
         """
-        with self._reading(bounds) as (connection, index, _):
+        with self.indexes.reading(bounds.scope.user_id) as reading:
+            index = reading.index
             if not index.headings:
                 return [{} for _ in texts]
-            mask = self._mask(connection, index, bounds)
+            mask = self._mask(reading.connection, index, bounds)
             held = [[(name, index.headings[name]) for name in mentions(text, index.headings)] for text in texts]
-            weights = self._rarity(connection, index, mask, {name for own in held for name, _ in own})
-            found = []
-            for own in held:
-                links: dict[int, float] = {}
-                for name, rows in own:
-                    under = torch.tensor(rows, device=self._device)
-                    seqs = index.seqs[under[mask[under]]].tolist()
-                    for seq in seqs:
-                        links[seq] = max(links.get(seq, 0.0), weights[name] / len(seqs) ** 0.5)
-                found.append(links)
-            return found
+            weights = self._rarity(reading.connection, index, mask, {name for own in held for name, _ in own})
+        found = []
+        for own in held:
+            links: dict[int, float] = {}
+            for name, rows in own:
+                under = torch.tensor(rows, device=self._device)
+                seqs = index.seqs[under[mask[under]]].tolist()
+                for seq in seqs:
+                    links[seq] = max(links.get(seq, 0.0), weights[name] / len(seqs) ** 0.5)
+            found.append(links)
+        return found
 
     def cosines(self, seqs: Sequence[int], bounds: Bounds) -> Tensor:
         """Cosine of each two of these units, [m] to [m, m]; 0 for one that has no vector, or is gone."""
-        with self._reading(bounds) as (_, index, _):
-            found = index.rows_of(seqs)
-            vectors = torch.zeros(len(seqs), index.vectors.shape[1], device=self._device)
-            held = torch.isin(torch.tensor(seqs, device=self._device), index.seqs[found])
-            vectors[held] = index.vectors[found].float()
-            return vectors @ vectors.T
+        with self.indexes.reading(bounds.scope.user_id) as reading:
+            index = reading.index
+        found = index.rows_of(seqs)
+        vectors = torch.zeros(len(seqs), index.vectors.shape[1], device=self._device)
+        held = torch.isin(torch.tensor(seqs, device=self._device), index.seqs[found])
+        vectors[held] = index.vectors[found].float()
+        return vectors @ vectors.T
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, as the embedder counts."""
@@ -148,12 +171,9 @@ class Searcher:
         with self._database.read() as connection:
             return units.load(connection, user_id, seqs)
 
-    @contextmanager
-    def _reading(self, bounds: Bounds) -> Iterator[tuple[Connection, UserIndex, VectorSearch]]:
-        with self._lock, self._database.read() as connection:
-            fingerprint.check(connection, self._embedder.fingerprint)
-            index, vectors = self._index(connection, bounds.scope.user_id)
-            yield connection, index, vectors
+    def forget(self, user_id: str) -> None:
+        """Let go of what is kept of a user."""
+        self.indexes.forget(user_id)
 
     def _mask(self, connection: Connection, index: UserIndex, bounds: Bounds) -> Tensor:
         scope, at = bounds.scope, to_micros(bounds.now)
@@ -169,26 +189,27 @@ class Searcher:
         return mask
 
     def _scored(
-        self, connection: Connection, index: UserIndex, vectors: VectorSearch, text: str, bounds: Bounds
+        self, reading: Reading, query: Query, meaning: Tensor, mask: Tensor, postings: Mapping[str, Posting], at: int
     ) -> _Scored:
-        query = parse(text, names=index.names, now=bounds.now, user=_unnamed_user(connection, index))
-        mask = self._mask(connection, index, bounds)
+        index = reading.index
         if not bool(mask.any()):
             nothing = torch.zeros(len(mask), device=self._device)
-            return _Scored(dict.fromkeys(self._settings.lanes, nothing), nothing + 1, nothing, 0.0)
-        postings = index.postings(connection, query.terms)
-        meaning = query_vector(self._embedder, query.meaning).to(self._device)
+            return _Scored(dict.fromkeys(self._settings.lanes, nothing), nothing + 1, nothing, lambda: 0.0)
         lanes = {
             lane: self._lexical(index, postings, query, mask)
             if lane == "lexical"
-            else self._vector(vectors, meaning, to_micros(bounds.now), mask)
+            else self._vector(reading, meaning, at, mask)
             for lane in self._settings.lanes
         }
         author = index.said_by(query.speakers, query.roles)
         boost = 1 + self._settings.speaker_boost * author.float()
         weights = [_ADVICE[lane] if query.intent == "advice" else 1.0 for lane in lanes]
         fused = FUSIONS[self._settings.fusion](torch.stack(list(lanes.values())), weights) * boost
-        known = support(index, postings, query, meaning, mask, index.said_by(query.speakers))
+
+        @cache
+        def known() -> float:
+            return support(index, postings, query, meaning, mask, index.said_by(query.speakers))
+
         return _Scored(lanes, boost, fused, known)
 
     def _rarity(
@@ -207,29 +228,15 @@ class Searcher:
             found[name] = min(1.0, math.log(1 + total / (1 + holders)) / math.log(1 + total / 2))
         return found
 
-    def forget(self, user_id: str) -> None:
-        """Let go of a user's index, which holds names and words that were said."""
-        with self._lock:
-            self._indexes.pop(user_id, None)
+    def _new_index(self, user_id: str) -> UserIndex:
+        return UserIndex(user_id, self._embedder.dimension, self._device, self._settings.dtype)
 
-    def _index(self, connection: Connection, user_id: str) -> tuple[UserIndex, VectorSearch]:
-        """The user's index as the store is now; those that were not asked for longest are let go of, see `_KEPT`."""
-        known = self._indexes.pop(user_id, None)
-        if known is None:
-            new = UserIndex(user_id, self._embedder.dimension, self._device, self._settings.dtype)
-            known = new, self._vectors(new)
-        known[0].catch_up(connection)
-        self._indexes[user_id] = known  # the newest last
-        while len(self._indexes) > 1 and sum(len(index) for index, _ in self._indexes.values()) > _KEPT:
-            del self._indexes[next(iter(self._indexes))]
-        return known
-
-    def _vectors(self, index: UserIndex) -> VectorSearch:
-        own = self._settings
+    def _new_search(self) -> VectorSearch:
+        own, dimension = self._settings, self._embedder.dimension
         if own.backend == "torch":
-            return TensorSearch(index, own.episodic)
-        nprobe, ef_search = own.faiss_nprobe, own.faiss_ef_search
-        return FaissSearch(index, own.episodic, own.faiss_factory, nprobe=nprobe, ef_search=ef_search)
+            return TensorSearch(own.episodic)
+        limits = {"nprobe": own.faiss_nprobe, "ef_search": own.faiss_ef_search}
+        return FaissSearch(dimension, self._device, own.episodic, own.faiss_factory, **limits)
 
     def _lexical(self, index: UserIndex, postings: Mapping[str, Posting], query: Query, mask: Tensor) -> Tensor:
         """BM25 of the words, plus the inverse document frequency of each period named, for what was said in it. [n]"""
@@ -239,10 +246,11 @@ class Searcher:
             scores += inside * idf(int(mask.sum()), int(inside.sum()))
         return scores
 
-    def _vector(self, vectors: VectorSearch, meaning: Tensor, at: int, mask: Tensor) -> Tensor:
+    def _vector(self, reading: Reading, meaning: Tensor, at: int, mask: Tensor) -> Tensor:
         """Episodic score of the nearest units, 0 for others. [n]"""
         scores = torch.zeros(len(mask), device=self._device)
-        values, rows = vectors.search(meaning, now=at, mask=mask, k=self._settings.candidates)
+        found = reading.vectors.search(reading.index, meaning, now=at, mask=mask, k=self._settings.candidates)
+        values, rows = found
         scores[rows] = values.clamp(min=0)
         return scores
 
@@ -255,6 +263,10 @@ class Searcher:
         columns |= {"speaker_boost": scored.boost[rows], "importance": index.importance[rows]}
         values = {name: column.tolist() for name, column in columns.items()}
         return [{name: column[i] for name, column in values.items()} for i in range(len(rows))]
+
+
+def _people(reading: Reading) -> _People:
+    return _People(reading.index.names, _unnamed_user(reading.connection, reading.index))
 
 
 def _unnamed_user(connection: Connection, index: UserIndex) -> str:

@@ -31,6 +31,7 @@ from nscma_torch.storage.schema import (
     postings,
     recalls,
     streams,
+    unit_changes,
     unit_sources,
     users,
     vectors,
@@ -48,7 +49,9 @@ _OF_UNIT = (postings, vectors, unit_sources)
 
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     """Delete every row of a user; returns the deleted rows by table."""
-    tables: Sequence[Table] = (*_OF_EPISODE, *_OF_HIERARCHY, *_OF_UNIT, units_table, episodes, streams, users)
+    tables: Sequence[Table] = (
+        *(*_OF_EPISODE, *_OF_HIERARCHY, *_OF_UNIT, unit_changes, units_table, episodes, streams, users),
+    )
     return erase_facts.delete_user(connection, user_id) | {
         table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount for table in tables
     }

@@ -6,6 +6,7 @@ Legend: n units, d embedding dimension, m rows; slot = the number under which th
 from __future__ import annotations
 
 import math
+import threading
 
 import numpy as np
 import torch
@@ -17,7 +18,6 @@ from nscma_torch.storage.faiss_store import FaissStore
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import MICROSECONDS_A_DAY, EpisodicWeights, TensorSearch
 
-_REACH = 2  # turns within which a new unit changes the contextual vectors of earlier ones
 _SPARE = 32  # proposals beyond k, so that near ties seldom leave a doubt
 _LEAST_SHARE = 0.1  # of the vectors; where a filter lets fewer pass, an approximate index takes as long as tensors
 _MOST_STALE = 0.5  # of what an index holds
@@ -35,8 +35,8 @@ class FaissSearch:
     other as to a query of their time. Weights must not be negative. It takes 4*(d + 2) bytes a unit beside the index.
 
     The faiss index follows writes when the next search comes: what is new or changed is added under a new slot (a new
-    unit changes the contextual vectors of the two before it), and what is changed or gone is removed. It is built
-    again only then, and only where
+    unit changes the contextual vectors of those beside it), and what is changed or gone is removed. A search in an
+    older state of the index is done by tensors. It is built again only then, and only where
 
     - more than half of its vectors are stale, with a type that cannot remove: till then it keeps what was erased;
     - beta > 0, and lambda*|t - t0| exceeds 1, or 30 with Flat, t and t0 being the newest times now and when it was
@@ -53,34 +53,44 @@ class FaissSearch:
     """
 
     def __init__(
-        self, index: UserIndex, weights: EpisodicWeights, factory: str, *, nprobe: int = 16, ef_search: int = 128
+        self,
+        dimension: int,
+        device: torch.device,
+        weights: EpisodicWeights,
+        factory: str,
+        *,
+        nprobe: int = 16,
+        ef_search: int = 128,
     ) -> None:
         self._faiss = extras.require("faiss", extra="faiss", purpose="index.backend = 'faiss'")
-        self._index = index
+        self._dimension = dimension
+        self._device = device
         self._weights = weights
+        self._lock = threading.Lock()
         self._options = {"nprobe": nprobe, "ef_search": ef_search}
         self._factory = factory
-        self._exactly = TensorSearch(index, weights)
+        self._exactly = TensorSearch(weights)
         self._roots = math.sqrt(weights.alpha), math.sqrt(weights.beta), math.sqrt(weights.gamma)
-        odd = torch.randint(-(2**62), 2**62, (index.vectors.shape[1] + 2,), generator=torch.Generator().manual_seed(0))
+        odd = torch.randint(-(2**62), 2**62, (dimension + 2,), generator=torch.Generator().manual_seed(0))
         self._factors = 2 * odd + 1  # of the time, the vector and the importance; 0 where nothing of them is stored
         self._factors[0] *= weights.beta > 0
         self._factors[-1] *= weights.gamma > 0
-        self._version: tuple[int, int] | None = (-1, -1)  # None after a write that was not followed to its end
+        self._generation: int | None = -1  # None after a write that was not followed to its end
         self._start()
 
-    def search(self, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        self._catch_up()
-        passing = mask & self._index.embedded
-        proposed = self._proposed(query, now, passing, k)
+    def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        passing = mask & index.embedded
+        with self._lock:  # faiss is told one state after the other
+            self._catch_up(index)
+            proposed = self._proposed(query, now, passing, k) if self._generation == index.generation else None
         if proposed is not None:
             rows, bound = proposed
             chosen = torch.zeros_like(mask)
             chosen[rows] = True
-            scores, best = self._exactly.search(query, now=now, mask=chosen, k=k)
+            scores, best = self._exactly.search(index, query, now=now, mask=chosen, k=k)
             if float(scores[-1]) > bound:
                 return scores, best
-        return self._exactly.search(query, now=now, mask=passing, k=k)
+        return self._exactly.search(index, query, now=now, mask=passing, k=k)
 
     def _proposed(self, query: Tensor, now: int, passing: Tensor, k: int) -> tuple[Tensor, float] | None:
         """Rows [m], k at least if so many pass, and a score that a flat index leaves nothing above; None where faiss
@@ -109,28 +119,27 @@ class FaissSearch:
         part = (len(query) + 64) * 2.0**-23
         return rows, least + part * (abs(least) + size) + 2.0**-60 * w.beta  # of columns next to zero
 
-    def _catch_up(self) -> None:
-        """Bring the faiss index to the state of the index."""
-        index, w = self._index, self._weights
-        if self._version == index.version:
+    def _catch_up(self, index: UserIndex) -> None:
+        """Bring the faiss index to the state of the index, unless that is older."""
+        w = self._weights
+        if self._generation is not None and self._generation >= index.generation:
             return
-        version, self._version = self._version, None
-        newest = int(index.occurred_at.max()) if len(index) else 0
+        known, self._generation = self._generation, None
+        living = index.occurred_at[index.alive]
+        newest = int(living.max()) if len(living) else 0
         moved = abs(w.decay * (newest - self._t0) / MICROSECONDS_A_DAY) if w.beta and len(self._store) else 0.0
-        if version is None or moved > self._farthest:
+        if known is None or moved > self._farthest:
             self._start()
-        grown = version is not None and version[1] == index.version[1] and version[0] < index.version[0]
-        self._follow(newest, everything=not grown)
+        self._follow(index, newest)
         if self._store.stale > _MOST_STALE * len(self._store):
             self._start()
-            self._follow(newest, everything=True)
-        self._version = index.version
+            self._follow(index, newest)
+        self._generation = index.generation
 
     def _start(self) -> None:
         """Begin with an empty faiss index."""
-        index = self._index
-        dimension = index.vectors.shape[1] + 2
-        self._store = FaissStore(self._faiss, self._factory, dimension, index.device, **self._options)
+        self._store = FaissStore(self._faiss, self._factory, self._dimension + 2, self._device, **self._options)
+        self._followed = -1, -1  # generation and layout of the index when it was followed last
         self._farthest = _FARTHEST if self._store.exact else 1.0
         self._t0 = 0
         self._seqs = torch.empty(0, dtype=torch.int64)  # [n] as last followed; so are the next two
@@ -138,63 +147,55 @@ class FaissSearch:
         self._slots = torch.empty(0, dtype=torch.int64)  # [n], -1 for what is not embedded
         self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [slots], -1 for what is removed
 
-    def _follow(self, newest: int, *, everything: bool) -> None:
-        """Remove and add what changed since the last time: in new rows and those beside them, or anywhere."""
-        index, store = self._index, self._store
+    def _follow(self, index: UserIndex, newest: int) -> None:
+        """Remove and add what changed since the last time: in the rows that say so, or, in another layout, anywhere."""
+        store = self._store
+        generation, layout = self._followed
+        everything = layout != index.layout
         if not len(store):
             self._t0 = newest
         if not store.trained:
             held = torch.nonzero(index.embedded)[:, 0]
             if len(held) < store.to_train:
                 return
-            store.train(self._augmented(held[torch.from_numpy(store.sample(len(held))).to(index.device)]))
+            store.train(self._augmented(index, held[torch.from_numpy(store.sample(len(held))).to(index.device)]))
         seqs = index.seqs.cpu().clone()
         old = _places(seqs, self._seqs) if everything else torch.arange(len(seqs))
         old[old >= len(self._seqs)] = -1
         slots, marks = _taken(self._slots, old), _taken(self._marks, old)
-        rows = torch.arange(len(seqs)) if everything else self._touched(old)
-        found = self._hashed(rows)
-        changed = rows[(found != marks[rows]) | (old[rows] < 0)]
+        rows = torch.arange(len(seqs)) if everything else torch.nonzero(index.stamps > generation)[:, 0].cpu()
+        found = self._hashed(index, rows)
+        embedded = index.embedded.cpu()
+        changed = rows[(found != marks[rows]) | (old[rows] < 0) | ~embedded[rows]]
         marks[rows], slots[changed] = found, -1
         kept = torch.zeros(len(self._rows) + 1, dtype=torch.bool)
         kept[slots] = True  # the last stands for -1
         gone = self._slots[(self._slots >= 0) & ~kept[self._slots]]
         if len(gone):
             store.remove(gone.numpy())
-        fresh = changed[index.embedded.cpu()[changed]]
+        fresh = changed[embedded[changed]]
         # at random: in the order of time, a graph with recency loses recall (.93 for 1.00 of 100,000 vectors)
         fresh = fresh[torch.randperm(len(fresh), generator=torch.Generator().manual_seed(0))]
         slots[fresh] = len(self._rows) + torch.arange(len(fresh))
         for block in torch.split(fresh, _BLOCK) if len(fresh) else ():
-            store.add(slots[block].numpy(), self._augmented(block.to(index.device)))
+            store.add(slots[block].numpy(), self._augmented(index, block.to(index.device)))
         self._rows = np.full(len(self._rows) + len(fresh), -1, dtype=np.int64)
         stored = torch.nonzero(slots >= 0)[:, 0]
         self._rows[slots[stored].numpy()] = stored.numpy()
         self._seqs, self._marks, self._slots = seqs, marks, slots
+        self._followed = index.generation, index.layout
 
-    def _touched(self, old: Tensor) -> Tensor:
-        """New rows, which had no place before, and the earlier rows whose contextual vectors they change."""
-        before = torch.nonzero(old < 0)[:, 0].to(self._index.device)
-        touched = [before]
-        for _ in range(_REACH):
-            before = self._index.previous[before]
-            before = before[before >= 0]
-            touched.append(before)
-        rows: Tensor = torch.unique(torch.cat(touched)).cpu()
-        return rows
-
-    def _augmented(self, rows: Tensor) -> NDArray[np.float32]:
+    def _augmented(self, index: UserIndex, rows: Tensor) -> NDArray[np.float32]:
         """What is stored of rows [m]: [m, d + 2]."""
-        index, (a, b, c) = self._index, self._roots
+        a, b, c = self._roots
         days = (index.occurred_at[rows] - self._t0).double() / MICROSECONDS_A_DAY
         recency = b * torch.exp(self._weights.decay * days) if b else torch.zeros_like(days)
         extra = torch.stack([recency.float(), c * index.importance[rows]], dim=1)
         stored: NDArray[np.float32] = torch.cat([a * index.contextual[rows].float(), extra], dim=1).cpu().numpy()
         return stored
 
-    def _hashed(self, rows: Tensor) -> Tensor:
+    def _hashed(self, index: UserIndex, rows: Tensor) -> Tensor:
         """Hashes [m] of the bits of what `_augmented` reads of rows [m]: one of 2^64, linear in them."""
-        index = self._index
         factors = self._factors.to(index.device)
         hashes = [torch.empty(0, dtype=torch.int64)]
         for part in torch.split(rows.to(index.device), _BLOCK // 4) if len(rows) else ():

@@ -257,7 +257,7 @@ def rebuild(connection: Connection, user_id: str, agent_id: str | None) -> int:
     """Forget a hierarchy and queue everything that was ever encoded for a new one; returns the number of episodes."""
     if version_of(connection, hierarchy_id(user_id, agent_id)):
         reset(connection, hierarchy_id(user_id, agent_id))
-        streams.touch_user(connection, user_id, changed=True)
+        streams.touch_user(connection, user_id)
     jobs.clear(connection, INTEGRATE, hierarchy_id(user_id, agent_id))
     own = episodes.c.agent_id.is_(None) if agent_id is None else episodes.c.agent_id == agent_id
     encoded = select(episodes.c.user_id, episodes.c.agent_id, episodes.c.seq, episodes.c.expires_at).where(

@@ -114,11 +114,17 @@ def _order_of_ends(connection: Connection) -> None:
     )
 
 
+def _unit_changes(connection: Connection) -> None:
+    """5 to 6: the log of changed units. What was read before it is not held by anybody who reads the log."""
+    schema.unit_changes.create(connection)
+
+
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _jobs_leases_recalls,
     2: _hierarchies,
     3: _facts,
     4: _order_of_ends,
+    5: _unit_changes,
 }
 
 

@@ -13,6 +13,7 @@ import torch
 from sqlalchemy import Connection, select
 
 from nscma_torch.errors import VectorError
+from nscma_torch.storage import unit_changes
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.schema import units, vectors
 
@@ -52,7 +53,8 @@ def vectors_from(connection: Connection, stream_id: str, position: int) -> list[
 
 
 def add_vectors(connection: Connection, user_id: str, new: Mapping[int, torch.Tensor]) -> None:
-    """Vectors of units that have none yet."""
+    """Vectors of units that have none yet; call `touch_user` in the same transaction."""
+    unit_changes.note(connection, list(new))
     rows = [{"unit_seq": seq, "user_id": user_id, "vector": pack_vector(vector)} for seq, vector in new.items()]
     if rows:
         connection.execute(vectors.insert(), rows)

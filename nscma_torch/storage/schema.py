@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
 
 metadata = MetaData()
@@ -47,8 +47,8 @@ users = Table(
     "users",
     metadata,
     Column("user_id", Text, primary_key=True),
-    Column("generation", BigInteger, nullable=False),  # rises with every write of this user
-    Column("epoch", BigInteger, nullable=False),  # rises when existing units changed: derived indexes reload
+    Column("generation", BigInteger, nullable=False),  # rises with every write of this user, also after an erasure
+    Column("epoch", BigInteger, nullable=False),  # rises when existing messages changed
 )
 
 streams = Table(
@@ -152,6 +152,16 @@ postings = Table(
     Column("tf", Integer, nullable=False),
     Index("postings_unit", "unit_seq"),
     sqlite_with_rowid=False,
+)
+
+# Units that were changed or removed; see `unit_changes`.
+unit_changes = Table(
+    "unit_changes",
+    metadata,
+    Column("user_id", Text, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("unit_seq", BigInteger, nullable=False),
+    Index("unit_changes_user", "user_id", "generation"),
 )
 
 history = Table(

@@ -82,7 +82,7 @@ def put(
 ) -> Skill:
     """Store a skill with its units, or give the one of this name another trigger and steps; its outcomes stay.
 
-    Call `touch_user(changed=True)` in the same transaction, before.
+    Call `touch_user` in the same transaction, before.
     """
     lane = lanes.ensure(connection, scope.user_id, scope.agent_id)
     key = skill_id(lane, name)
@@ -136,7 +136,7 @@ def note_outcome(connection: Connection, user_id: str, key: str, *, success: boo
 
 
 def set_status(connection: Connection, user_id: str, key: str, status: Literal["active", "archived"], at: int) -> Skill:
-    """Archive a skill from search, or bring it back. Call `touch_user(changed=True)` in the same transaction."""
+    """Archive a skill from search, or bring it back. Call `touch_user` in the same transaction."""
     found = skills.update().where(_K.user_id == user_id, _K.id == key)
     connection.execute(found.values(status=status, updated_at=at))
     skill = require(connection, user_id, key)
@@ -145,7 +145,7 @@ def set_status(connection: Connection, user_id: str, key: str, status: Literal["
 
 
 def remove(connection: Connection, user_id: str, key: str) -> None:
-    """Delete a skill with its units; `NotFoundError` for an unknown id. Call `touch_user(changed=True)` as well."""
+    """Delete a skill with its units; `NotFoundError` for an unknown id. Call `touch_user` as well."""
     require(connection, user_id, key)
     _remove_units(connection, key)
     connection.execute(skills.delete().where(_K.id == key))

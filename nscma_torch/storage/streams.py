@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from nscma_torch.records import Scope
+from nscma_torch.storage import unit_changes
 from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.schema import streams, users
 
@@ -90,11 +91,21 @@ def save(
 
 
 def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -> None:
-    """Note that a user's rows were added to, or (`changed`) that existing units changed, so that indexes reload."""
+    """Note that something of a user was written; with `changed`, that existing messages were changed or hidden.
+
+    Which units changed is logged by what changes them; see `unit_changes`.
+    """
     epoch = new_epoch(connection) if changed else users.c.epoch
     values = {"generation": users.c.generation + 1, "epoch": epoch}
     if not connection.execute(users.update().where(users.c.user_id == user_id).values(**values)).rowcount:
-        connection.execute(users.insert().values(user_id=user_id, generation=1, epoch=new_epoch(connection)))
+        connection.execute(users.insert().values(user_id=user_id, **first_version(connection)))
+        unit_changes.begin(connection, user_id, version(connection, user_id)[0])
+
+
+def first_version(connection: Connection) -> dict[str, int]:
+    """The epoch and the generation that a new user begins with: above all that one who was erased has had."""
+    epoch = new_epoch(connection)
+    return {"epoch": epoch, "generation": epoch << 32}
 
 
 def version(connection: Connection, user_id: str) -> tuple[int, int]:

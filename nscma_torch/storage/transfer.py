@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Table, exc, func, select, true
 
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError, NotFoundError
-from nscma_torch.storage import check_facts, check_hierarchies, fingerprint
+from nscma_torch.storage import check_facts, check_hierarchies, fingerprint, unit_changes
 from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.fact_schema import TABLES
 from nscma_torch.storage.hierarchies import new_version
@@ -39,7 +39,7 @@ from nscma_torch.storage.schema import (
     users,
     vectors,
 )
-from nscma_torch.storage.streams import new_epoch
+from nscma_torch.storage.streams import first_version
 
 FORMAT = "nscma-export"
 _ORDER: tuple[Table, ...] = (
@@ -204,7 +204,8 @@ def _insert(
                 f"the store already holds user {clash[0]!r}; import into an empty store, or erase that user"
             )
         for row in rows:
-            row["epoch"] = new_epoch(connection)
+            row |= first_version(connection)
+            unit_changes.begin(connection, row["user_id"], row["generation"])
     if table is hierarchies:
         for row in rows:
             row["version"] = new_version(connection)

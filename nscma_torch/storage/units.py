@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select
 
 from nscma_torch.records import Scope, Unit
+from nscma_torch.storage import unit_changes
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.schema import (
@@ -230,19 +231,22 @@ def chunks_of(connection: Connection, user_id: str, episode_ids: Sequence[str]) 
 
 
 def set_status(connection: Connection, seqs: Sequence[int], status: str) -> None:
-    """Change the status of units; call `touch_user(changed=True)` in the same transaction."""
+    """Change the status of units; call `touch_user` in the same transaction."""
+    unit_changes.note(connection, seqs)
     for some in pages(seqs):
         connection.execute(units.update().where(units.c.seq.in_(some)).values(status=status))
 
 
 def set_importance(connection: Connection, seqs: Sequence[int], importance: float) -> None:
-    """Change the importance of units; call `touch_user(changed=True)` in the same transaction."""
+    """Change the importance of units; call `touch_user` in the same transaction."""
+    unit_changes.note(connection, seqs)
     for some in pages(seqs):
         connection.execute(units.update().where(units.c.seq.in_(some)).values(importance=importance))
 
 
 def remove(connection: Connection, seqs: Sequence[int]) -> dict[str, int]:
-    """Delete units with everything derived from them; returns the deleted rows by table."""
+    """Delete units with everything derived from them; returns the deleted rows by table. Call `touch_user` as well."""
+    unit_changes.note(connection, seqs)
     counts = dict.fromkeys((postings.name, vectors.name, unit_sources.name, units.name), 0)
     for some in pages(seqs):
         for table in (postings, vectors, unit_sources):

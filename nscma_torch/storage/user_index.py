@@ -1,238 +1,365 @@
 """One user's units as tensors on the device: derived from the store, never the truth.
 
-A read compares two counters with the store's: `generation` tells that rows were added (only those are read), `epoch`
-that existing rows changed (everything is read again). So the writes of other processes are seen.
+A read compares the user's generation with the store's. Where it moved, units that were added are read and appended,
+and those that the log of changes names are taken out, or read again; so the writes of other processes are seen, and a
+read pays for what changed. What is taken out stays as a row that nothing finds (a tombstone) until many are.
 
-Legend: n units, d embedding dimension; row = position in these tensors, seq = the unit's number in the store.
+Legend: n rows, d embedding dimension; row = position in these tensors, seq = the unit's number in the store.
 """
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from sqlalchemy import Connection, String, and_, cast, func, select
+from sqlalchemy import Connection, Select, select
+from torch import Tensor
 
-from nscma_torch.storage.schema import postings, units, vectors
+from nscma_torch.storage import unit_changes
+from nscma_torch.storage.database import pages
+from nscma_torch.storage.index_postings import Posting, Postings
+from nscma_torch.storage.index_rows import Rows
+from nscma_torch.storage.schema import units, vectors
 from nscma_torch.storage.streams import version
 from nscma_torch.text.mentions import words_of
 
-_COLUMNS = ("kind", "agent_id", "run_id", "name", "role")
 _CONTEXT = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
 _REACH = 40.0  # lexical terms; longer units lend and borrow less
 _NEVER = np.iinfo(np.int64).max
 _BLOCK = 4096  # rows at once
-_KEPT_TERMS = 4096  # whose postings are kept until something is written
+_CODED = ("kind", "agent_id", "run_id", "name", "role")
+_MOST_GONE = 0.25  # of the rows; with more tombstones the tensors are made anew without them
+_FEW = 256  # tombstones that are never too many
 
-
-@dataclass(slots=True)
-class Posting:
-    """Where a term stands: rows [m] int64 ascending, and how often, tf [m] float32."""
-
-    rows: torch.Tensor
-    tf: torch.Tensor
+T = TypeVar("T")
+_Place = tuple[int, int]  # position in the stream, and first character in the message
 
 
 class UserIndex:
-    """The units of one user.
+    """The units of one user. `catch_up` changes it; a `snapshot` stays as it is, and can be read meanwhile.
 
     Args:
         dtype: of the vectors as they are kept: bfloat16 takes half the memory, and cosines are off by up to 0.004.
 
     Attributes:
-        seqs: [n] int64 ascending.
-        vectors: [n, d] of `dtype`, unit length; zero where `embedded` is False.
-        contextual: [n, d] of `dtype`, unit length: each vector with a share of its neighbours'; see `_CONTEXT`.
-        embedded: [n] bool.
-        occurred_at, expires_at: [n] int64 microseconds.
-        importance, lengths: [n] float32; lengths in lexical terms.
-        previous, following: [n] int64, the row before and after in the same stream, session and kind, by its place
-            there, -1 for none.
-        codes: [5, n] int32, coded kind, agent, run, name and role; see `where` and `said_by`.
+        generation: of the store that this index equals; -1 for none.
+        layout: another number says that rows stand elsewhere than before.
+        rows_read: how many rows of units were read from the store, all in all.
         headings: rows under each heading of a document, by `words_of` it.
     """
 
     def __init__(self, user_id: str, dimension: int, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
         self.user_id = user_id
         self.device = device
+        self.generation = -1
+        self.layout = self.rows_read = 0
         self._dimension = dimension
         self._dtype = dtype
-        self._generation = self._epoch = -1
         self._clear()
 
     def _clear(self) -> None:
-        d = self.device
-        self.seqs = torch.empty(0, dtype=torch.int64, device=d)
-        self._vectors = torch.empty(0, self._dimension, device=d, dtype=self._dtype)
-        self._contextual = torch.empty(0, self._dimension, device=d, dtype=self._dtype)
-        self.embedded = torch.empty(0, dtype=torch.bool, device=d)
-        self.occurred_at = torch.empty(0, dtype=torch.int64, device=d)
-        self.expires_at = torch.empty(0, dtype=torch.int64, device=d)
-        self.importance = torch.empty(0, device=d)
-        self.lengths = torch.empty(0, device=d)
-        self.previous = torch.empty(0, dtype=torch.int64, device=d)
-        self.following = torch.empty(0, dtype=torch.int64, device=d)
-        self.codes = torch.empty(len(_COLUMNS), 0, dtype=torch.int32, device=d)
-        self._codebook: list[dict[str | None, int]] = [{} for _ in _COLUMNS]
-        self._last: dict[tuple[str, str | None, str], tuple[int, tuple[int, int]]] = {}  # row, and its place there
-        self._disordered = False
-        self.headings: dict[tuple[str, ...], list[int]] = {}
-        self._postings: dict[str, Posting | None] = {}
-        self._turns: list[torch.Tensor] = []
+        whole, number = torch.empty(0, dtype=torch.int64, device=self.device), torch.empty(0, device=self.device)
+        code, flag = whole.to(torch.int32), whole.to(torch.bool)
+        vector = torch.empty(0, self._dimension, dtype=self._dtype, device=self.device)
+        self._rows = Rows(
+            {"vectors": vector, "contextual": vector, "embedded": flag, "alive": flag}
+            | dict.fromkeys(("importance", "lengths"), number)
+            | dict.fromkeys(("seqs", "occurred_at", "expires_at", "previous", "following", "stamps"), whole)
+            | dict.fromkeys(("chain", "position", "start"), whole)
+            | dict.fromkeys(_CODED, code)
+        )
+        self.layout += 1
+        self._gone = 0
+        self._codebook: dict[str, dict[str | None, int]] = {column: {} for column in _CODED}
+        self._chains: dict[tuple[str, str | None, str], int] = {}  # stream, session and kind, numbered
+        self._last: dict[int, tuple[int, _Place]] = {}  # of each chain, the last row and its place
+        self._torn: set[int] = set()  # chains that must be linked again
+        self._dirty: list[Tensor] = []  # rows whose neighbours changed
+        self.headings: Mapping[tuple[str, ...], Sequence[int]] = {}
+        self._renew()
+
+    def _renew(self) -> None:
+        """Forget what was computed of the rows as they were."""
+        self._postings = Postings(self.user_id)
+        self._computed: dict[str, tuple[Any, Any]] = {}
 
     def __len__(self) -> int:
-        return len(self.seqs)
+        return len(self._rows)
 
     @property
-    def vectors(self) -> torch.Tensor:
-        """[n, d] of `dtype`."""
-        return self._vectors[: len(self)]
+    def nbytes(self) -> int:
+        """Bytes that the tensors take."""
+        return self._rows.nbytes
 
     @property
-    def contextual(self) -> torch.Tensor:
-        """[n, d] of `dtype`."""
-        return self._contextual[: len(self)]
+    def seqs(self) -> Tensor:
+        """[n] int64 ascending."""
+        return self._rows["seqs"]
 
-    def shares(self, reach: float = _REACH) -> torch.Tensor:
+    @property
+    def alive(self) -> Tensor:
+        """[n] bool, False for tombstones."""
+        return self._rows["alive"]
+
+    @property
+    def vectors(self) -> Tensor:
+        """[n, d] of `dtype`, unit length; zero where `embedded` is False."""
+        return self._rows["vectors"]
+
+    @property
+    def contextual(self) -> Tensor:
+        """[n, d] of `dtype`, unit length: each vector with a share of its neighbours'; see `_CONTEXT`."""
+        return self._rows["contextual"]
+
+    @property
+    def embedded(self) -> Tensor:
+        """[n] bool: has a vector, and is no tombstone."""
+        return self._rows["embedded"]
+
+    @property
+    def occurred_at(self) -> Tensor:
+        """[n] int64 microseconds."""
+        return self._rows["occurred_at"]
+
+    @property
+    def expires_at(self) -> Tensor:
+        """[n] int64 microseconds."""
+        return self._rows["expires_at"]
+
+    @property
+    def importance(self) -> Tensor:
+        """[n] float32."""
+        return self._rows["importance"]
+
+    @property
+    def lengths(self) -> Tensor:
+        """[n] float32, in lexical terms."""
+        return self._rows["lengths"]
+
+    @property
+    def previous(self) -> Tensor:
+        """[n] int64: the row before in the same stream, session and kind, by its place there; -1 for none."""
+        return self._rows["previous"]
+
+    @property
+    def following(self) -> Tensor:
+        """[n] int64: the row after, as `previous`."""
+        return self._rows["following"]
+
+    @property
+    def stamps(self) -> Tensor:
+        """[n] int64: the generation with which the row, or its contextual vector, last changed."""
+        return self._rows["stamps"]
+
+    def snapshot(self) -> UserIndex:
+        """The index as it is now. It shares the tensors and stays as it is; give it up soon."""
+        taken = copy.copy(self)
+        taken._rows = self._rows.snapshot()
+        return taken
+
+    def shares(self, reach: float = _REACH) -> Tensor:
         """min(1, reach / length) [n]: what a unit lends to its neighbours and borrows from them."""
         return reach / self.lengths.clamp(min=reach)
 
-    @property
-    def version(self) -> tuple[int, int]:
-        """(generation, epoch) of the store that this index equals."""
-        return self._generation, self._epoch
-
     def catch_up(self, connection: Connection) -> None:
         """Bring the index to the state that `connection` sees."""
-        generation, epoch = version(connection, self.user_id)
-        if (generation, epoch) == self.version:
+        generation, _ = version(connection, self.user_id)
+        if generation == self.generation:
             return
-        if epoch != self._epoch or generation < self._generation:
+        known, self.generation = self.generation, -1  # what is interrupted from here on is read again as a whole
+        changed = unit_changes.since(connection, self.user_id, known) if 0 <= known < generation else None
+        if changed is None:
             self._clear()
-        self._epoch = -1  # what is interrupted from here on is read again as a whole
-        self._postings.clear()
+        self._renew()
         newest = int(self.seqs[-1]) if len(self) else 0
-        query = (
-            select(units, vectors.c.vector)
-            .outerjoin(vectors, vectors.c.unit_seq == units.c.seq)
-            .where(and_(units.c.user_id == self.user_id, units.c.seq > newest, units.c.status == "active"))
-            .order_by(units.c.seq)
-        )
-        for rows in connection.execute(query.execution_options(yield_per=_BLOCK)).mappings().partitions():
-            self._append(rows)
-        if self._disordered:
-            self._relink(connection)
-        self._generation, self._epoch = generation, epoch
+        earlier = [seq for seq in changed or () if seq <= newest]
+        self._bury(self.rows_of(earlier), generation)
+        before = len(self)
+        for some in pages(earlier):
+            self._read(connection, _units_of(self.user_id).where(units.c.seq.in_(some)), generation)
+        returned = len(self) > before
+        self._read(connection, _units_of(self.user_id).where(units.c.seq > newest), generation)
+        if returned:
+            living = torch.nonzero(self.alive)[:, 0]
+            self._arrange(living[self.seqs[living].argsort()])
+        elif self._gone > max(_FEW, _MOST_GONE * len(self)):
+            self._arrange(torch.nonzero(self.alive)[:, 0])
+        self._relink()
+        self._blend(generation)
+        self.generation = generation
 
-    def _append(self, rows: Sequence[Any]) -> None:
+    def _bury(self, rows: Tensor, generation: int) -> None:
+        """Make tombstones of rows [m]."""
+        if not len(rows):
+            return
+        for name in ("alive", "embedded"):
+            self._rows.writable(name)[rows] = False
+        for name in ("previous", "following"):
+            links = self._rows.writable(name)
+            self._dirty.append(links[rows][links[rows] >= 0])
+            links[rows] = -1
+        self._rows.writable("stamps")[rows] = generation
+        self._torn |= set(self._rows["chain"][rows].tolist())
+        self._gone += len(rows)
+        if self.headings and bool(self._one_of("role", ["document"])[rows].any()):
+            gone = set(rows.tolist())
+            kept = {name: [row for row in own if row not in gone] for name, own in self.headings.items()}
+            self.headings = {name: own for name, own in kept.items() if own}
+
+    def _read(self, connection: Connection, query: Select[Any], generation: int) -> None:
+        """Append the active units of a query."""
+        found = connection.execute(query.order_by(units.c.seq).execution_options(yield_per=_BLOCK))
+        for rows in found.mappings().partitions():
+            self._append(rows, generation)
+
+    def _append(self, rows: Sequence[Any], generation: int) -> None:
         n, base = len(rows), len(self)
         block = np.zeros((n, self._dimension), dtype=np.float32)
         embedded = np.zeros(n, dtype=bool)
         links = np.full((n, 2), -1, dtype=np.int64)
-        earlier: dict[int, int] = {}
+        chains = np.zeros(n, dtype=np.int64)
+        after: dict[int, int] = {}
+        headed: dict[tuple[str, ...], list[int]] = {}
         for i, row in enumerate(rows):
             if row["vector"] is not None:
                 block[i] = np.frombuffer(row["vector"], dtype="<f4")
                 embedded[i] = True
-            place = (row["stream_id"], row["session"], row["kind"])
-            at = (row["position"], row["start"])
-            before, last = self._last.get(place, (-1, at))
-            self._disordered |= at < last
-            links[i, 0] = before
+            chain = self._chains.setdefault((row["stream_id"], row["session"], row["kind"]), len(self._chains))
+            place = (row["position"], row["start"])
+            before, last = self._last.get(chain, (-1, place))
+            if place < last:  # what is edited or read late comes in at the end
+                self._torn.add(chain)
+            chains[i], links[i, 0] = chain, before
             if before >= base:
                 links[before - base, 1] = base + i
             elif before >= 0:
-                earlier[before] = base + i
-            self._last[place] = base + i, at
+                after[before] = base + i
+            self._last[chain] = base + i, place
             if row["role"] == "document" and row["name"]:
                 for heading in dict.fromkeys(words_of(part) for part in _headings(row["name"])):
-                    self.headings.setdefault(heading, []).append(base + i)
-        codes = [
-            [book.setdefault(_speaker(row) if column == "name" else row[column], len(book)) for row in rows]
-            for book, column in zip(self._codebook, _COLUMNS, strict=True)
-        ]
-        self._grow(base + n)
-        self._vectors[base : base + n] = torch.from_numpy(block).to(self.device, self._dtype)
-        self.embedded = self._joined(self.embedded, embedded)
-        self.seqs = self._joined(self.seqs, [row["seq"] for row in rows])
-        self.occurred_at = self._joined(self.occurred_at, [row["occurred_at"] for row in rows])
-        expires = [_NEVER if row["expires_at"] is None else row["expires_at"] for row in rows]
-        self.expires_at = self._joined(self.expires_at, expires)
-        self.importance = self._joined(self.importance, [row["importance"] for row in rows])
-        self.lengths = self._joined(self.lengths, [row["length"] for row in rows])
-        self.codes = self._joined(self.codes, codes)
-        self.previous = self._joined(self.previous, links[:, 0])
-        self.following = self._joined(self.following, links[:, 1])
-        if earlier:
-            self.following[list(earlier)] = torch.tensor(list(earlier.values()), device=self.device)
-        self._blend(torch.arange(base, base + n, device=self.device))
+                    headed.setdefault(heading, []).append(base + i)
+        self._rows.append(
+            {
+                **{name: [row[key] for row in rows] for name, key in _TAKEN_OVER.items()},
+                **{name: self._coded(name, (_value(row, name) for row in rows)) for name in _CODED},
+                "vectors": torch.from_numpy(block),
+                "contextual": torch.zeros(n, self._dimension),
+                "embedded": embedded,
+                "alive": np.ones(n, dtype=bool),
+                "expires_at": [_NEVER if row["expires_at"] is None else row["expires_at"] for row in rows],
+                "chain": chains,
+                "previous": links[:, 0],
+                "following": links[:, 1],
+                "stamps": np.full(n, generation),
+            }
+        )
+        if after:
+            following = self._rows.writable("following")
+            following[list(after)] = torch.tensor(list(after.values()), device=self.device)
+        if headed:
+            own = {heading: [*self.headings.get(heading, ()), *new] for heading, new in headed.items()}
+            self.headings = {**self.headings, **own}
+        self._dirty.append(torch.arange(base, base + n, device=self.device))
+        self.rows_read += n
 
-    def _relink(self, connection: Connection) -> None:
-        """Chain all rows by their places in the conversation: what is edited or read late comes in at the end."""
-        order = (units.c.stream_id, units.c.session, units.c.kind, units.c.position, units.c.start, units.c.seq)
-        query = select(*order).where(units.c.user_id == self.user_id, units.c.status == "active").order_by(*order)
-        found = connection.execute(query).all()
-        rows = self.rows_of([row.seq for row in found]).tolist()
-        self.previous.fill_(-1)
-        self.following.fill_(-1)
-        self._last = {}
-        links: list[tuple[int, int]] = []
-        for row, own in zip(rows, found, strict=True):
-            place = (own.stream_id, own.session, own.kind)
-            if place in self._last:
-                links.append((self._last[place][0], row))
-            self._last[place] = row, (own.position, own.start)
-        before, after = torch.tensor(links, dtype=torch.int64, device=self.device).reshape(-1, 2).T
-        self.following[before], self.previous[after] = after, before
-        for start in range(0, len(self), _BLOCK):
-            self._blend(torch.arange(start, min(start + _BLOCK, len(self)), device=self.device))
-        self._turns, self._disordered = [], False
+    def _coded(self, column: str, values: Iterable[str | None]) -> list[int]:
+        """The code of each value; new ones are given to what is seen for the first time."""
+        listed, book = list(values), self._codebook[column]
+        new = dict.fromkeys(value for value in listed if value not in book)
+        if new:  # a snapshot keeps the book as it was
+            book = book | {value: len(book) + i for i, value in enumerate(new)}
+            self._codebook = {**self._codebook, column: book}
+        return [book[value] for value in listed]
 
-    def _blend(self, new: torch.Tensor) -> None:
-        """Contextual vectors of new rows [m], and of the earlier ones that they stand beside."""
-        touched, before = [new], new
+    def _arrange(self, order: Tensor) -> None:
+        """Keep the rows [m] of `order`, in this order."""
+        places = torch.full((len(self) + 1,), -1, dtype=torch.int64, device=self.device)
+        places[order] = torch.arange(len(order), device=self.device)  # the last stands for -1
+        self._rows.arrange(order)
+        for name in ("previous", "following"):
+            links = self._rows.writable(name)
+            links[:] = places[links]
+        moved = places.tolist()
+        self._last = {chain: (moved[row], place) for chain, (row, place) in self._last.items() if moved[row] >= 0}
+        self.headings = {name: sorted(moved[row] for row in own) for name, own in self.headings.items()}
+        self._dirty = [places[rows][places[rows] >= 0] for rows in self._dirty]
+        self._gone = 0
+        self.layout += 1
+
+    def _relink(self) -> None:
+        """Chain the rows of the torn chains by their places in the conversation."""
+        if not self._torn:
+            return
+        chain = self._rows["chain"]
+        torn = torch.tensor(sorted(self._torn), device=self.device)
+        rows = torch.nonzero(self.alive & torch.isin(chain, torn))[:, 0]
+        for name in ("start", "position", "chain"):
+            rows = rows[self._rows[name][rows].argsort(stable=True)]
+        beside = chain[rows][1:] == chain[rows][:-1]
+        for name, one, other in (("previous", rows[1:], rows[:-1]), ("following", rows[:-1], rows[1:])):
+            links = self._rows.writable(name)
+            found = torch.full_like(links, -1)
+            found[one[beside]] = other[beside]
+            self._dirty.append(rows[found[rows] != links[rows]])
+            links[rows] = found[rows]
+        ends = rows[torch.cat([~beside, beside.new_ones(min(1, len(rows)))])]
+        places = zip(self._rows["position"][ends].tolist(), self._rows["start"][ends].tolist(), strict=True)
+        self._last = {known: last for known, last in self._last.items() if known not in self._torn}
+        self._last |= dict(zip(chain[ends].tolist(), zip(ends.tolist(), places, strict=True), strict=True))
+        self._torn = set()
+
+    def _blend(self, generation: int) -> None:
+        """Contextual vectors of the rows whose neighbours changed, and of those that they stand beside."""
+        if not self._dirty:
+            return
+        touched = torch.zeros(len(self) + 1, dtype=torch.bool, device=self.device)  # the last stands for no row
+        touched[torch.cat(self._dirty)] = True
         for _ in _CONTEXT:
-            before = self.previous[before]
-            before = before[before >= 0]
-            touched.append(before)
-        rows = torch.unique(torch.cat(touched))
-        share = self.shares()
-        blended = self._vectors[rows].float()
-        for link in (self.previous, self.following):
-            beside = rows
-            for weight in _CONTEXT:
-                beside = torch.where(beside >= 0, link[beside.clamp(min=0)], beside)
-                lent = weight * share[rows] * share[beside] * (beside >= 0)
-                blended += lent[:, None] * self._vectors[beside.clamp(min=0)]
-        mixed = torch.nn.functional.normalize(blended, dim=1) * self.embedded[rows, None]
-        self._contextual[rows] = mixed.to(self._dtype)
-
-    def _grow(self, n: int) -> None:
-        if n > len(self._vectors):
-            size = max(n, 2 * len(self._vectors))
-            for name, old in (("_vectors", self.vectors), ("_contextual", self.contextual)):
-                room = torch.zeros(size, self._dimension, device=self.device, dtype=self._dtype)
-                room[: len(old)] = old
-                setattr(self, name, room)
-
-    def _joined(self, old: torch.Tensor, new: Any) -> torch.Tensor:
-        return torch.cat([old, torch.as_tensor(new, dtype=old.dtype, device=self.device)], dim=-1)
-
-    def turns(self, hops: int) -> list[torch.Tensor]:
-        """Rows 1, 2, … `hops` turns before, then after, each row; n for none, and for row n itself. Each [n + 1]."""
-        if len(self._turns) != 2 * hops or (hops and len(self._turns[0]) != len(self) + 1):
-            self._turns = []
+            rows = torch.nonzero(touched[:-1])[:, 0]
             for link in (self.previous, self.following):
-                step = torch.cat([link.where(link >= 0, len(self)), link.new_full((1,), len(self))])
-                at = step
-                for _ in range(hops):
-                    self._turns.append(at)
-                    at = step[at]
-        return self._turns
+                touched[link[rows]] = True
+        every = torch.nonzero(touched[:-1])[:, 0]
+        contextual, stamps = self._rows.writable("contextual"), self._rows.writable("stamps")
+        share = self.shares()
+        for rows in torch.split(every, _BLOCK):
+            blended = self.vectors[rows].float()
+            for link in (self.previous, self.following):
+                beside = rows
+                for weight in _CONTEXT:
+                    beside = torch.where(beside >= 0, link[beside.clamp(min=0)], beside)
+                    lent = weight * share[rows] * share[beside] * (beside >= 0)
+                    blended += lent[:, None] * self.vectors[beside.clamp(min=0)]
+            mixed = torch.nn.functional.normalize(blended, dim=1) * self.embedded[rows, None]
+            contextual[rows] = mixed.to(self._dtype)
+            stamps[rows] = generation
+        self._dirty = []
+
+    def computed(self, name: str, key: Any, make: Callable[[], T]) -> T:
+        """What `make` computes of the rows as they are now: kept, under its name, for the `key` that came last."""
+        known = self._computed.get(name)
+        if known is None or known[0] != key:
+            known = key, make()
+            self._computed[name] = known
+        value: T = known[1]
+        return value
+
+    def turns(self, hops: int) -> list[Tensor]:
+        """Rows 1, 2, … `hops` turns before, then after, each row; n for none, and for row n itself. Each [n + 1]."""
+        return self.computed("turns", hops, lambda: self._turns(hops))
+
+    def _turns(self, hops: int) -> list[Tensor]:
+        found = []
+        for link in (self.previous, self.following):
+            step = torch.cat([link.where(link >= 0, len(self)), link.new_full((1,), len(self))])
+            at = step
+            for _ in range(hops):
+                found.append(at)
+                at = step[at]
+        return found
 
     def where(
         self,
@@ -242,72 +369,64 @@ class UserIndex:
         run_id: str | None,
         at: int,
         until: int | None = None,
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """Mask [n] of the units of these kinds and ids that are not expired at `at` (microseconds) and were said by
         `until`, by default `at`.
         """
-        mask = (self.occurred_at <= (at if until is None else until)) & (self.expires_at > at)
-        if not self._codebook[0].keys() <= set(kinds):
-            mask &= self._one_of(0, kinds)
-        for column, wanted in ((1, agent_id), (2, run_id)):
+        mask = self.alive & (self.occurred_at <= (at if until is None else until)) & (self.expires_at > at)
+        if not self._codebook["kind"].keys() <= set(kinds):
+            mask &= self._one_of("kind", kinds)
+        for column, wanted in (("agent_id", agent_id), ("run_id", run_id)):
             if wanted is not None:
                 mask &= self._one_of(column, [wanted])
         return mask
 
-    def _one_of(self, column: int, values: Sequence[str]) -> torch.Tensor:
-        """Mask [n] of the units that hold one of these values in the column of `codes`."""
-        codes, mask = self.codes[column], torch.zeros_like(self.embedded)
-        for value in self._codebook[column].keys() & set(values):
-            mask |= codes == self._codebook[column][value]
+    def _one_of(self, column: str, values: Sequence[str]) -> Tensor:
+        """Mask [n] of the units that hold one of these values in a coded column."""
+        codes, book, mask = self._rows[column], self._codebook[column], torch.zeros_like(self.alive)
+        for value in book.keys() & set(values):
+            mask |= codes == book[value]
         return mask
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of those who spoke; documents have none."""
-        return tuple(name for name in self._codebook[3] if name)
+        return self.computed("names", None, self._names)
 
-    def said_by(self, names: Sequence[str], roles: Sequence[str] = ()) -> torch.Tensor:
+    def _names(self) -> tuple[str, ...]:
+        spoken = set(torch.unique(self._rows["name"][self.alive]).tolist())
+        return tuple(name for name, code in self._codebook["name"].items() if name and code in spoken)
+
+    def said_by(self, names: Sequence[str], roles: Sequence[str] = ()) -> Tensor:
         """Mask [n] of what people of these names, or in these roles, said."""
-        return self._one_of(3, names) | self._one_of(4, roles)
+        return self.alive & (self._one_of("name", names) | self._one_of("role", roles))
 
-    def rows_of(self, seqs: Sequence[int]) -> torch.Tensor:
+    def rows_of(self, seqs: Sequence[int]) -> Tensor:
         """Rows [m] of those of these units that the index holds."""
         wanted = torch.as_tensor(seqs, dtype=torch.int64, device=self.device)
         if not len(self):
             return wanted[:0]
         rows = torch.searchsorted(self.seqs, wanted).clamp_(max=len(self) - 1)
-        return rows[self.seqs[rows] == wanted]
+        return rows[(self.seqs[rows] == wanted) & self.alive[rows]]
 
     def postings(self, connection: Connection, terms: Sequence[str]) -> dict[str, Posting]:
-        """Postings of these terms among this user's units, read in the same transaction as `catch_up`."""
-        wanted = dict.fromkeys(terms) if len(self) else {}
-        new = [term for term in wanted if term not in self._postings]
-        if new:
-            if len(self._postings) > _KEPT_TERMS:
-                self._postings.clear()
-                new = list(wanted)
-            self._postings |= dict.fromkeys(new) | self._read(connection, new)
-        found = {term: self._postings[term] for term in wanted}
-        return {term: posting for term, posting in found.items() if posting is not None}
+        """Postings of these terms among this user's units; `connection` must see what `catch_up` saw last."""
+        return self._postings.of(connection, terms, self.seqs, self.alive) if len(self) else {}
 
-    def _read(self, connection: Connection, terms: Sequence[str]) -> dict[str, Posting]:
-        # a list in a text for each term: a row for each posting takes four times as long
-        seqs, counts = (
-            func.aggregate_strings(cast(part, String), ",") for part in (postings.c.unit_seq, postings.c.tf)
-        )
-        query = (
-            select(postings.c.term, seqs, counts)
-            .where(postings.c.user_id == self.user_id, postings.c.term.in_(list(terms)))
-            .group_by(postings.c.term)
-        )
-        found = {}
-        for term, *lists in connection.execute(query):
-            numbers = torch.from_numpy(np.stack([np.fromstring(text, np.int64, sep=",") for text in lists]))
-            wanted, tf = numbers[:, numbers[0].argsort()].to(self.device)
-            rows = torch.searchsorted(self.seqs, wanted).clamp_(max=len(self) - 1)
-            held = self.seqs[rows] == wanted  # units no longer active keep their postings until they are erased
-            found[term] = Posting(rows[held], tf[held].float())
-        return found
+
+_TAKEN_OVER = {
+    "seqs": "seq",
+    "occurred_at": "occurred_at",
+    "importance": "importance",
+    "lengths": "length",
+    "position": "position",
+    "start": "start",
+}
+
+
+def _units_of(user_id: str) -> Select[Any]:
+    joined = select(units, vectors.c.vector).outerjoin(vectors, vectors.c.unit_seq == units.c.seq)
+    return joined.where(units.c.user_id == user_id, units.c.status == "active")
 
 
 def _headings(name: str) -> list[str]:
@@ -315,6 +434,7 @@ def _headings(name: str) -> list[str]:
     return [re.sub(r"\s*\([^()]*\)\s*$", "", part) for part in name.split(" > ")]
 
 
-def _speaker(row: Any) -> str | None:
-    """Who said a unit: the name of a document's section is its headings, and those are words to be found by."""
-    return None if row["role"] == "document" else row["name"]
+def _value(row: Any, column: str) -> str | None:
+    """What stands in a coded column: the name of a document's section is its headings, words to be found by."""
+    value: str | None = row[column]
+    return None if column == "name" and row["role"] == "document" else value

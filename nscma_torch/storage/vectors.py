@@ -31,14 +31,14 @@ class EpisodicWeights:
 
 
 class VectorSearch(Protocol):
-    """Finds the units with the best episodic score."""
+    """Finds the units with the best episodic score, in a user's index. Several threads may search at once."""
 
-    def search(self, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Scores [m] and rows [m], best first, m <= k, among rows under `mask` [n]; `now` in microseconds."""
 
 
 class TensorSearch:
-    """Exact search over the index's own tensors.
+    """Exact search over the index's own tensors, of whatever user.
 
     As exp(-lambda*(now - t)) = exp(-lambda*(now - t0)) * exp(lambda*(t - t0)), the decay is a weight that depends on
     `now` and a column that does not. t0 is `now` down to a whole multiple of 1/lambda, so that both keep float32's
@@ -46,19 +46,16 @@ class TensorSearch:
     moment: `mask` leaves out what is not yet.
     """
 
-    def __init__(self, index: UserIndex, weights: EpisodicWeights) -> None:
-        self._index = index
+    def __init__(self, weights: EpisodicWeights) -> None:
         self._weights = weights
-        self._t0 = 0
-        self._version = (-1, -1)
-        self._columns = torch.empty(0, 2, device=index.device)
 
-    def search(self, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        index, w = self._index, self._weights
+    def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        w = self._weights
         columns = weights = None
         if w.beta or w.gamma:
-            columns = self._caught_up(now)
-            recency = w.beta * math.exp(-w.decay * (now - self._t0) / MICROSECONDS_A_DAY)
+            t0 = self._reference(now)
+            columns = index.computed("columns", (t0, w.decay), lambda: self._columns(index, t0))
+            recency = w.beta * math.exp(-w.decay * (now - t0) / MICROSECONDS_A_DAY)
             weights = query.new_tensor([recency, w.gamma])
         scores, rows = scored_topk(
             w.alpha * query[None],
@@ -72,12 +69,13 @@ class TensorSearch:
         found = scores[0] > -torch.inf
         return scores[0][found], rows[0][found]
 
-    def _caught_up(self, now: int) -> Tensor:
+    def _reference(self, now: int) -> int:
+        """t0, in microseconds."""
+        decay = self._weights.decay / MICROSECONDS_A_DAY
+        return now - now % max(1, int(1 / decay)) if decay else now
+
+    def _columns(self, index: UserIndex, t0: int) -> Tensor:
         """exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
-        index, decay = self._index, self._weights.decay / MICROSECONDS_A_DAY
-        t0 = now - now % max(1, int(1 / decay)) if decay else now
-        if (t0, index.version) != (self._t0, self._version):
-            self._t0, self._version = t0, index.version
-            recency = torch.exp((decay * (index.occurred_at - self._t0).double()).clamp_(max=2.0))
-            self._columns = torch.stack([recency.float(), index.importance]).T
-        return self._columns
+        decay = self._weights.decay / MICROSECONDS_A_DAY
+        recency = torch.exp((decay * (index.occurred_at - t0).double()).clamp_(max=2.0))
+        return torch.stack([recency.float(), index.importance]).T

@@ -14,7 +14,7 @@ NOW = datetime(2024, 9, 1, tzinfo=UTC)
 
 
 def support(memory: Memory, question: str, user: str = "ada") -> float:
-    return memory.parts.searcher.rank(question, Bounds(Scope(user), NOW), 1).support
+    return memory.parts.searcher.rank(question, Bounds(Scope(user), NOW), 1).support()
 
 
 def test_what_was_said_supports_more_than_what_was_not(memory: Memory) -> None:

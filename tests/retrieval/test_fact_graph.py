@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from nscma_torch.relations import Schema, load_relations
+from nscma_torch.retrieval import fact_graph
 from nscma_torch.retrieval.fact_graph import FactGraph, same, topic_key
 from tests.retrieval.fact_making import day, fact
 
@@ -174,3 +175,20 @@ def test_pagerank_prefers_what_is_near_the_seeds(schema: Schema) -> None:
     assert scores[3, place["y"]] > 0
     mirrored = torch.stack([scores[1, place[f"p{6 - i}"]] for i in range(7)])
     assert torch.allclose(torch.stack([scores[0, place[f"p{i}"]] for i in range(7)]), mirrored, atol=1e-5)
+
+
+def test_views_share_what_was_computed_of_the_facts(schema: Schema, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each view computed it again: it was copied before anything had been computed."""
+    graph = FactGraph([fact("Ben", "named", "Benno"), fact("Ben", "friend", "Eva")], schema)
+    keys: list[str] = []
+    name_key = fact_graph.name_key
+    monkeypatch.setattr(fact_graph, "name_key", lambda name: keys.append(name) or name_key(name))
+    counts = []
+    for _ in range(3):
+        keys.clear()
+        graph.at(day(2024)).resolve("Eva")
+        counts.append(len(keys))
+    many = FactGraph([fact(f"Person {i}", "named", f"P{i}") for i in range(50)], schema)
+    keys.clear()
+    many.at(day(2024)).resolve("P7")
+    assert counts[0] == counts[1] == counts[2] and len(keys) < 10

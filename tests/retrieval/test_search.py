@@ -11,7 +11,7 @@ import pytest
 from nscma_torch.errors import EmptyTextError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
-from nscma_torch.retrieval import search
+from nscma_torch.retrieval import indexes
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -136,18 +136,18 @@ def test_odd_questions_are_no_errors(query: str, filled: Memory) -> None:
 
 
 def test_the_indexes_of_those_who_asked_last_are_kept(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_KEPT", 3)
+    monkeypatch.setattr(indexes, "_KEPT", 3)
     for user in ("ada", "bob", "eve"):
         memory.add("A kettle.", user_id=user)
         memory.add("A harp.", user_id=user)
-    kept = memory.parts.searcher._indexes
+    kept = memory.parts.searcher.indexes
     for user, expected in (("ada", ["ada"]), ("bob", ["bob"]), ("ada", ["ada"])):
         assert len(memory.search("kettle", user_id=user)) == 2
-        assert list(kept) == expected
-    monkeypatch.setattr(search, "_KEPT", 4)
+        assert kept.users() == expected
+    monkeypatch.setattr(indexes, "_KEPT", 4)
     for user in ("bob", "ada", "eve"):
         assert len(memory.search("kettle", user_id=user)) == 2
-    assert list(kept) == ["ada", "eve"]
+    assert kept.users() == ["ada", "eve"]
 
 
 def test_erasing_empties_what_searching_keeps(memory: Memory) -> None:
@@ -156,5 +156,5 @@ def test_erasing_empties_what_searching_keeps(memory: Memory) -> None:
         memory.flush()
         assert memory.ask("Where do I live?", user_id=user).text == "Porto" and memory.search("Porto", user_id=user)
     memory.erase(user_id="ada")
-    assert list(memory.parts.searcher._indexes) == ["bob"]
+    assert memory.parts.searcher.indexes.users() == ["bob"]
     assert {scope.user_id for scope in memory.parts.fact_graphs._graphs} == {"bob"}

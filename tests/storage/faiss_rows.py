@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,10 +39,18 @@ class Rows:
         self.seqs = self.occurred_at = self.previous = torch.empty(0, dtype=torch.int64)
         self.embedded = torch.empty(0, dtype=torch.bool)
         self.importance = torch.empty(0)
-        self.version = (-1, -1)
+        self.stamps = torch.empty(0, dtype=torch.int64)
+        self.generation = self.layout = 0
 
     def __len__(self) -> int:
         return len(self.seqs)
+
+    @property
+    def alive(self) -> torch.Tensor:
+        return torch.ones_like(self.embedded)
+
+    def computed(self, name: str, key: Any, make: Callable[[], Any]) -> Any:  # noqa: ARG002
+        return make()
 
     def add(self, vectors: torch.Tensor, days: torch.Tensor, importance: torch.Tensor, embedded: torch.Tensor) -> None:
         m = len(vectors)
@@ -52,12 +60,14 @@ class Rows:
         self.seqs = torch.cat([self.seqs, newest + torch.arange(1, m + 1) * 3])
         self.occurred_at = torch.cat([self.occurred_at, (days.double() * DAY).long()])
         self.embedded, self.importance = torch.cat([self.embedded, embedded]), torch.cat([self.importance, importance])
-        self._changed(epoch=False)
+        self.stamps = torch.cat([self.stamps, torch.zeros(m, dtype=torch.int64)])
+        self._changed(slice(max(0, len(self) - m - 2), None))
 
     def keep(self, rows: torch.Tensor) -> None:
-        for name in ("vectors", "seqs", "occurred_at", "embedded", "importance"):
+        for name in ("vectors", "seqs", "occurred_at", "embedded", "importance", "stamps"):
             setattr(self, name, getattr(self, name)[rows])
-        self._changed(epoch=True)
+        self.layout += 1
+        self._changed(slice(0, None))
 
     def edit(self, row: int, value: torch.Tensor | float | int) -> None:
         """Give a unit another vector, importance, or day."""
@@ -71,9 +81,9 @@ class Rows:
             self.importance[row] = value
         else:
             self.occurred_at[row] = value * DAY
-        self._changed(epoch=True)
+        self._changed(slice(max(0, row - 2), row + 3))
 
-    def _changed(self, *, epoch: bool) -> None:
+    def _changed(self, rows: slice) -> None:
         self.previous = torch.arange(-1, len(self) - 1) if not self.lonely else torch.full((len(self),), -1)
         mixed = self.vectors.float()
         for away, share in () if self.lonely else ((1, 0.3), (2, 0.15)):
@@ -83,7 +93,8 @@ class Rows:
                 mixed[:-away] += share * self.vectors[away:]
         contextual = torch.nn.functional.normalize(mixed, dim=1) * self.embedded[:, None]
         self.contextual = contextual.to(self.vectors.dtype)
-        self.version = (self.version[0] + 1, self.version[1] + epoch)
+        self.generation += 1
+        self.stamps[rows] = self.generation
 
 
 def random_rows(n: int, d: int, generator: torch.Generator) -> tuple[torch.Tensor, ...]:
@@ -107,28 +118,33 @@ def fill(rows: Rows, n: int, seed: int = 0) -> None:
     rows.add(torch.randn(n, d, generator=generator), days, importance, torch.ones(n, dtype=torch.bool))
 
 
+def faiss_search(rows: Any, weights: EpisodicWeights, factory: str, **options: int) -> FaissSearch:
+    """What searches rows of this width."""
+    return FaissSearch(rows.vectors.shape[1], rows.device, weights, factory, **options)
+
+
 def searches(rows: Any, weights: EpisodicWeights, **options: int) -> dict[str, FaissSearch]:
-    return {factory: FaissSearch(rows, weights, factory, **options) for factory in FACTORIES}
+    return {factory: faiss_search(rows, weights, factory, **options) for factory in FACTORIES}
 
 
 def assert_found(
     rows: Any, tensors: TensorSearch, found: dict[str, FaissSearch], query: torch.Tensor, now: int, mask: Any, k: int
 ) -> None:
     """Flat equals tensors; the others find as many, of the allowed, with the right scores in the right order."""
-    expected = tensors.search(query, now=now, mask=mask, k=k)
+    expected = tensors.search(rows, query, now=now, mask=mask, k=k)
     for search in found.values():
-        search._catch_up()
+        search._catch_up(rows)
         assert_held(rows, search)
-    scores, which = found["Flat"].search(query, now=now, mask=mask, k=k)
+    scores, which = found["Flat"].search(rows, query, now=now, mask=mask, k=k)
     assert which.tolist() == expected[1].tolist()
     assert torch.equal(scores, expected[0])
     for factory in FACTORIES[1:]:
-        scores, which = found[factory].search(query, now=now, mask=mask, k=k)
+        scores, which = found[factory].search(rows, query, now=now, mask=mask, k=k)
         chosen = torch.zeros_like(mask)
         chosen[which] = True
         assert len(which) == len(expected[1]) == int(chosen.sum())
         assert bool((mask & rows.embedded)[which].all())
-        again = tensors.search(query, now=now, mask=chosen, k=k)
+        again = tensors.search(rows, query, now=now, mask=chosen, k=k)
         assert which.tolist() == again[1].tolist() and torch.equal(scores, again[0]), factory
 
 
@@ -145,7 +161,7 @@ def assert_held(rows: Any, search: FaissSearch) -> None:
     place = torch.from_numpy(search._rows[slots])
     assert place[place >= 0].sort().values.tolist() == embedded.tolist()
     vectors = torch.from_numpy(flat.reconstruct_n(0, len(store)))[place >= 0]
-    assert torch.equal(vectors, torch.from_numpy(search._augmented(place[place >= 0])))
+    assert torch.equal(vectors, torch.from_numpy(search._augmented(rows, place[place >= 0])))
 
 
 STEPS = st.lists(
@@ -158,7 +174,7 @@ STEPS = st.lists(
 def run_writes(rows: Any, steps: list[tuple[str, int]], weights: EpisodicWeights) -> None:
     """Writes, and searches after most of them."""
     d = rows.vectors.shape[1]
-    tensors, found = TensorSearch(rows, weights), searches(rows, weights, nprobe=1, ef_search=8)
+    tensors, found = TensorSearch(weights), searches(rows, weights, nprobe=1, ef_search=8)
     for action, seed in steps:
         generator = torch.Generator().manual_seed(seed)
         n = len(rows)
@@ -180,7 +196,7 @@ def run_writes(rows: Any, steps: list[tuple[str, int]], weights: EpisodicWeights
 def ask(search: FaissSearch, rows: Any, k: int = 5, now: int = 10**6 * DAY, seed: int = 1) -> torch.Tensor:
     query = torch.randn(rows.vectors.shape[1], generator=torch.Generator().manual_seed(seed))
     mask = torch.ones(len(rows), dtype=torch.bool)
-    return search.search(torch.nn.functional.normalize(query, dim=0), now=now, mask=mask, k=k)[1]
+    return search.search(rows, torch.nn.functional.normalize(query, dim=0), now=now, mask=mask, k=k)[1]
 
 
 @contextmanager
@@ -190,9 +206,9 @@ def counting_tensors(search: FaissSearch) -> Iterator[list[int]]:
     exactly = search._exactly
 
     class Counting:
-        def search(self, query: Any, *, now: int, mask: torch.Tensor, k: int) -> Any:
+        def search(self, index: Any, query: Any, *, now: int, mask: torch.Tensor, k: int) -> Any:
             counts.append(int(mask.sum()))
-            return exactly.search(query, now=now, mask=mask, k=k)
+            return exactly.search(index, query, now=now, mask=mask, k=k)
 
     search._exactly = Counting()  # type: ignore[assignment]
     yield counts

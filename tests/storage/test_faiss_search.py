@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
-from nscma_torch.storage import faiss_search, user_index
-from nscma_torch.storage.faiss_search import FaissSearch
+from nscma_torch.storage import faiss_search as module
 from nscma_torch.storage.faiss_store import FaissStore
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch
@@ -30,6 +29,7 @@ from tests.storage.faiss_rows import (
     ask,
     assert_found,
     counting_tensors,
+    faiss_search,
     fill,
     run_writes,
     searches,
@@ -49,7 +49,7 @@ Open = Callable[..., Memory]
 )
 def test_any_writes(steps: list[tuple[str, int]], name: str, half: bool, lonely: bool, d: int, spare: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(faiss_search, "_SPARE", spare)
+        patch.setattr(module, "_SPARE", spare)
         run_writes(Rows(d, torch.bfloat16 if half else torch.float32, lonely=lonely), steps, WEIGHTS[name])
 
 
@@ -84,7 +84,7 @@ def test_any_life_of_a_memory(count: int, open_memory: Open, light_proxy: Any, c
             memory = open_memory(Path(folder) / "store.db", proxy=light_proxy)
             list(memory.add_many(list(itertools.islice(supply, 20)), user_id="ada"))
             index = UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu"))
-            tensors, found = TensorSearch(index, WEIGHTS[name]), searches(index, WEIGHTS[name], nprobe=1, ef_search=8)
+            tensors, found = TensorSearch(WEIGHTS[name]), searches(index, WEIGHTS[name], nprobe=1, ef_search=8)
             for action, number in actions:
                 act(memory, action, number, supply)
                 with memory.parts.database.read() as connection:
@@ -122,7 +122,7 @@ def act(memory: Memory, action: str, number: int, supply: Iterator[Message]) -> 
 def test_faiss_proposes_and_tensors_score_what_it_proposes(factory: str, name: str) -> None:
     rows: Any = Rows(16)
     fill(rows, 1000)
-    search = FaissSearch(rows, WEIGHTS[name], factory)
+    search = faiss_search(rows, WEIGHTS[name], factory)
     with counting_tensors(search) as counts:
         for seed in range(20):
             ask(search, rows, k=10, now=1000 * DAY, seed=seed)
@@ -133,7 +133,7 @@ def test_where_all_scores_are_equal_tensors_search() -> None:
     rows: Any = Rows(4)
     same = torch.ones(300, 4)
     rows.add(same, torch.zeros(300), torch.zeros(300), torch.ones(300, dtype=torch.bool))
-    search = FaissSearch(rows, WEIGHTS["all"], "Flat")
+    search = faiss_search(rows, WEIGHTS["all"], "Flat")
     with counting_tensors(search) as counts:
         assert ask(search, rows, k=7).tolist() == list(range(7))
     assert counts == [7 + 32, 300]
@@ -144,19 +144,19 @@ def test_where_an_approximate_index_would_find_little_tensors_search(factory: st
     weights = WEIGHTS["recency"]
     rows: Any = Rows(8)
     fill(rows, 1000)
-    search, tensors = FaissSearch(rows, weights, factory, nprobe=1, ef_search=8), TensorSearch(rows, weights)
+    search, tensors = faiss_search(rows, weights, factory, nprobe=1, ef_search=8), TensorSearch(weights)
     query = rows.contextual[500]
     few = torch.arange(1000) % 11 == 0
     early = torch.arange(1000) < 600
     for now, mask, k in ((1000 * DAY, few, 5), (600 * DAY, early, 5), (1000 * DAY, early, 600)):
-        found = search.search(query, now=now, mask=mask, k=k)
-        expected = tensors.search(query, now=now, mask=mask, k=k)
+        found = search.search(rows, query, now=now, mask=mask, k=k)
+        expected = tensors.search(rows, query, now=now, mask=mask, k=k)
         assert found[1].tolist() == expected[1].tolist() and torch.equal(found[0], expected[0])
 
 
 def test_what_was_interrupted_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     rows: Any = Rows(8)
-    tensors, found = TensorSearch(rows, EpisodicWeights()), searches(rows, EpisodicWeights(), nprobe=4)
+    tensors, found = TensorSearch(EpisodicWeights()), searches(rows, EpisodicWeights(), nprobe=4)
     fill(rows, 300)
     for search in found.values():
         ask(search, rows)
@@ -195,7 +195,7 @@ def test_what_approximate_indexes_find(n: int, d: int, least: float) -> None:
     print(f"\nrecall@10 of {n} clustered vectors of {d} dimensions against exact search")
     for (name, weights), factory in itertools.product(list(WEIGHTS.items())[:3], ("IVF32", "HNSW32")):
         rows: Any = Rows(d)
-        search, tensors = FaissSearch(rows, weights, factory), TensorSearch(rows, weights)
+        search, tensors = faiss_search(rows, weights, factory), TensorSearch(weights)
         vectors, importance = clustered(n, d, 1), torch.rand(n, generator=torch.Generator().manual_seed(0))
         days, embedded = torch.linspace(0, 40, n), torch.ones(n, dtype=torch.bool)
         first = n - 200
@@ -208,12 +208,8 @@ def test_what_approximate_indexes_find(n: int, d: int, least: float) -> None:
             mask = torch.rand(len(rows), generator=torch.Generator().manual_seed(2)) < share
             hits = 0
             for query in clustered(100, d, 3):
-                one, other = (each.search(query, now=41 * DAY, mask=mask, k=10)[1] for each in (search, tensors))
+                one, other = (each.search(rows, query, now=41 * DAY, mask=mask, k=10)[1] for each in (search, tensors))
                 hits += len(set(one.tolist()) & set(other.tolist()))
             found[share] = hits / 1000
         print(f"{name:12} {factory:7} all rows {found[1.0]:.3f}, 30 % of them {found[0.3]:.3f}")
         assert min(found.values()) >= least, (name, factory)
-
-
-def test_as_far_as_contextual_vectors_reach() -> None:
-    assert len(user_index._CONTEXT) == faiss_search._REACH

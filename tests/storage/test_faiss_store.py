@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from nscma_torch.config import load_config
 from nscma_torch.errors import ConfigError
-from nscma_torch.storage import faiss_search
-from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.faiss_store import FaissStore
 from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch
 from tests.storage.faiss_rows import (
@@ -25,6 +23,7 @@ from tests.storage.faiss_rows import (
     Rows,
     ask,
     counting_tensors,
+    faiss_search,
     fill,
     run_writes,
 )
@@ -34,7 +33,7 @@ from tests.storage.faiss_rows import (
 def test_flat_and_ivf_are_built_once(factory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows: Any = Rows(8)
     builds = Builds(monkeypatch)
-    search = FaissSearch(rows, EpisodicWeights(1.0, 0.0, 0.5), factory)
+    search = faiss_search(rows, EpisodicWeights(1.0, 0.0, 0.5), factory)
     fill(rows, 200)
     ask(search, rows)
     for step in range(60):
@@ -54,7 +53,7 @@ def test_flat_and_ivf_are_built_once(factory: str, monkeypatch: pytest.MonkeyPat
 def test_hnsw_is_built_again_when_half_is_stale_and_only_then(monkeypatch: pytest.MonkeyPatch) -> None:
     rows: Any = Rows(8)
     builds = Builds(monkeypatch)
-    search = FaissSearch(rows, EpisodicWeights(), "HNSW8")
+    search = faiss_search(rows, EpisodicWeights(), "HNSW8")
     fill(rows, 100)
     ask(search, rows)
     built = []
@@ -75,7 +74,7 @@ def test_an_index_follows_the_times(factory: str, monkeypatch: pytest.MonkeyPatc
     weights = WEIGHTS["recency"]
     rows: Any = Rows(8)
     builds = Builds(monkeypatch)
-    search, tensors = FaissSearch(rows, weights, factory), TensorSearch(rows, weights)
+    search, tensors = faiss_search(rows, weights, factory), TensorSearch(weights)
     fill(rows, 200)
     farthest = 30 if factory == "Flat" else 1
     for gap in (0, 40, 50, 1000, 1200, 4000):
@@ -84,7 +83,8 @@ def test_an_index_follows_the_times(factory: str, monkeypatch: pytest.MonkeyPatc
         for now in (int(rows.occurred_at.max()), 10**6 * DAY, 90 * DAY):
             mask = rows.occurred_at <= now
             query = rows.contextual[-1]
-            found, expected = (one.search(query, now=now, mask=mask, k=5)[1].tolist() for one in (search, tensors))
+            asked: Any = {"now": now, "mask": mask, "k": 5}
+            found, expected = (one.search(rows, query, **asked)[1].tolist() for one in (search, tensors))
             assert factory != "Flat" or found == expected
         assert weights.decay * abs(int(rows.occurred_at.max()) - search._t0) / DAY <= farthest
     assert builds.built == {"Flat": 3, "IVF4": 5, "HNSW8": 5}[factory]
@@ -98,7 +98,7 @@ def test_ivf_learns_its_lists_once_from_39_vectors_each(monkeypatch: pytest.Monk
     train = FaissStore.train
     monkeypatch.setattr(FaissStore, "train", lambda store, x: (trained.append(len(x)), train(store, x))[1])
     rows: Any = Rows(8)
-    search = FaissSearch(rows, EpisodicWeights(), "IVF4,Flat")
+    search = faiss_search(rows, EpisodicWeights(), "IVF4,Flat")
     for n in (1, 100, 54, 1, 500, 5000):
         fill(rows, n, seed=n)
         with counting_tensors(search) as counts:
@@ -109,7 +109,7 @@ def test_ivf_learns_its_lists_once_from_39_vectors_each(monkeypatch: pytest.Monk
         assert counts == ([5] if enough else [len(rows)])
     big: Any = Rows(8)
     fill(big, 3000)
-    ask(FaissSearch(big, EpisodicWeights(), "IVF4"), big)
+    ask(faiss_search(big, EpisodicWeights(), "IVF4"), big)
     assert trained[1:] == [4 * 256], "as many as help"
 
 
@@ -117,7 +117,7 @@ def test_ivf_learns_its_lists_once_from_39_vectors_each(monkeypatch: pytest.Monk
 def test_the_same_writes_give_the_same_answers(factory: str) -> None:
     def answers() -> list[list[int]]:
         rows: Any = Rows(16)
-        search = FaissSearch(rows, WEIGHTS["recency"], factory, nprobe=2, ef_search=8)
+        search = faiss_search(rows, WEIGHTS["recency"], factory, nprobe=2, ef_search=8)
         found = []
         for step in range(6):
             fill(rows, 400, seed=step)
@@ -187,7 +187,7 @@ def test_any_writes_where_indexes_lie_on_a_gpu(steps: list[tuple[str, int]], nam
         return FaissStore(module, factory, dimension, torch.device("cuda", 1), **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(faiss_search, "FaissStore", on_gpu)
+        patch.setattr("nscma_torch.storage.faiss_search.FaissStore", on_gpu)
         run_writes(Rows(8), steps, WEIGHTS[name])
     assert module.moved
 
@@ -197,15 +197,15 @@ def test_more_than_a_gpu_returns() -> None:
     rows: Any = Rows(8)
     fill(rows, 5000)
     weights = WEIGHTS["importance"]
-    search, tensors = FaissSearch(rows, weights, "Flat"), TensorSearch(rows, weights)
+    search, tensors = faiss_search(rows, weights, "Flat"), TensorSearch(weights)
     search._store = FaissStore(FaissOfGpus(), "Flat", 10, torch.device("cuda", 1), nprobe=1, ef_search=1)
     query = rows.contextual[0]
-    order = tensors.search(query, now=0, mask=torch.ones(5000, dtype=torch.bool), k=5000)[1]
+    order = tensors.search(rows, query, now=0, mask=torch.ones(5000, dtype=torch.bool), k=5000)[1]
     for best, passing in ((0, 2048), (2040, 500), (3000, 1000)):
         mask = torch.zeros(5000, dtype=torch.bool)
         mask[order[best : best + passing]] = True
         with counting_tensors(search) as counts:
-            assert torch.equal(search.search(query, now=0, mask=mask, k=20)[1], order[best : best + 20])
+            assert torch.equal(search.search(rows, query, now=0, mask=mask, k=20)[1], order[best : best + 20])
         assert counts[-1] == passing
 
 
@@ -213,6 +213,6 @@ def test_more_than_a_gpu_returns() -> None:
 def test_a_factory_that_is_none(factory: str) -> None:
     rows: Any = Rows(8)
     with pytest.raises(ConfigError, match=r"faiss_factory.*'IVF256'"):
-        FaissSearch(rows, EpisodicWeights(), factory)
+        faiss_search(rows, EpisodicWeights(), factory)
     with pytest.raises(ConfigError, match=r"index\.faiss_factory"):
         load_config({"index": {"faiss_factory": factory}})

@@ -55,7 +55,7 @@ def literal(index: UserIndex, query: torch.Tensor, w: EpisodicWeights, now: int,
 def test_the_score_is_literal_at_any_time(weights: EpisodicWeights, memory: Memory, embedder: Any) -> None:
     """Asked long before the newest unit, long after, back and forth, and between writes, over many half-lives."""
     index = UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu"))
-    search = TensorSearch(index, weights)
+    search = TensorSearch(weights)
     query = embedder.embed_query("kettle lanterns")
     for first in (0, 20, 1500):
         add(memory, 20, first)
@@ -63,7 +63,7 @@ def test_the_score_is_literal_at_any_time(weights: EpisodicWeights, memory: Memo
         for days in (first + 19, first + 19.3, 5, 5.5, 4000, first + 19, 12):
             now = micros(days)
             mask = index.occurred_at <= now
-            scores, rows = search.search(query, now=now, mask=mask, k=8)
+            scores, rows = search.search(index, query, now=now, mask=mask, k=8)
             expected = literal(index, query, weights, now, mask)
             best = expected.topk(8).values
             assert len(rows) == min(8, int(mask.sum()))
@@ -75,10 +75,10 @@ def test_the_same_question_has_the_same_answer_whatever_was_asked_before(memory:
     add(memory, 30, 0)
     index = caught_up(memory, UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu")))
     weights, query = EpisodicWeights(1.0, 0.3, 0.1, math.log(2) / 10), embedder.embed_query("note")
-    fresh, used = TensorSearch(index, weights), TensorSearch(index, weights)
+    fresh, used = TensorSearch(weights), TensorSearch(weights)
     for days in (29, 100, 41):
-        used.search(query, now=micros(days), mask=torch.ones(30, dtype=torch.bool), k=3)
+        used.search(index, query, now=micros(days), mask=torch.ones(30, dtype=torch.bool), k=3)
     asked: dict[str, Any] = {"now": micros(30), "mask": torch.ones(30, dtype=torch.bool), "k": 9}
-    one, other = fresh.search(query, **asked), used.search(query, **asked)
+    one, other = fresh.search(index, query, **asked), used.search(index, query, **asked)
     assert one[1].tolist() == other[1].tolist()
     assert torch.equal(one[0], other[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -9,16 +10,24 @@ from typing import Any
 
 import pytest
 import torch
+from sqlalchemy import select
 
+from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
-from nscma_torch.storage import units
+from nscma_torch.retrieval.lexical import BM25Settings, bm25
+from nscma_torch.storage import schema, unit_changes, units, user_index
 from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch
 from nscma_torch.text.terms import terms
+from tests.storage.index_rows_of import assert_same, living
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
-TENSORS = ("seqs", "vectors", "contextual", "embedded", "occurred_at", "expires_at", "importance", "lengths")
+ACTIONS = (
+    *("add", "add", "add", "add many", "add many", "flush", "flush", "update", "delete", "restore", "erase", "sleep"),
+    *("undo", "rate", "skill", "reembed", "erase user", "other"),
+)
 
 
 def read(memory: Memory, index: UserIndex | None = None, user: str = "ada") -> UserIndex:
@@ -27,17 +36,6 @@ def read(memory: Memory, index: UserIndex | None = None, user: str = "ada") -> U
     with memory.parts.database.read() as connection:
         index.catch_up(connection)
     return index
-
-
-def assert_same(one: UserIndex, other: UserIndex) -> None:
-    for name in (*TENSORS, "previous", "following"):
-        assert torch.equal(getattr(one, name), getattr(other, name)), name
-    for kinds in (["chunk"], ["atomic_fact"], ["chunk", "atomic_fact"]):
-        for run in (None, "r1", "nobody"):
-            asked = {"kinds": kinds, "agent_id": None, "run_id": run, "at": 2**62}
-            assert torch.equal(one.where(**asked), other.where(**asked))
-    assert sorted(one.names) == sorted(other.names)
-    assert torch.equal(one.said_by(["Kim"], ["assistant"]), other.said_by(["Kim"], ["assistant"]))
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(2, 20))])
@@ -49,7 +47,7 @@ def test_catching_up_equals_reading_everything(seed: int, open_memory: Open, con
     supply = iter(conversation(200, seed=seed, long=False))
     for _ in range(18):
         ids = [episode.id for episode in memory.log(user_id="ada")]
-        action = rng.choice(["add", "add", "add many", "flush", "update", "delete", "restore", "erase", "other"])
+        action = rng.choice(ACTIONS)
         if action == "add" or not ids:
             memory.add(next(supply), user_id="ada", run_id=rng.choice([None, "r1"]), now=NOW)
         elif action == "add many":
@@ -64,11 +62,130 @@ def test_catching_up_equals_reading_everything(seed: int, open_memory: Open, con
             memory.restore(rng.choice(ids), user_id="ada")
         elif action == "erase":
             memory.erase(user_id="ada", memory_id=rng.choice(ids))
+        elif action == "erase user":
+            memory.erase(user_id="ada")
+        elif action == "sleep":
+            memory.sleep(user_id="ada", now=NOW + timedelta(days=rng.randrange(900)))
+        elif action == "undo":
+            undo_last(memory)
+        elif action == "rate":
+            memory.feedback(rng.choice(ids), user_id="ada", helpful=rng.random() < 0.5)
+        elif action == "skill":
+            memory.add_skill("kettle", trigger=f"when water boils {rng.random()}", steps=["pour"], user_id="ada")
+        elif action == "reembed":
+            memory.reembed()
         else:
             memory.add("Somebody else speaks.", user_id="bob")
         if rng.random() < 0.6:  # sometimes several changes are caught up with at once
             assert_same(read(memory, steady), read(memory))
+            assert_found_alike(memory, steady, rng)
     assert_same(read(memory, steady), read(memory))
+
+
+def undo_last(memory: Memory) -> None:
+    """Take the last decision back that stands and has no later one on it."""
+    for decision in memory.decisions(user_id="ada"):
+        if not decision.undone:
+            with contextlib.suppress(InvalidInputError):
+                memory.undo(decision.id, user_id="ada")
+                return
+
+
+def assert_found_alike(memory: Memory, steady: UserIndex, rng: random.Random) -> None:
+    """A search of the index that followed finds what one of a fresh index finds."""
+    words = terms(rng.choice(["who moved to Kyoto?", "the bicycle in Porto", "warehouse 42", "Kim said the library"]))
+    query = memory.parts.embedder.embed_query(" ".join(words))
+    scores = []
+    for index in (steady, read(memory)):
+        with memory.parts.database.read() as connection:
+            postings = index.postings(connection, words)
+        mask = index.where(kinds=["chunk", "summary"], agent_id=None, run_id=None, at=2**62)
+        found = bm25(index, postings, words, BM25Settings(), mask)
+        values, rows = TensorSearch(EpisodicWeights(1.0, 0.3, 0.2)).search(index, query, now=2**51, mask=mask, k=20)
+        found[rows] += values
+        scores.append(dict(zip(index.seqs[mask].tolist(), found[mask].tolist(), strict=True)))
+    assert scores[0] == pytest.approx(scores[1], rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("few", [0, 256])
+def test_tombstones_go_when_there_are_many(few: int, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_index, "_FEW", few)
+    ids = [added.id for added in memory.add_many([Message("user", f"text {i}") for i in range(12)], user_id="ada")]
+    index = read(memory)
+    first, layouts = index.layout, []
+    for one in ids[:9]:
+        memory.delete(one, user_id="ada")
+        assert_same(read(memory, index), read(memory))
+        layouts.append((len(index), index.layout - first))
+    assert layouts[-1] == (12, 0) if few else layouts[-1][0] < 6 and layouts[-1][1] >= 2
+
+
+def test_a_renewed_summary_costs_what_changed(open_memory: Open, conversation: Any, light_proxy: Any) -> None:
+    """The index read 1,034 of 1,034 rows again after each flush that renewed a summary."""
+    memory = open_memory(proxy=light_proxy, config={"gate": {"rule": "everything"}, "hierarchy": {"enabled": True}})
+    said = conversation(60, seed=3, long=False)
+    list(memory.add_many(said[:50], user_id="ada", now=NOW))
+    memory.flush()
+    index = read(memory)
+    before = set(index.seqs[index.alive].tolist())
+    gone = 0
+    for message in said[50:]:
+        memory.add(message, user_id="ada", now=NOW)
+        memory.flush()
+        rows_read = index.rows_read
+        read(memory, index)
+        after = set(index.seqs[index.alive].tolist())
+        assert index.rows_read - rows_read == len(after - before)
+        gone += len(before - after)
+        before = after
+    assert gone, "some summary was renewed"
+    assert_same(index, read(memory))
+
+
+def test_a_log_that_was_cut_is_not_believed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit_changes, "_KEPT", 3)
+    ids = [memory.add(f"text {i}", user_id="ada")[0].id for i in range(12)]
+    near, far = read(memory), read(memory)
+    for one in ids[:9]:
+        memory.delete(one, user_id="ada")
+        assert_same(read(memory, near), read(memory))
+    with memory.parts.database.read() as connection:
+        logged = connection.execute(select(schema.unit_changes.c.unit_seq)).scalars().all()
+    assert len(logged) <= 7 and near.rows_read == 12
+    assert_same(read(memory, far), read(memory))
+    assert far.rows_read == 12 + 3, "who was further behind than the log goes read everything"
+
+
+def test_erasing_leaves_no_entry_and_no_reader_keeps_what_it_held(memory: Memory) -> None:
+    ids = [memory.add(f"text {i}", user_id="ada")[0].id for i in range(4)]
+    index = read(memory)
+    memory.update(ids[0], "text e", user_id="ada")
+    memory.erase(user_id="ada", memory_id=ids[1])
+    with memory.parts.database.read() as connection:
+        logged = connection.execute(select(schema.unit_changes.c.unit_seq)).scalars().all()
+    assert logged == [0], "what is logged says that all is to be read, and names no unit"
+    assert len(read(memory, index)) == 3, "no tombstone holds the vector"
+    memory.erase(user_id="ada")
+    assert len(read(memory, index)) == 0
+    memory.add("text f", user_id="ada")
+    assert_same(read(memory, index), read(memory))
+
+
+def test_a_snapshot_stays_as_it_was(memory: Memory, conversation: Any) -> None:
+    ids = [one.id for one in memory.add_many(conversation(30, seed=5, long=False), user_id="ada", now=NOW)]
+    index = read(memory)
+    snapshot = index.snapshot()
+    before = {name: value.clone() for name, value in living(snapshot).items() if isinstance(value, torch.Tensor)}
+    names = snapshot.names
+    memory.delete(ids[3], user_id="ada")
+    memory.update(ids[7], "Edited, with other words.", user_id="ada")
+    memory.add(Message("user", "Somebody new speaks.", name="Noor"), user_id="ada")
+    read(memory, index)
+    memory.restore(ids[3], user_id="ada")
+    assert_same(read(memory, index), read(memory))
+    now = living(snapshot)
+    assert all(torch.equal(value, now[name]) for name, value in before.items())
+    assert snapshot.names == names and "Noor" in index.names
 
 
 def test_it_holds_what_the_rows_say(memory: Memory, embedder: Any, conversation: Any) -> None:
@@ -185,7 +302,7 @@ def test_an_edited_message_keeps_its_neighbours(memory: Memory) -> None:
     assert_same(index, read(memory))
 
 
-@pytest.mark.parametrize("step", ["_grow", "_joined", "_blend"])
+@pytest.mark.parametrize("step", ["_append", "_relink", "_blend"])
 def test_an_interrupted_reading_is_done_again(step: str, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.add("text a", user_id="ada")
     index = read(memory)

@@ -48,6 +48,12 @@ def caught_up(memory: Memory, index: UserIndex | None = None) -> UserIndex:
     return index
 
 
+def searching(index: UserIndex, weights: EpisodicWeights, backend: str) -> VectorSearch:
+    if backend == "torch":
+        return TensorSearch(weights)
+    return FaissSearch(index.vectors.shape[1], index.device, weights, "Flat")
+
+
 def by_definition(index: UserIndex, query: torch.Tensor, w: EpisodicWeights, now: int, mask: torch.Tensor) -> Any:
     """alpha*sim + beta*exp(-lambda*(now - t)) + gamma*importance, row by row in Python floats."""
     scored = []
@@ -67,12 +73,12 @@ def test_the_score_is_the_papers(name: str, backend: str, memory: Memory, light_
     memory.parts._proxy = light_proxy
     list(memory.add_many(lonely(40), user_id="ada", now=START + timedelta(days=400)))
     index = caught_up(memory)
-    search: VectorSearch = TensorSearch(index, weights) if backend == "torch" else FaissSearch(index, weights, "Flat")
+    search = searching(index, weights, backend)
     query = embedder.embed_query("kettle harbour")
     for days in (39, 45, 200, 10):
         now = micros(START + timedelta(days=days))
         mask = index.occurred_at <= now
-        scores, rows = search.search(query, now=now, mask=mask, k=7)
+        scores, rows = search.search(index, query, now=now, mask=mask, k=7)
         expected = by_definition(index, query, weights, now, mask)[:7]
         assert rows.tolist() == [row for _, row in expected], days
         torch.testing.assert_close(scores, torch.tensor([score for score, _ in expected]), atol=1e-5, rtol=1e-5)
@@ -83,11 +89,11 @@ def test_nothing_to_find(backend: str, memory: Memory, embedder: Any) -> None:
     memory.add("The only one.", user_id="ada", timestamp=START)
     index = caught_up(memory)
     weights = WEIGHTS["all"]
-    search: VectorSearch = TensorSearch(index, weights) if backend == "torch" else FaissSearch(index, weights, "Flat")
+    search = searching(index, weights, backend)
     query, at = embedder.embed_query("one"), micros(START)
-    scores, rows = search.search(query, now=at, mask=torch.zeros(1, dtype=torch.bool), k=5)
+    scores, rows = search.search(index, query, now=at, mask=torch.zeros(1, dtype=torch.bool), k=5)
     assert (scores.tolist(), rows.tolist()) == ([], [])
-    _, rows = search.search(query, now=at, mask=torch.ones(1, dtype=torch.bool), k=5)
+    _, rows = search.search(index, query, now=at, mask=torch.ones(1, dtype=torch.bool), k=5)
     assert rows.tolist() == [0]
 
 
@@ -114,5 +120,5 @@ def test_search_is_the_same_through_either_backend(factory: str, open_memory: Op
 def test_the_score_does_not_overflow(memory: Memory) -> None:
     memory.add("An old one.", user_id="ada", timestamp=datetime(1000, 1, 1, tzinfo=UTC))
     index, far = caught_up(memory), micros(datetime(2100, 1, 1, tzinfo=UTC))
-    found = TensorSearch(index, WEIGHTS["all"]).search(index.vectors[0], now=far, mask=index.embedded, k=1)
+    found = TensorSearch(WEIGHTS["all"]).search(index, index.vectors[0], now=far, mask=index.embedded, k=1)
     assert bool(torch.isfinite(found[0]).all()) and found[1].tolist() == [0]

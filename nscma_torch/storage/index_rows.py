@@ -1,0 +1,82 @@
+"""Columns of tensors side by side that grow at the end, and of which snapshots can be taken.
+
+A snapshot shares the tensors. What is appended later lies behind its end; who changes cells in front of it asks for
+`writable`, which copies the column if a snapshot that is in use holds it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class Rows:
+    """n rows of named columns.
+
+    Args:
+        columns: an empty tensor [0, …] for each column: its width, dtype and device.
+    """
+
+    def __init__(self, columns: Mapping[str, Tensor]) -> None:
+        self._columns = dict(columns)  # each [room, …]
+        self._count = 0
+        self._snapshots: list[weakref.ref[Rows]] = []
+        self._owned = set(columns)  # columns that no snapshot shares
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the tensors take, with the room that is not used yet."""
+        return sum(column.nbytes for column in self._columns.values())
+
+    def __getitem__(self, name: str) -> Tensor:
+        """The column [n, …]: not to be written to."""
+        return self._columns[name][: self._count]
+
+    def writable(self, name: str) -> Tensor:
+        """The column [n, …], in which cells may be changed: no snapshot sees it."""
+        if name not in self._owned:
+            if any(snapshot() is not None for snapshot in self._snapshots):
+                self._columns[name] = self._columns[name].clone()
+            self._owned.add(name)
+        return self[name]
+
+    def append(self, new: Mapping[str, Any]) -> None:
+        """Add rows: for each column values [m, …], a tensor or what makes one."""
+        if set(new) != set(self._columns):
+            raise ValueError(f"values are needed for every column, got {sorted(new)}")
+        parts = {
+            name: torch.as_tensor(values, dtype=self._columns[name].dtype, device=self._columns[name].device)
+            for name, values in new.items()
+        }
+        (added,) = {len(part) for part in parts.values()}
+        first = len(self)
+        for name, part in parts.items():
+            column = self._columns[name]
+            if first + added > len(column):
+                self._columns[name] = column.new_zeros(max(first + added, 2 * len(column)), *column.shape[1:])
+                self._columns[name][:first] = column[:first]
+                self._owned.add(name)
+            self._columns[name][first : first + added] = part
+        self._count = first + added
+
+    def arrange(self, order: Tensor) -> None:
+        """Keep the rows [m] of `order`, in this order."""
+        self._columns = {name: self[name][order] for name in self._columns}
+        self._count = len(order)
+        self._owned = set(self._columns)
+
+    def snapshot(self) -> Rows:
+        """The rows as they are now; nothing changes them any more."""
+        taken = Rows(self._columns)
+        taken._count = self._count
+        self._snapshots = [own for own in self._snapshots if own() is not None]
+        self._snapshots.append(weakref.ref(taken))
+        self._owned.clear()
+        return taken

@@ -1,0 +1,122 @@
+"""Searches do not wait for each other's questions, none is torn by a write, and nothing is computed for nobody."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import torch
+
+from nscma_torch.memory import Memory
+from nscma_torch.retrieval import search
+from nscma_torch.retrieval.search import Searcher
+from nscma_torch.text.hash_embedder import HashEmbedder
+
+Open = Callable[..., Memory]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+
+
+class HeldEmbedder(HashEmbedder):
+    """Holds on to a question that speaks of a glacier until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.go_on = threading.Event(), threading.Event()
+
+    def embed_query(self, text: str) -> torch.Tensor:
+        if "glacier" in text:
+            self.asked.set()
+            assert self.go_on.wait(60)
+        return super().embed_query(text)
+
+
+def test_nobody_waits_while_a_question_is_embedded(open_memory: Open, light_proxy: Any) -> None:
+    embedder = HeldEmbedder()
+    memory = open_memory(embedder=embedder, proxy=light_proxy)
+    for user in ("ada", "bob"):
+        memory.add("The kettle is blue.", user_id=user)
+    with ThreadPoolExecutor(2) as pool:
+        held = pool.submit(memory.search, "Where is the glacier, or the kettle?", user_id="ada")
+        try:
+            assert embedder.asked.wait(60)
+            for user in ("ada", "bob"):
+                assert pool.submit(memory.search, "kettle", user_id=user).result(30)
+            memory.add("The kettle is green now.", user_id="ada")
+        finally:
+            embedder.go_on.set()
+        assert {hit.text for hit in held.result(60)} == {"The kettle is blue.", "The kettle is green now."}
+
+
+def test_a_name_that_comes_up_while_a_question_is_embedded_counts(open_memory: Open, light_proxy: Any) -> None:
+    """The question is read again with the names that the memory holds when it is answered."""
+    embedder = HeldEmbedder()
+    memory = open_memory(embedder=embedder, proxy=light_proxy)
+    memory.add({"role": "user", "name": "Kim", "content": "I saw a glacier."}, user_id="ada")
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(memory.search, "Did Robin see a glacier?", user_id="ada")
+        assert embedder.asked.wait(60)
+        memory.add({"role": "user", "name": "Robin", "content": "I saw a glacier."}, user_id="ada")
+        embedder.go_on.set()
+        assert [hit.unit.name for hit in held.result(60)] == ["Robin", "Kim"]
+
+
+def test_searches_beside_writes_find_what_one_after_the_other_finds(open_memory: Open, light_proxy: Any) -> None:
+    memory = open_memory(proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    ids = [memory.add(f"Shelf {i} holds {i} lanterns.", user_id="ada", now=NOW)[0].id for i in range(30)]
+    done = threading.Event()
+
+    def look(number: int) -> int:
+        count = 0
+        while not done.is_set() or not count:
+            text = f"Shelf {number} holds {number} lanterns."
+            assert memory.search(text, user_id="ada", now=NOW, top_k=3)[0].text == text
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(4) as pool:
+        looking = [pool.submit(look, number) for number in (20, 23, 26, 29)]
+        try:
+            for i in range(8):
+                memory.update(ids[i], f"Drawer {i} is empty.", user_id="ada", now=NOW)
+                memory.delete(ids[8 + i], user_id="ada", now=NOW)
+                memory.add(f"Box {i} holds rope.", user_id="ada", now=NOW)
+        finally:
+            done.set()
+        assert all(one.result(60) for one in looking)
+    asked = {"user_id": "ada", "now": NOW, "top_k": 40}
+    other = open_memory(proxy=light_proxy)
+    found = [(hit.text, pytest.approx(hit.score, rel=1e-5)) for hit in memory.search("Shelf of lanterns", **asked)]
+    assert [(hit.text, hit.score) for hit in other.search("Shelf of lanterns", **asked)] == found
+
+
+def test_support_is_computed_where_it_is_asked_for(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    support = search.support
+    monkeypatch.setattr(search, "support", lambda *arguments: calls.append(1) or support(*arguments))
+    memory.add("The kettle is blue.", user_id="ada")
+    assert memory.search("kettle", user_id="ada") and not calls
+    memory.ask("Which harp did the dentist tune?", user_id="ada")
+    assert len(calls) == 1
+
+
+def test_no_question_is_ranked_twice(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links ask a second question only where titles lead somewhere."""
+    asked = []
+    rank = Searcher.rank
+
+    def noted(searcher: Searcher, text: str, *more: Any, **options: Any) -> Any:
+        asked.append(text)
+        return rank(searcher, text, *more, **options)
+
+    monkeypatch.setattr(Searcher, "rank", noted)
+    memory.add("The kettle of Ana Ruiz is blue.", user_id="ada")
+    memory.search("Whose kettle is blue?", user_id="ada", strategy="links")
+    assert len(asked) == 1
+    for name, text in (("Kettle", "It came from Oslo Harbour."), ("Oslo Harbour", "A place of Mira Lund's.")):
+        memory.add({"role": "document", "name": name, "content": text}, user_id="ada")
+    memory.search("Where did the Kettle come from?", user_id="ada", strategy="links")
+    assert len(asked) == len(set(asked)) == 3
