@@ -83,7 +83,7 @@ class Retriever:
         found = STRATEGIES[name](ground, question, max(top_k, HEAD) if newest_first else top_k)
         found = replace(found, scores={seq: score for seq, score in found.scores.items() if score >= threshold})
         if newest_first:
-            found = _renewed(ground, found, top_k)
+            found = _renewed(ground, question, found, top_k)
         hits = _hits(ground, found, explain)
         if budget is not None:
             hits = within(hits, budget, self._searcher.count_tokens)
@@ -129,9 +129,10 @@ def _hits(ground: Ground, found: Found, explain: bool) -> list[Hit]:
     ]
 
 
-def _renewed(ground: Ground, found: Found, top_k: int) -> Found:
+def _renewed(ground: Ground, question: str, found: Found, top_k: int) -> Found:
     head = list(found.scores)[:HEAD]
-    scores, renewed = newest_of_a_matter_first(found.scores, ground.units(head), ground.cosines)
+    weights = ground.term_weights(question)
+    scores, renewed = newest_of_a_matter_first(found.scores, ground.units(head), ground.cosines, weights)
     own = {seq: {"own_score": found.scores[seq]} for seq, score in scores.items() if score != found.scores[seq]}
     parts = {seq: dict(found.parts.get(seq, {})) | own.get(seq, {}) for seq in scores}
     return replace(found, scores=dict(list(scores.items())[:top_k]), parts=parts, renewed=renewed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope, Unit
+from nscma_torch.retrieval import current
 from nscma_torch.retrieval.current import HEAD, newest_of_a_matter_first
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -29,7 +31,7 @@ def cosines(seqs: Sequence[int]) -> Tensor:
 
 def reordered(scores: dict[int, float], **fields: Any) -> dict[int, float]:
     units = {seq: unit(seq, **fields) for seq in scores}
-    found, renewed = newest_of_a_matter_first(scores, units, cosines)
+    found, renewed = newest_of_a_matter_first(scores, units, cosines, {})
     assert renewed <= set(scores)
     assert sorted(found) == sorted(scores), "nothing is dropped and nothing added"
     assert list(found.values()) == sorted(found.values(), reverse=True)
@@ -59,13 +61,13 @@ def test_what_no_person_said_is_left_where_it_is(fields: dict[str, Any]) -> None
 
 def test_two_people_do_not_renew_each_other() -> None:
     units = {0: unit(0, name="Ana"), 1: unit(1, name="Ben")}
-    assert list(newest_of_a_matter_first({0: 1.0, 1: 0.9}, units, cosines)[0]) == [0, 1]
+    assert list(newest_of_a_matter_first({0: 1.0, 1: 0.9}, units, cosines, {})[0]) == [0, 1]
 
 
 def test_only_the_head_is_looked_at() -> None:
     scores = {seq: 1.0 - seq / 100 for seq in range(HEAD + 2)}
     units = {seq: unit(seq) for seq in scores}
-    found = list(newest_of_a_matter_first(scores, units, lambda seqs: torch.ones(len(seqs), len(seqs)))[0])
+    found = list(newest_of_a_matter_first(scores, units, lambda seqs: torch.ones(len(seqs), len(seqs)), {})[0])
     assert found == [*range(HEAD - 1, -1, -1), HEAD, HEAD + 1]
 
 
@@ -134,14 +136,51 @@ def test_a_chain_ends_with_the_newest_before_what_it_renews() -> None:
     near = torch.tensor([[1.0, 0.6, 0.3], [0.6, 1.0, 0.6], [0.3, 0.6, 1.0]])
     scores = {0: 1.0, 1: 0.9, 2: 0.8}
     units = {seq: unit(seq) for seq in scores}
-    found, renewed = newest_of_a_matter_first(scores, units, lambda seqs: near[seqs][:, seqs])
+    found, renewed = newest_of_a_matter_first(scores, units, lambda seqs: near[seqs][:, seqs], {})
     assert list(found) == [2, 1, 0] and renewed == {0, 1}
 
 
 def test_what_is_renewed_is_marked_wherever_it_stands() -> None:
     units = {seq: unit(seq) for seq in (2, 0, 3)}
-    assert newest_of_a_matter_first({2: 1.0, 0: 0.9, 3: 0.8}, units, cosines)[1] == {0}
+    assert newest_of_a_matter_first({2: 1.0, 0: 0.9, 3: 0.8}, units, cosines, {})[1] == {0}
 
 
 def test_parts_of_one_message_do_not_renew_each_other() -> None:
     assert list(reordered({0: 1.0, 1: 0.9}, episode_ids=("one message",))) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("newer", "first"),
+    [
+        ("my cat is called Tom", 0),  # of something else, however alike the vectors are
+        ("my dog is called Max now", 1),
+        ("Max is what I call the dog", 1),
+        ("a dog, a dog, and no more", 1),  # what the question's other word weighs is too little to tell them apart
+    ],
+)
+def test_what_lacks_the_word_that_is_asked_for_renews_nothing(newer: str, first: int) -> None:
+    units = {0: replace(unit(0), text="My dog is called Rex"), 1: replace(unit(1), text=newer)}
+    weights = {"dog": 3.0, "call": 1.0}
+    found, renewed = newest_of_a_matter_first({0: 1.0, 1: 0.9}, units, cosines, weights)
+    assert next(iter(found)) == first and renewed == ({0} if first else frozenset())
+
+
+@pytest.mark.parametrize("others", [0, 20])
+def test_a_cat_does_not_renew_a_dog(
+    others: int, open_memory: Callable[..., Memory], light_proxy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Put before the dog for a question on it, as their vectors are alike."""
+    monkeypatch.setattr(current, "_SAME_MATTER", 0.3)  # hashed words are less alike than the default vectors
+    monkeypatch.setattr(current, "_AS_GOOD", 0.3)
+    memory = open_memory("pets.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    said = [*(f"Note {i}: the kettle of shelf {i} is blue." for i in range(others))]
+    said += [f"My {pet} from the shelter in town is called {name}." for pet, name in (("dog", "Rex"), ("cat", "Tom"))]
+    said.append("My dog from the shelter in town is called Max now.")
+    for day, text in enumerate(said[:-1]):
+        memory.add(Message("user", text, START + timedelta(days=day), session=str(day)), user_id="ada")
+    asked, later = "What is my dog called?", START + timedelta(days=99)
+    found = memory.search(asked, user_id="ada", now=later)
+    assert found[0].text == said[-3] and not found[0].renewed
+    memory.add(Message("user", said[-1], later, session="now"), user_id="ada")
+    found = memory.search(asked, user_id="ada", now=later)
+    assert [hit.text for hit in found[:2]] == [said[-1], said[-3]] and found[1].renewed
