@@ -100,8 +100,8 @@ def test_every_acknowledged_message_survives_sigkill(
         assert positions == list(range(len(positions)))
         assert_index_equals_rows(memory, "ada", embedder)
         if watching is not None:  # an index that was open all the time catches up to the same
-            with watching.parts.database.read() as connection:
-                held, _ = watching.parts.searcher._index(connection, "ada")
+            with watching.parts.searcher.indexes.reading("ada") as reading:
+                held = reading.index
             assert_same(held, fresh_index(memory, "ada"))
         watching = memory
         watching.search("vault", user_id="ada")

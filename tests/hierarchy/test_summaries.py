@@ -139,11 +139,11 @@ def test_summaries_have_no_neighbours_in_time(open_lively: Open) -> None:
     list(memory.add_many(said(range(60)), user_id="ada"))
     memory.flush()
     memory.search("reference", user_id="ada", kinds=("summary",))
-    with memory.parts.database.read() as connection:
-        index, _ = memory.parts.searcher._index(connection, "ada")
+    with memory.parts.searcher.indexes.reading("ada") as reading:
+        index = reading.index
         node_of = {
             row.unit_seq: (row.level, row.number)
-            for row in connection.execute(select(node_units).where(node_units.c.level > 0))
+            for row in reading.connection.execute(select(node_units).where(node_units.c.level > 0))
         }
     nodes = [node_of.get(seq) for seq in index.seqs.tolist()]
     for row, before in enumerate(index.previous.tolist()):

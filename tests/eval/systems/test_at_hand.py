@@ -104,7 +104,7 @@ def test_how_a_system_asks_leaves_nothing_to_the_next(read: list[Remembered], tm
             with make_system({"name": "", **section}, run).open(tmp_path / str(number)) as session:
                 session.read(messages)
                 assert isinstance(session, NscmaSession)
-                held.append(len(session.own.memory.parts.searcher._indexes))
+                held.append(len(session.own.memory.parts.searcher.indexes.users()))
                 session.ask(QUESTIONS[0], options=(), now=ASKED)
                 sizes.append(session.store_bytes())
         assert len(set(map(id, read))) == 1 and len(set(sizes)) == 1
