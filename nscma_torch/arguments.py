@@ -53,6 +53,17 @@ def checked_text(value: str, name: str) -> str:
     return value
 
 
+def checked_question(value: str, name: str, limits: Limits) -> str:
+    """A text to be answered or searched for: as `checked_text`, and `TextTooLargeError` where it is too long."""
+    if len(checked_text(value, name)) > limits.max_question_characters:
+        raise TextTooLargeError(
+            f"{name} has {len(value):,} characters, more than limits.max_question_characters = "
+            f"{limits.max_question_characters:,}; shorten it, store what is to be remembered with `add`, or raise the "
+            "limit"
+        )
+    return value
+
+
 def checked_number(value: float, name: str) -> float:
     """A finite number. Raises `InvalidInputError` for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):

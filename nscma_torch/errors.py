@@ -3,7 +3,8 @@
 NscmaError
 ├── InvalidInputError (ValueError)   what the caller handed in
 │   ├── EmptyTextError               no text, or only white space
-│   ├── TextTooLargeError            one message above `limits.max_message_bytes`
+│   ├── TextTooLargeError            a message above `limits.max_message_bytes`, or a question above
+│   │                                `limits.max_question_characters`
 │   ├── TextTooLongError             more tokens than the embedder reads
 │   ├── EncodingError                bytes that are not UTF-8
 │   ├── MalformedInputError          a file that does not parse; names the line
@@ -55,7 +56,7 @@ class EmptyTextError(InvalidInputError):
 
 
 class TextTooLargeError(InvalidInputError):
-    """One message is larger than `limits.max_message_bytes`."""
+    """A message is larger than `limits.max_message_bytes`, or a question than `limits.max_question_characters`."""
 
 
 class TextTooLongError(InvalidInputError):

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from nscma_torch.arguments import checked_count, checked_flag, checked_limit, checked_text, checked_user, clock
+from nscma_torch.arguments import (
+    checked_count,
+    checked_flag,
+    checked_limit,
+    checked_question,
+    checked_text,
+    checked_user,
+    clock,
+)
 from nscma_torch.assembly import Parts
 from nscma_torch.config import override
 from nscma_torch.errors import InvalidInputError, StoreClosedError
@@ -189,7 +197,7 @@ class Knowing:
         self, situation: str, *, user_id: str, agent_id: str | None = None, top_k: int = 5
     ) -> list[FoundSkill]:
         """The skills whose trigger is most like the situation, best first."""
-        text = checked_text(situation, "the situation")
+        text = checked_question(situation, "the situation", self.parts.config.limits)
         return self.parts.skills.find(Scope(user_id, agent_id), text, top_k=checked_count(top_k))
 
     def skill_outcome(self, skill_id: str, *, user_id: str, success: bool, now: datetime | None = None) -> Skill:

@@ -15,7 +15,7 @@ from nscma_torch.arguments import (
     checked_limit,
     checked_message,
     checked_number,
-    checked_text,
+    checked_question,
     checked_user,
     clock,
     narrowed,
@@ -189,7 +189,7 @@ class Memory(Knowing):
             explain: fill `Hit.parts` with each lane's score and rank.
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
-        checked_text(query, "the query")
+        checked_question(query, "the query", self.config.limits)
         bounds = self._bounds(scope, wanted, kinds, as_of, now)
         most = None if budget is None else checked_count(budget, "budget")
         found = self.parts.retriever.retrieve(
@@ -225,7 +225,7 @@ class Memory(Knowing):
         from nscma_torch.asking import answered
 
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
-        checked_text(question, "the question")
+        checked_question(question, "the question", self.config.limits)
         bounds, most = self._bounds(scope, wanted, None, as_of, now), checked_count(top_k)
         at = None if as_of is None else clock(as_of)
         answer, hits = answered(self.parts, question, bounds, now=clock(now), as_of=at, follows=follows, top_k=most)

@@ -24,6 +24,9 @@ class Limits(Section):
     """What is refused, and how much is written at once."""
 
     max_message_bytes: int = Field(1_048_576, gt=0, description="Largest message in bytes of UTF-8.")
+    max_question_characters: int = Field(
+        16_384, gt=0, description="Longest question, search query or turn of a chat, in characters."
+    )
     max_clock_skew: float = Field(300.0, ge=0, description="Seconds that a timestamp may lie in the future.")
     max_batch: int = Field(64, gt=0, description="Messages that add_many writes in one transaction.")
 

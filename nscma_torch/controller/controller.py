@@ -9,7 +9,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from nscma_torch.arguments import checked_message, checked_text, clock
+from nscma_torch.arguments import checked_message, checked_question, checked_text, clock
 from nscma_torch.config import Llm
 from nscma_torch.controller.embedded import EmbeddedPolicy
 from nscma_torch.controller.phrasing import asks, only_asks, standing_instructions
@@ -106,7 +106,8 @@ class Controller:
 
         Raises:
             EngineError: the engine failed; nothing of this turn was stored.
-            InvalidInputError: an empty turn, or one that does not fit into a prompt.
+            InvalidInputError: an empty turn, one above `limits.max_question_characters`, or one that does not fit into
+                a prompt.
             StoreBusyError: what the reply rests on was hidden or erased before it was stored. The reply is not stored
                 then, and neither is the turn, unless it already was.
         """
@@ -136,7 +137,7 @@ class Controller:
         return self._working.read(self.policy, clock(now))[0]
 
     def _considered(self, said: str, now: datetime, threshold: float) -> tuple[_Course, Answered]:
-        checked_text(said, "what the user says")
+        checked_question(said, "what the user says", self.memory.config.limits)
         memory, usage = self._working.read(self.policy, now)
         course = _Course(Situation(said, now, memory), usage)
         if usage.llm_calls:

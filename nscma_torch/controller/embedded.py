@@ -71,7 +71,7 @@ class EmbeddedPolicy:
         if uncertainty <= self.threshold:
             units = [*spoken, *([] if saying is None else [saying])]
             place = next(i for i, unit in enumerate(units) if unit.id == hits[best].id)
-            settled = tells_all(query, units, place, self._relations, situation.now)
+            settled = tells_all(question, query, units, place, self._relations, situation.now)
             if hits[best].id in memory.overtaken or not settled:
                 uncertainty = 1.0
             elif query is not None:

@@ -11,6 +11,7 @@ from nscma_torch.records import FactQuery, Statement, Unit
 from nscma_torch.relations import Schema, family
 from nscma_torch.retrieval.fact_graph import topic_key
 from nscma_torch.retrieval.fact_wording import Language, Wording
+from nscma_torch.retrieval.renewed import matter, may_renew
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import script
 
@@ -29,7 +30,9 @@ def value_in(query: FactQuery, turn: Unit, turns: Sequence[Unit], schema: Schema
     return None
 
 
-def tells_all(query: FactQuery | None, turns: Sequence[Unit], best: int, schema: Schema, now: datetime) -> bool:
+def tells_all(
+    question: str, query: FactQuery | None, turns: Sequence[Unit], best: int, schema: Schema, now: datetime
+) -> bool:
     """Whether the turn at `best` holds the whole answer, as far as its statements can be read.
 
     A question for a fact is answered by a statement of it alone: of the same relation, topic and person, that holds
@@ -47,7 +50,23 @@ def tells_all(query: FactQuery | None, turns: Sequence[Unit], best: int, schema:
     if query is not None and not any(_states(statement, query, schema, now) for statement in said):
         return False
     later = [statement for turn in turns[best + 1 :] for statement in statement_reader(schema).read(turn)]
-    return not any(_same_matter(one, other, schema) for one in said for other in later)
+    return not (
+        any(_same_matter(one, other, schema) for one in said for other in later)
+        or _renewed_unread(question, own, said, turns[best + 1 :], schema)
+    )
+
+
+def _renewed_unread(question: str, own: Unit, said: Sequence[Statement], after: Sequence[Unit], schema: Schema) -> bool:
+    """Whether the same speaker may have renewed it since, in words that no form reads."""
+    spoken = [turn for turn in after if (turn.role, turn.name) == (own.role, own.name)]
+    read = [{one.relation for one in statement_reader(schema).read(turn)} for turn in spoken]
+    return any(
+        may_renew(one, turn.text, turn.occurred_at, matter(one, question), schema, follows=i == 0)
+        for one in said
+        if schema[one.relation].cardinality == "one" and one.object
+        for i, turn in enumerate(spoken)
+        if one.relation not in read[i]
+    )
 
 
 def _asker(turns: Sequence[Unit]) -> str:

@@ -2,6 +2,10 @@
 
 What asks, supposes, wishes or doubts is no statement, nor is what stands in quotation marks. Of the speech in a
 document sentences in its midst are read that tell of somebody by name, as a narrator would.
+
+Patterns cost more than the length of what they are matched against, so a sentence of more than `LONGEST_SENTENCE`
+characters and a clause of more than `LONGEST_CLAUSE` (`LONGEST_HAN` of a Chinese one) are not read: the cost of a text
+is then at most proportional to its length.
 """
 
 from __future__ import annotations
@@ -16,6 +20,10 @@ from nscma_torch.llm.phrases import AUXILIARIES, NAME, NOT_NAMES, is_noun_phrase
 from nscma_torch.llm.speech import speech_in, told_within, without_speech
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.terms import script
+
+LONGEST_SENTENCE = 1000
+LONGEST_CLAUSE = 400
+LONGEST_HAN = 100
 
 _UNREAL = re.compile(  # the whole sentence states nothing
     r"^\W*(?:(?:and|but|so|well|oh|ok|okay|even|then|still|honestly|only)\W+)*(?:if|unless|suppose|supposing"
@@ -171,7 +179,10 @@ def clauses(text: str, verbs: frozenset[str], *, document: bool = False) -> list
     if document:
         spans += [(span, text) for own in speech for span in told_within(text, own, verbs)]
     for span, source in sorted(spans, key=lambda pair: pair[0].start):
-        sentence = _HEDGE.sub("", source[span.start : span.end].replace("’", "'").strip())
+        if span.end - span.start > LONGEST_SENTENCE:
+            carried = False
+            continue
+        sentence = _HEDGE.sub("", " ".join(source[span.start : span.end].replace("’", "'").split()))
         cjk = script(sentence) == "cjk"
         without = _CORRECTS.sub(" ", sentence)
         corrects = carried or without != sentence
@@ -186,7 +197,9 @@ def clauses(text: str, verbs: frozenset[str], *, document: bool = False) -> list
         found += [
             Clause(part, span.start, span.end, sentence, cjk, corrects, listener)
             for part in parts
-            if "\x00" not in part and any(map(str.isalnum, part))
+            if "\x00" not in part
+            and any(map(str.isalnum, part))
+            and len(part) <= (LONGEST_HAN if cjk else LONGEST_CLAUSE)
         ]
     return found
 

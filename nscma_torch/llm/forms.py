@@ -124,6 +124,11 @@ def read_verb(group: str, verbs: tuple[str, ...]) -> Verb:
     return Verb(negated, "tells" if told else "holds")
 
 
+def looks_ahead(text: str) -> bool:
+    """Whether words tell of what is to come, or could."""
+    return bool(_AHEAD.search(text))
+
+
 @forgettable(1 << 12)
 def _form_of(word: str, verbs: tuple[str, ...]) -> str:
     if "be" in verbs and word in _BE:

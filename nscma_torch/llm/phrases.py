@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 
 from nscma_torch.relations import Kind, Shape
 from nscma_torch.text.dates import MONTH
@@ -46,9 +47,18 @@ PERSON_NOUN = re.compile(rf"(?:{_KIN_NOUNS}|{_OTHERS})\b", re.IGNORECASE)
 NAME = r"[A-ZÀ-ÖØ-ÞŁŚŠŽČŽĐİ][\w.'’&-]*"
 _NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|and|&|du|da|di)\s+)*{NAME})*")
 
+_NUMBER_WORD = (
+    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
+    r"|seventeen"
+    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|dozen)"
+)
+_SPELL = (  # how long, which is no part of a place: "in Amsterdam another four years"
+    rf"(?:another|(?:an? )?few|\d+|{_NUMBER_WORD})(?: (?:more|\d+|{_NUMBER_WORD}))* "
+    r"(?:days?|weeks?|months?|years?|decades?)"
+)
 _ALWAYS = (
     r"[,;()\x00]|(?<!\bSt)(?<!\bMt)(?<!\bFt)(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)\.\s|\s[–—-]+\s|:\s"
-    r"|\b(?:because|since|when|whenever|after|before|until|till|so|but|although|though|while|whereas|which|who|whom"
+    r"|(?<!-)\b(?:because|since|when|whenever|after|before|until|till|so|but|although|though|while|whereas|which|who|whom"
     r"|whose|where"
     r"|(?:I|we|you|he|she|they)\s|without|until|among|the other day|twice|early"
     r"|(?:two|three|four|five|six|ten|many|most|few|several|some|all|\d+) times"
@@ -71,21 +81,22 @@ _ALWAYS = (
     rf"|(?:{MONTH}) \d{{1,2}}(?:st|nd|rd|th)?|\d{{4}}-\d\d-\d\d"
     r"|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?|\d{1,2}(?:st|nd|rd|th)(?=[\s.!]*$))|in the (?:meantime"
     r"|end|morning|evening|afternoon)"
-    r"|for (?:the )?(?:\w+ )?(?:\w+ )?(?:days?|weeks?|months?|years?|decades?|ages|good|long|now|ever|while|sure))\b"
+    r"|for (?:the )?(?:\w+ )?(?:\w+ )?(?:days?|weeks?|months?|years?|decades?|ages|good|long|now|ever|while"
+    r"|sure))\b(?!-)"
 )
-_CUTS: dict[str, str] = {
-    "person": r"|\b(?:and|with|for|from|in|at|on|as|to|over|by|is|was|about|of)\b",
-    "place": r"|\b(?:and|with|for|as|from|to|by|that|is|or|alone|together|via|about|over|doing|working|studying)\b",
-    "group": r"|\b(?:and(?=\s+[a-z])|with|for|in|at|as|from|to|on|by|that|is|doing|over|about|under|or|near)\b",
-    "thing": r"|\b(?:with|for|from|in|at|as|by|that|on|is|are|to|called|named|like|since|during|over|about|next|behind"
-    r"|under|into|because|more than|there|every)\b",
-    "name": r"|\b(?:and|with|for|from|in|as|by|on|is|at|but|after|or)\b",
-    "number": r"|\b(?:and|with|for|from|in|at|as|on|by|to|that|of|or|including|already)\b",
-    "date": r"|\b(?:and|with|because|for|in (?:the|my|our)|as|from|that|to (?:make|give|allow|leave))\b",
-    "trait": r"|\b(?:and(?= (?:the|my|I|we|it)\b)|for|in|as|by|that|at|on|to|with|from|about|of|like|or)\b",
-    "title": r"|\b(?:and(?= (?:the|my|I|we|it)\b)|for|in|at|by|that|to|with|from|about|like|or|on)\b",
-    "deed": r"|\b(?:and (?:then|I|we|my)|that|as soon as)\b",
-    "any": r"|\b(?:and (?:then|I|we|my|it)|that|for|from|as)\b",
+_CUTS: dict[str, str] = {  # words that end a phrase of this shape
+    "person": r"and|with|for|from|in|at|on|as|to|over|by|is|was|about|of",
+    "place": rf"{_SPELL}|and|with|for|as|from|to|by|that|is|or|alone|together|via|about|over|doing|working|studying",
+    "group": r"and(?=\s+[a-z])|with|for|in|at|as|from|to|on|by|that|is|doing|over|about|under|or|near",
+    "thing": r"with|for|from|in|at|as|by|that|on|is|are|to|called|named|like|since|during|over|about|next|behind"
+    r"|under|into|because|more than|there|every",
+    "name": r"and|with|for|from|in|as|by|on|is|at|but|after|or",
+    "number": r"and|with|for|from|in|at|as|on|by|to|that|of|or|including|already",
+    "date": r"and|with|because|for|in (?:the|my|our)|as|from|that|to (?:make|give|allow|leave)",
+    "trait": r"and(?= (?:the|my|I|we|it)\b)|for|in|as|by|that|at|on|to|with|from|about|of|like|or",
+    "title": r"and(?= (?:the|my|I|we|it)\b)|for|in|at|by|that|to|with|from|about|like|or|on",
+    "deed": r"and (?:then|I|we|my)|that|as soon as",
+    "any": r"and (?:then|I|we|my|it)|that|for|from|as",
 }
 _NO_THING = word_set(
     """it that this them those these everything nothing something anything someone anyone everyone one ones lot lots
@@ -125,6 +136,10 @@ def head_of(phrase: str) -> str:
     return _INSIDE.split(phrase, maxsplit=1)[0]
 
 
+_BARE = word_set("the a an my our your his her its their")
+_BEFORE_BARE = _LINKS | word_set("and or nor all both half across behind under next around near over beside")
+
+
 def is_noun_phrase(phrase: str) -> bool:
     """Whether words look like a noun phrase that can be a subject: no verb, no pronoun, no more than a few words."""
     words = phrase.lower().split()
@@ -136,6 +151,8 @@ def is_noun_phrase(phrase: str) -> bool:
             and words[0] not in NOT_NAMES
             and not (phrase.endswith("ed") and phrase.islower())
         )
+    if any(b in _BARE and a not in _BEFORE_BARE for a, b in pairwise(words)):  # "Kofi finished his master's"
+        return False
     head = words[1:] if words[0] == "that" else words
     if len(head) > 2 and head[-1] == "can":  # "the oil can"
         head = head[:-1]
@@ -146,7 +163,7 @@ def is_noun_phrase(phrase: str) -> bool:
 
 @cache
 def _boundary(shape: Shape) -> re.Pattern[str]:
-    return re.compile(_ALWAYS + _CUTS[shape], re.IGNORECASE)
+    return re.compile(rf"{_ALWAYS}|(?<!-)\b(?:{_CUTS[shape]})\b(?!-)", re.IGNORECASE)
 
 
 def cut(text: str, kind: Kind) -> str:
@@ -156,6 +173,14 @@ def cut(text: str, kind: Kind) -> str:
     return _LOOSE_END.sub("", phrase).strip(" .,!?\"'“”…")
 
 
+def runs_on(text: str, kind: Kind) -> bool:
+    """Whether behind the beginning that can be an object another clause comes: "Sofia is leaving, Kenji"."""
+    match = _boundary(kind.like).search(text, 1 if text else 0)
+    rest = text[match.start() :] if match else ""
+    return "," in rest or not _CLAUSAL.isdisjoint(rest.lower().split())
+
+
+_CLAUSAL = AUXILIARIES | PRONOUNS
 _LOOSE_END = re.compile(r"\s+(?:and|or|but|a|an|the)\s*$", re.IGNORECASE)
 _DETERMINER = re.compile(
     r"^(?:(?:a|one|another) (?:pair|couple|bit|lot|piece|kind|sort) of|lots of|plenty of|one of|some of|such an?"
@@ -265,20 +290,14 @@ def is_person(phrase: str) -> bool:
         return False
     if plain.lower() in PRONOUNS - {"it", "they", "them"}:
         return True
-    if PERSON_NOUN.search(plain) and len(plain.split()) <= 6 and _NO_SUBJECT.isdisjoint(plain.lower().split()):
+    head = plain.rsplit("'s ", 1)[-1]  # "my sister's name" is a name
+    if PERSON_NOUN.search(head) and len(plain.split()) <= 6 and _NO_SUBJECT.isdisjoint(plain.lower().split()):
         return bool(
             re.match(rf"(?:my|our|your|his|her|their|the|user's|{NAME}'s)\b|{PERSON_NOUN.pattern}", plain, re.I)
         )
     if "I" in plain.split() or (len(plain) > 6 and plain.endswith("ing") and " " not in plain):  # "Blogging"
         return False
     return bool(re.fullmatch(rf"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{NAME}(?:\s+{NAME}){{0,3}}", plain))
-
-
-_NUMBER_WORD = (
-    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
-    r"|seventeen"
-    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|dozen)"
-)
 
 
 def is_number(text: str) -> bool:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from nscma_torch.text.sentences import split_sentences
 
+LONGEST = 400  # characters of a question that forms are matched with: their patterns cost more than its length
+LONGEST_HAN = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Plain:
@@ -72,9 +75,11 @@ _ZH_ONCE = re.compile(r"(?:再|这|那)?(?:之前|以前|从前|原来|原先|�
 
 
 def plain(question: str) -> Plain:
-    """An English question, reduced."""
+    """An English question, reduced; no words of one that is longer than `LONGEST`."""
     text = " ".join(unicodedata.normalize("NFKC", question).replace("’", "'").split())
     text = _asked(text).strip(' ?!.,"“”')
+    if len(text) > LONGEST:
+        return Plain("")
     for pattern, full in _CONTRACTIONS:
         text = pattern.sub(full, text)
     text = _OPENING.sub("", text)
@@ -102,8 +107,10 @@ def _asked(text: str) -> str:
 
 
 def plain_chinese(question: str) -> Plain:
-    """A Chinese question, reduced, without spaces beside its characters."""
-    text = unicodedata.normalize("NFKC", question).strip()
+    """A Chinese question, reduced, without spaces beside its characters; no words of one longer than `LONGEST_HAN`."""
+    text = " ".join(unicodedata.normalize("NFKC", question).split())
+    if len(text) > LONGEST_HAN:
+        return Plain("")
     text = re.sub(r"(?<=[^\x00-\x7f])\s+|\s+(?=[^\x00-\x7f])", "", text)
     text = _ZH_OPENING.sub("", _ZH_CLOSING.sub("", text))
     if text.endswith("吗") and re.search(r"谁|什么|哪|多少|几[个岁号]", text):  # "do you know where …?"

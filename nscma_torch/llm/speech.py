@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from nscma_torch.llm.phrases import AUXILIARIES, is_person
 from nscma_torch.text.sentences import Span, split_sentences
 
-_MARKS = re.compile(r"[\"“”]|「[^」]*」|(?<=\s)'[^'\"“”]{3,}'(?=[\s.,!]|$)")
+_MARKS = re.compile(r"[\"“”]|「[^」]*」|(?<!\S)'(?:[^'\"“”]|(?<=\w)'(?=\w)){3,}'(?=[\s.,!]|$)")
 _SPEAKERS = re.compile(
     r"\b(?:I|me|my|mine|we|us|our|ours|you|your|yours|he|she|him|his|her|hers|they|them|their|it|this|that|these|those"
     r"|here|now)\b",

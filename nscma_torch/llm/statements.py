@@ -12,7 +12,7 @@ from nscma_torch.llm.chinese import plain_clauses, was_past
 from nscma_torch.llm.clauses import PREDICATE, Clause, clauses, head_noun_phrase
 from nscma_torch.llm.forms import Form, compile_forms, read_verb, verb_stems, verbs_of
 from nscma_torch.llm.mentions import Mentions
-from nscma_torch.llm.phrases import AUXILIARIES, cut, is_person, word_set
+from nscma_torch.llm.phrases import AUXILIARIES, cut, is_person, runs_on, word_set
 from nscma_torch.llm.slots import (
     begins_later,
     instead,
@@ -105,6 +105,10 @@ class StatementReader:
                 last[group] = said
                 fresh.append(statement)
         return tuple(fresh)
+
+    def asserted(self, text: str) -> list[str]:
+        """The clauses of a text that assert something."""
+        return [clause.text for clause in clauses(text, self._verbs)]
 
     def _of_clause(
         self, clause: Clause, mentions: Mentions, said: datetime, *, first: bool, earlier: Sequence[Statement]
@@ -223,6 +227,9 @@ class StatementReader:
         if subject and not form.source.startswith("S") and not clause.cjk:
             subject = cut(subject, kinds["S"])
         raw = groups.get("O", "")
+        inside = not clause.cjk and bool(raw) and match.end("O") < len(match.string.rstrip(" .!"))
+        if inside and runs_on(raw, kinds["O"]):
+            return [], []
         replaced = object_of(groups["R"], kinds["R"], mentions, cjk=clause.cjk) if groups.get("R") else ""
         if groups.get("R") and not replaced:
             return [], []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 
 from sqlalchemy import Connection
@@ -14,12 +14,17 @@ from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, U
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
+from nscma_torch.retrieval.fact_wording import Wording
+from nscma_torch.retrieval.renewed import matter, may_renew
 from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.later import said_later
 from nscma_torch.text.terms import script, terms
 
 _SHOWN = 3  # messages shown under an answer
+_UNSURE = 0.5  # of a fact's confidence that is left where something newer may have renewed it
+_LOOKED_AT = 20  # later messages on a matter, the newest first
 
 
 class FactAsker:
@@ -64,12 +69,57 @@ class FactAsker:
                 return None
             evidence = _evidence(connection, scope.user_id, found.facts)
             deferred = backlog.deferred(connection, scope.user_id, to_micros(now))
+            newer = self._newer(connection, question, query, found.facts, scope, now) if as_of is None else []
         confidence = min((fact.confidence for fact in found.facts), default=0.5)
         trace = [f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts"]
         if deferred:
             trace.append(f"{deferred} messages are not read for facts yet; sleep reads them")
         usage = Usage(seconds=time.perf_counter() - begin)
+        if newer:
+            wording = Wording("zh" if script(question) == "cjk" else "en", asker.name)
+            evidence = (*newer, *evidence)[:_SHOWN]
+            quotes = [_quote(item) for item in evidence]
+            trace.append(f"{len(newer)} newer messages, read for no such fact, may renew it")
+            return Answer(wording.unsure(quotes), False, confidence * _UNSURE, evidence, tuple(trace), usage, (), query)
         return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
+
+    def _newer(
+        self,
+        connection: Connection,
+        question: str,
+        query: FactQuery,
+        found: Sequence[Fact],
+        scope: Scope,
+        now: datetime,
+    ) -> list[Evidence]:
+        """The newest message that may renew one of the facts that answer a question of how something stands now."""
+        if query.asks not in ("object", "whether") or query.previous or query.before or query.as_of is not None:
+            return []
+        for fact in found:
+            if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
+                continue
+            about = matter(fact, question)
+            later = said_later(
+                connection,
+                scope,
+                fact.episode_ids[-1],
+                naming=about,
+                without=fact.relation,
+                now=to_micros(now),
+                limit=_LOOKED_AT,
+            )
+            for episode, follows in later:
+                if may_renew(fact, episode.text, episode.occurred_at, about, self._schema, follows=follows):
+                    seq, _ = episodes.require(connection, scope.user_id, episode.id)
+                    chunks = units.load(connection, scope.user_id, units.seqs_of_episode(connection, seq, "chunk"))
+                    unit = max(chunks.values(), key=lambda chunk: len(about.intersection(terms(chunk.text))))
+                    return [Evidence(Hit(unit, _UNSURE), unit.text, 0, len(unit.text), _UNSURE)]
+        return []
+
+
+def _quote(item: Evidence) -> tuple[str, date, str]:
+    unit = item.hit.unit
+    return unit.name or unit.role, unit.occurred_at.date(), " ".join(item.text.split())
 
 
 def _messages(connection: Connection, user_id: str, fact: Fact) -> list[tuple[str, datetime]]:

@@ -52,6 +52,12 @@ class Wording:
             return f"有不同的说法：{'、'.join(names)}。哪个是对的？"
         return f"I was told different things: {', '.join(names[:-1])} and {names[-1]}. Which is right?"
 
+    def unsure(self, quotes: Sequence[tuple[str, date, str]]) -> str:
+        """Who said what and when, the newest first, where nobody knows which holds."""
+        if self._language == "zh":
+            return "不确定：" + "\n".join(f"{who}（{day:%Y-%m-%d}）：{text}" for who, day, text in quotes)
+        return "not sure: " + "\n".join(f"{who}, {format_days(day, day)}: {text}" for who, day, text in quotes)
+
     def verdict(self, verdict: Literal["yes", "no"], known: Sequence[str] = ()) -> str:
         """Yes or no, with what is known instead."""
         word = {"yes": "yes", "no": "no"} if self._language == "en" else {"yes": "是", "no": "不是"}

@@ -187,7 +187,7 @@ def test_a_reply_is_kept_but_never_read_for_facts(converse: Opener) -> None:
 
 def test_a_turn_that_is_too_long_is_refused(converse: Opener) -> None:
     engine = ScriptedEngine(replies(Draft={"known": True, "text": "x"}))
-    controller = converse(engine)
+    controller = converse(engine, config={"limits": {"max_question_characters": 100_000}})
     with pytest.raises(InvalidInputError, match=r"controller\.prompt_tokens"):
         controller.turn("lamp " * 5000)
     with pytest.raises(InvalidInputError, match="empty"):

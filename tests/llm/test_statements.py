@@ -289,3 +289,38 @@ def test_a_thing_that_is_called_by_a_pronoun_means_nothing_else() -> None:
 def test_two_who_got_divorced_are_two() -> None:
     """And neither of them is called "I got"."""
     assert set(told("Idris and I got divorced last month.")) == {"not Ludger married_to Idris", "not Ludger married_to"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I saw Tom at the market.",
+        "I saw Paris last year.",
+        "I am seeing Igor tomorrow.",
+        "I am going out with Igor tomorrow.",
+        "I'm with Helvetia since February.",
+        "Sofia is leaving us at the end of the month, Kenji takes over the frontend.",
+        "Target is 600.",
+        "Minibus is 640 for the weekend.",
+        "I was six when we met.",
+        "Oona finished her master's in Graz and is happy.",
+        "'I'm a doctor, not a bricklayer' is what it says.",
+    ],
+)
+def test_what_is_unsure_is_no_fact(text: str) -> None:
+    assert told(text) == []
+
+
+def test_how_long_is_no_part_of_a_place() -> None:
+    assert told("I live in Amsterdam another four years.") == ["Ludger lives_in Amsterdam"]
+
+
+def test_the_name_of_a_person_is_no_person() -> None:
+    assert told("My sister's name is Marta and she lives in Bonn.") == [
+        "Ludger sibling Marta",
+        "Marta lives_in Bonn",
+    ]
+
+
+def test_a_word_with_a_hyphen_is_whole() -> None:
+    assert told("My sister-in-law lives in Bonn.") == ["Ludger's sister-in-law lives_in Bonn"]

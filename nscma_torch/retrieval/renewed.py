@@ -1,0 +1,80 @@
+"""May something said later have renewed what is known, though no fact was read from it?
+
+Facts are read by forms, and what fits none leaves the old value standing: "I have a flight on the 3rd of May", then
+"The flight got moved to the 5th of May". So before a fact of one value answers, the later messages of its speaker that
+name the same matter are looked at, and the one that comes next. One may renew it if it asserts something, holds another
+value of the same shape (a date for a date, a number for a number, a name for a place or a person) and no statement of
+this relation was read from it. What it says is not understood: it is only a reason to be unsure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from datetime import datetime
+
+from nscma_torch.llm.forms import looks_ahead
+from nscma_torch.llm.phrases import NAME, NOT_NAMES
+from nscma_torch.llm.statements import statement_reader
+from nscma_torch.records import Fact, Statement
+from nscma_torch.relations import Schema
+from nscma_torch.text.cues import find_cues
+from nscma_torch.text.dates import find_dates
+from nscma_torch.text.names import name_key
+from nscma_torch.text.terms import query_terms, terms
+
+_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+_NAMED = re.compile(rf"(?<=[\w,] ){NAME}")  # inside a clause: its first word has a capital anyway
+_REFERS = re.compile(r"\b(?:it|that|this|them)\b|[它这那]", re.IGNORECASE)
+_SHORT = 8  # words of a message that speaks of what was said just before without naming it
+
+
+def matter(known: Fact | Statement, question: str) -> frozenset[str]:
+    """Lexical terms of which a message about the same matter has at least one.
+
+    Those of its topic, or of the thing that it is about ("flight" of "user's flight"); of what is known about a person,
+    those of the question.
+    """
+    if known.topic:
+        return frozenset(terms(known.topic))
+    owner, _, thing = known.subject.rpartition("'s ")
+    if owner or (known.subject[:1].islower() and name_key(known.subject) != "user"):
+        return frozenset(terms(thing))
+    return frozenset(query_terms(question)) - set(terms(known.subject)) - set(terms(known.object))
+
+
+def may_renew(
+    known: Fact | Statement, text: str, said: datetime, about: Collection[str], schema: Schema, *, follows: bool
+) -> bool:
+    """Whether a message from which nothing of the kind was read may say something newer than what is known.
+
+    Args:
+        about: the terms of `matter`.
+        follows: it is the next that the speaker of what is known said, in the same conversation.
+    """
+    return any(
+        _holds_another(known, clause, said, schema)
+        for clause in statement_reader(schema).asserted(text)
+        if not set(about).isdisjoint(terms(clause)) or (follows and _refers_back(clause, text))
+    )
+
+
+def _refers_back(clause: str, text: str) -> bool:
+    return len(text.split()) <= _SHORT and bool(_REFERS.search(clause))
+
+
+def _holds_another(known: Fact | Statement, clause: str, said: datetime, schema: Schema) -> bool:
+    """Whether a clause holds a value that could stand in the place of the known one."""
+    value = known.object
+    shape = schema.kinds[schema[known.relation].object].like
+    if shape == "date":
+        return any(clause[one.start : one.end].lower() not in value.lower() for one in find_dates(clause, said))
+    if _NUMBER.search(value):
+        return bool(set(_NUMBER.findall(clause)) - set(_NUMBER.findall(value)))
+    if shape in ("person", "place", "group", "name"):
+        if looks_ahead(clause):  # "I will live in Porto from 2031"
+            return False
+        own = {*name_key(value).split(), *name_key(known.subject).split()}
+        names = (name.lower().removesuffix("'s") for name in _NAMED.findall(clause))
+        return any(name not in own and name not in NOT_NAMES and name != "i" for name in names)
+    return "change" in find_cues(clause)

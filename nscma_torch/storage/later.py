@@ -1,0 +1,55 @@
+"""What somebody said after a message, by the words that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from sqlalchemy import Connection, and_, exists, func, or_, select
+
+from nscma_torch.records import Episode, Scope
+from nscma_torch.storage import episodes as log
+from nscma_torch.storage.fact_schema import statements
+from nscma_torch.storage.schema import episodes, postings, streams, unit_sources
+
+
+def said_later(
+    connection: Connection,
+    scope: Scope,
+    episode_id: str,
+    *,
+    naming: Collection[str],
+    without: str,
+    now: int,
+    limit: int,
+) -> Iterator[tuple[Episode, bool]]:
+    """Later messages of its speaker that name one of these lexical terms, and the next one of its conversation.
+
+    The newest first, each with whether it is that next one. Messages with a statement of the relation `without` are
+    left out, so is what is said after `now` (microseconds).
+    """
+    seq, own = log.require(connection, scope.user_id, episode_id)
+    spoken_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)
+    at = select(spoken_at).where(episodes.c.seq == seq).scalar_subquery()
+    speaker = func.coalesce(episodes.c.name, episodes.c.role) == (own.name or own.role)
+    following = select(func.min(episodes.c.position)).where(
+        episodes.c.stream_id == own.stream_id, episodes.c.position > own.position, speaker
+    )
+    next_one = and_(
+        episodes.c.stream_id == own.stream_id, episodes.c.position == following.correlate(None).scalar_subquery()
+    )
+    named = episodes.c.seq.in_(
+        select(unit_sources.c.episode_seq)
+        .join(postings, postings.c.unit_seq == unit_sources.c.unit_seq)
+        .where(postings.c.user_id == scope.user_id, postings.c.term.in_(list(naming)))
+    )
+    read = exists().where(statements.c.episode_seq == episodes.c.seq, statements.c.relation == without)
+    query = (
+        select(episodes, streams.c.source, next_one.label("next_one"))
+        .join(streams, streams.c.id == episodes.c.stream_id)
+        .where(log.within(scope), log.live(now), speaker, or_(named, next_one), ~read)
+        .where(or_(spoken_at > at, and_(spoken_at == at, episodes.c.seq > seq)), spoken_at <= now)
+        .order_by(spoken_at.desc(), episodes.c.seq.desc())
+        .limit(limit)
+    )
+    for row in connection.execute(query).mappings():
+        yield log.from_row(row), bool(row["next_one"])

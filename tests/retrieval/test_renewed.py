@@ -1,0 +1,82 @@
+"""A fact of one value answers only where nothing newer, unread, may have renewed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from nscma_torch.controller.controller import Controller
+from nscma_torch.memory import Memory
+
+NOW = datetime(2026, 4, 1, 10, tzinfo=UTC)
+Open = Callable[..., Memory]
+
+
+def told(memory: Memory, *messages: str) -> Memory:
+    for day, text in enumerate(messages):
+        memory.add(text, user_id="ada", timestamp=NOW + timedelta(days=day), now=NOW + timedelta(days=day))
+    memory.flush()
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("messages", "question", "newer", "older"),
+    [
+        (
+            ("I have a flight on the 3rd of May.", "The flight got moved to the 5th of May."),
+            "When is my flight?",
+            "5th of May",
+            "3rd of May",
+        ),
+        (("My budget is 3000.", "Actually make that 3500."), "What is my budget?", "3500", "3000"),
+        (
+            ("My budget is 3000.", "I bought a lamp.", "Bump the budget up to 3500."),
+            "What is my budget?",
+            "3500",
+            "3000",
+        ),
+        (("I live in Rome.", "The kids and I get to live in sunny Lyon."), "Where do I live?", "Lyon", "Rome"),
+    ],
+)
+def test_what_may_be_renewed_is_shown_and_not_asserted(
+    messages: tuple[str, ...], question: str, newer: str, older: str, memory: Memory
+) -> None:
+    answer = told(memory, *messages).ask(question, user_id="ada", now=NOW + timedelta(days=9))
+    assert answer.confidence < 0.5
+    assert answer.text.startswith("not sure: ")
+    assert answer.text.index(newer) < answer.text.index(older)
+    assert [newer in item.text for item in answer.evidence] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("messages", "question", "value"),
+    [
+        (("My budget is 3000.", "Where could I get a tent for 3500?"), "What is my budget?", "3000"),
+        (("My budget is 3000.", "The 3500 birds were loud."), "What is my budget?", "3000"),
+        (("My budget is 3000.", "My budget is 3500 now."), "What is my budget?", "3500"),
+        (("The budget talks went up to 3500.", "My budget is 3000."), "What is my budget?", "3000"),
+        (("I live in Rome.", "If I win I will live in Paris."), "Where do I live?", "Rome"),
+    ],
+)
+def test_what_nothing_renews_is_answered(messages: tuple[str, ...], question: str, value: str, memory: Memory) -> None:
+    answer = told(memory, *messages).ask(question, user_id="ada", now=NOW + timedelta(days=9))
+    assert (answer.text, answer.confidence) == (value, 0.9)
+
+
+def test_another_user_renews_nothing(memory: Memory) -> None:
+    told(memory, "My budget is 3000.")
+    memory.add("The budget went up to 3500.", user_id="ben", timestamp=NOW + timedelta(days=1))
+    memory.flush()
+    assert memory.ask("What is my budget?", user_id="ada", now=NOW + timedelta(days=9)).text == "3000"
+
+
+def test_a_draft_of_the_conversation_asserts_it_no_more(open_memory: Open) -> None:
+    memory = open_memory(config={"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}})
+    chat = Controller(memory, None, user_id="ada")
+    for turn, said in enumerate(("My budget is 3000.", "Actually make that 3500.")):
+        chat.turn(said, now=NOW + timedelta(minutes=turn))
+    answer = chat.turn("What is my budget?", now=NOW + timedelta(minutes=5))
+    assert answer.text != "3000"
+    assert "3500" in answer.text
