@@ -123,8 +123,9 @@ def strangers_are_refused(memory: Memory) -> None:
     for user in USERS:
         for fact in memory.facts(user_id=user, archived=True):
             assert fact.scope.user_id == user and set(fact.episode_ids) <= set(messages[user])
-        lines = [json.loads(line) for line in memory.export(user_id=user)][1:]
-        assert {line["user_id"] for line in lines if "user_id" in line} <= {user}
+        if messages[user]:  # the export of a user who never said anything is an error
+            lines = [json.loads(line) for line in memory.export(user_id=user)][1:]
+            assert {line["user_id"] for line in lines if "user_id" in line} <= {user}
 
 
 def run_examples(noted: Open, n: int) -> None:
