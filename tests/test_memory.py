@@ -198,6 +198,7 @@ def test_search_and_every_other_read_write_nothing(
 ) -> None:
     memory = open_memory()
     list(memory.add_many(conversation(15, long=False), user_id="ada"))
+    memory.flush()  # `ask` reads what is queued
     some = memory.log(user_id="ada")[0].id
     before, rows = memory.digest(), contents(tmp_path / "store.db")
     with memory.parts.database.driver() as connection:

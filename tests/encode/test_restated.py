@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.errors import ReplyError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 
@@ -89,11 +89,11 @@ def test_what_was_undone_or_deleted_can_be_said_again(memory: Memory) -> None:
 
 
 def test_what_fails_is_not_taken_for_unchanged(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(*_: object, **__: object) -> None:
-        raise EngineUnavailableError("the server is away")
+    def unusable(*_: object, **__: object) -> None:
+        raise ReplyError("not what was asked for")
 
     with monkeypatch.context() as broken:
-        broken.setattr(memory.parts.tasks, "extract", away)
+        broken.setattr(memory.parts.tasks, "extract", unusable)
         tell(memory, ["I live in Rome.", "I live in Oslo.", "I live in Rome."])
         assert memory.stats().jobs_failed == 3
     memory.retry_failed()
