@@ -179,11 +179,11 @@ def test_a_sleep_that_was_stopped_anywhere_goes_on(bed: Callable[..., Bed], monk
         left = [stop]
 
         @contextmanager
-        def write(self: Database, left: list[int] = left) -> Any:
+        def write(self: Database, left: list[int] = left, **waits: Any) -> Any:
             left[0] -= 1
             if left[0] == -1:
                 raise Killed
-            with plain(self) as connection:
+            with plain(self, **waits) as connection:
                 yield connection
                 if left[0] == -2:
                     raise Killed
