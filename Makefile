@@ -52,36 +52,36 @@ check: $(READY)
 
 prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm
 	$(RUN) -m pytest -m prove -s
-	OMP_NUM_THREADS=1 $(RUN) tests/store_soak.py --minutes $(SOAK)
-	$(RUN) -m eval.recall --data $(DATA)
-	$(RUN) -m eval.recall --data $(DATA) --fusion rrf --gates on
-	$(RUN) -m eval.support --data $(DATA)
-	$(RUN) -m eval.cam_stability --data $(DATA) --cache $(CACHE)
-	$(RUN) -m eval.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
-	$(RUN) -m eval.retrieval --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --kinds chunk \
+	OMP_NUM_THREADS=1 $(RUN) tests/integration/store_soak.py --minutes $(SOAK)
+	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA)
+	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA) --fusion rrf --gates on
+	$(RUN) -m eval.experiments.retrieval.answerability_auc --data $(DATA)
+	$(RUN) -m eval.experiments.hierarchy.cam_stability --data $(DATA) --cache $(CACHE)
+	$(RUN) -m eval.experiments.hierarchy.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
+	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --kinds chunk \
 		--strategies BM25 dense RRF ChromaDB "lexical lane" "vector lane" "RRF of lanes" single-step auto
-	$(RUN) -m eval.retrieval --data $(DATA) --cache $(CACHE) --limit 40
-	$(RUN) -m eval.search_speed --data $(DATA)
-	$(RUN) -m eval.search_speed --data $(DATA) --dtype bfloat16
-	$(RUN) -m eval.chat_speed --data $(DATA)
-	$(RUN) -m train.gate --evaluate --cache $(CACHE)
-	$(RUN) -m eval.gating --data $(DATA) --cache $(CACHE) --out $(CACHE)
-	$(RUN) -m eval.repetition --half test
-	$(RUN) -m eval.needles --data $(DATA)
-	$(RUN) -m eval.deferring --data $(DATA) --cache $(CACHE)
-	$(RUN) -m eval.chunking --data $(DATA) --cache $(CACHE) --sets qmsum --worlds 1
-	$(RUN) -m eval.grounding --half test
-	$(RUN) -m eval.controller --dialogues 60
-	$(RUN) -m train.controller_sft --config configs/train/controller_tiny.toml --out $(CACHE)/controller --cpu
-	$(IN_VLLM) $(VLLM)/bin/python -m eval.controller --config $(CACHE)/controller/controller.toml \
+	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --limit 40
+	$(RUN) -m eval.experiments.speed.search_speed --data $(DATA)
+	$(RUN) -m eval.experiments.speed.search_speed --data $(DATA) --dtype bfloat16
+	$(RUN) -m eval.experiments.speed.chat_speed --data $(DATA)
+	$(RUN) -m train.gate.train_gate --evaluate --cache $(CACHE)
+	$(RUN) -m eval.experiments.gate.gating --data $(DATA) --cache $(CACHE) --out $(CACHE)
+	$(RUN) -m eval.experiments.gate.repetition --half test
+	$(RUN) -m eval.experiments.gate.needles --data $(DATA)
+	$(RUN) -m eval.experiments.gate.deferring --data $(DATA) --cache $(CACHE)
+	$(RUN) -m eval.experiments.retrieval.chunking --data $(DATA) --cache $(CACHE) --sets qmsum --worlds 1
+	$(RUN) -m eval.experiments.facts.grounding_check --half test
+	$(RUN) -m eval.experiments.retrieval.controller_calls --dialogues 60
+	$(RUN) -m train.controller.controller_sft --config configs/train/controller_tiny.toml --out $(CACHE)/controller --cpu
+	$(IN_VLLM) $(VLLM)/bin/python -m eval.experiments.retrieval.controller_calls --config $(CACHE)/controller/controller.toml \
 		--model $(CACHE)/controller/model --engine vllm --dialogues 40
-	$(RUN) -m eval.statements_quality --half test
-	$(RUN) -m eval.paraphrases --half test
-	$(RUN) -m eval.update_fidelity --cache $(CACHE) --paraphrases test --figure
-	$(RUN) -m eval.babi --data $(DATA)
-	$(RUN) -m eval.babi --data $(DATA) --renamed
-	$(RUN) -m eval.beam_updates --data $(DATA) --cache $(CACHE)
-	$(RUN) -m eval.forgetting --data $(DATA) --cache $(CACHE)
+	$(RUN) -m eval.experiments.facts.statements_quality --half test
+	$(RUN) -m eval.experiments.facts.paraphrases --half test
+	$(RUN) -m eval.experiments.facts.update_fidelity --cache $(CACHE) --paraphrases test --figure
+	$(RUN) -m eval.experiments.facts.babi_facts --data $(DATA)
+	$(RUN) -m eval.experiments.facts.babi_facts --data $(DATA) --renamed
+	$(RUN) -m eval.experiments.facts.beam_updates --data $(DATA) --cache $(CACHE)
+	$(RUN) -m eval.experiments.facts.forgetting_recall --data $(DATA) --cache $(CACHE)
 	CHROMA_PYTHON=$(CHROMA)/bin/python $(RUN) -m pytest tests/eval/systems -k rag
 	$(RUN) -m eval.judge --agreement
 	for table in $(TABLES); do \
@@ -91,10 +91,10 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm
 	done
 	$(RUN) kernels/bench.py
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
-	$(RUN) -m eval.ingest --data $(DATA) --peer-python $(PEER)/bin/python
-	$(RUN) -m eval.document_speed --data $(DATA)
-	$(RUN) -m eval.startup
-	$(RUN) -m train.proxy_lm --evaluate --data $(DATA)
+	$(RUN) -m eval.experiments.speed.ingest --data $(DATA) --peer-python $(PEER)/bin/python
+	$(RUN) -m eval.experiments.speed.document_speed --data $(DATA)
+	$(RUN) -m eval.experiments.speed.startup
+	$(RUN) -m train.proxy.proxy_lm --evaluate --data $(DATA)
 	bash -c 'time $(RUN) -m nscma_torch demo'
 
 $(PEER)/.ready:

@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from eval.harness.run_config import read_config
 from eval.reporting import babilong, bootstrap, classes, differences, grid, origin, overview, sweeps, updates
 from eval.reporting.part import Options, Part, known, read
 from eval.reporting.results import Results, load
-from eval.run_config import read_config
 from nscma_torch.errors import ConfigError, NscmaError
 
 OPTIONS: Mapping[str, Options] = {

@@ -35,15 +35,15 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from eval.contract import Shared, System, Task
-from eval.progress import list_failures, shown
-from eval.ranks import Ranks
-from eval.raw_lines import Key, Line, RawLines, cut_torn, read_all, write_results
+from eval.harness.contract import Shared, System, Task
+from eval.harness.progress import list_failures, shown
+from eval.harness.ranks import Ranks
+from eval.harness.raw_lines import Key, Line, RawLines, cut_torn, read_all, write_results
+from eval.harness.run_config import RunConfig, check_names, read_config
+from eval.harness.run_record import RunRecord, alone, check_config
+from eval.harness.sample_run import Group, Stopped, failed, head, left, measured, seed_all, unasked
+from eval.harness.shared_components import Equipment, equipped
 from eval.report import check as check_report
-from eval.run_config import RunConfig, check_names, read_config
-from eval.run_record import RunRecord, alone, check_config
-from eval.shared import Equipment, equipped
-from eval.units import Group, Stopped, failed, head, left, measured, seed_all, unasked
 from nscma_torch.errors import ConfigError, NscmaError, StoreFullError
 
 MakeTask = Callable[[Mapping[str, Any], Path], Task]

@@ -6,16 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from nscma_torch.arguments import (
-    checked_count,
-    checked_flag,
-    checked_limit,
-    checked_question,
-    checked_text,
-    checked_user,
-    clock,
-)
-from nscma_torch.assembly import Parts
+from nscma_torch.components import Components
 from nscma_torch.config import override
 from nscma_torch.errors import InvalidInputError, StoreClosedError
 from nscma_torch.recalls import Recalls
@@ -26,7 +17,16 @@ from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.storage.skills import Skill
 from nscma_torch.text.names import name_key
-from nscma_torch.text.spelling import american
+from nscma_torch.text.spelling_variants import american
+from nscma_torch.validation import (
+    checked_count,
+    checked_flag,
+    checked_limit,
+    checked_question,
+    checked_text,
+    checked_user,
+    clock,
+)
 
 if TYPE_CHECKING:
     from nscma_torch.curator.skills import FoundSkill
@@ -38,16 +38,16 @@ _ALL: tuple[FactStatus, ...] = ("active", "archived", "disputed")
 class Knowing:
     """The facts of a user, kept true by the curator. What `flush` has not worked off yet is not in them."""
 
-    _parts: Parts
+    _components: Components
     _recalls: Recalls
     _closed = False
 
     @property
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """What the memory is made of. Raises StoreClosedError once it is closed."""
         if self._closed:
-            raise StoreClosedError(f"the memory in {self._parts.database.path} is closed; open it again")
-        return self._parts
+            raise StoreClosedError(f"the memory in {self._components.database.path} is closed; open it again")
+        return self._components
 
     def facts(
         self,
@@ -102,7 +102,7 @@ class Knowing:
         disputed = self._facts(user_id, agent_id, None, None, None, None, None, ("disputed",))
         sides: dict[tuple[object, ...], list[Fact]] = {}
         for fact in disputed:
-            relation = self.parts.relations[fact.relation]
+            relation = self.components.relations[fact.relation]
             of_object = name_key(fact.object) if relation.cardinality == "many" else ""
             either = min(relation.name, relation.opposite or relation.name)
             sides.setdefault((fact.scope, fact.subject, either, fact.topic, of_object), []).append(fact)
@@ -119,13 +119,13 @@ class Knowing:
         known_at: datetime | None,
         statuses: Sequence[FactStatus],
     ) -> list[Fact]:
-        if relation is not None and relation not in self.parts.relations:
-            known = ", ".join(self.parts.relations.relations)
+        if relation is not None and relation not in self.components.relations:
+            known = ", ".join(self.components.relations.relations)
             raise InvalidInputError(f"there is no relation {relation!r}; the relation file has {known}")
         if subject is not None and not (isinstance(subject, str) and name_key(subject)):
             raise InvalidInputError(f"a subject is a name, got {subject!r}; leave it out for facts about all")
         at, believed_at = (None if when is None else to_micros(clock(when)) for when in (as_of, known_at))
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             found = facts.select_facts(
                 connection,
                 Scope(user_id, agent_id),
@@ -139,7 +139,7 @@ class Knowing:
 
     def decisions(self, *, user_id: str, agent_id: str | None = None, limit: int | None = 100) -> list[CuratorDecision]:
         """What the curator decided, newest first."""
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             return decisions.select_decisions(connection, Scope(user_id, agent_id), limit=checked_limit(limit))
 
     def undo(self, decision_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
@@ -149,11 +149,11 @@ class Knowing:
             NotFoundError: the user has no such decision.
             InvalidInputError: it is undone already, or a later one rests on it (which the error names).
         """
-        return self.parts.curator.undo(Scope(user_id).user_id, decision_id, at=clock(now))
+        return self.components.curator.undo(Scope(user_id).user_id, decision_id, at=clock(now))
 
     def merge(self, proposal_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
         """Follow a proposal (PROPOSE in `decisions`) that two names mean one entity; `undo` parts them again."""
-        return self.parts.curator.merge(Scope(user_id).user_id, proposal_id, at=clock(now))
+        return self.components.curator.merge(Scope(user_id).user_id, proposal_id, at=clock(now))
 
     def sleep(self, *, user_id: str | None = None, now: datetime | None = None, dry_run: bool = False) -> SleepReport:
         """Catch up on what was deferred, settle disputes, forget, promote, renew summaries and the profile.
@@ -163,21 +163,21 @@ class Knowing:
         """
         user_id = checked_user(user_id)
         if dry_run:
-            return self.parts.sleeper.sleep(user_id, now=clock(now), dry_run=True, recalls=self._recalls.waiting())
+            return self.components.sleeper.sleep(user_id, now=clock(now), dry_run=True, recalls=self._recalls.waiting())
         self._recalls.queue()
-        return self.parts.sleeper.sleep(user_id, now=clock(now))
+        return self.components.sleeper.sleep(user_id, now=clock(now))
 
     def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
         """Say whether a message that was found helped: it fades later and ranks higher, or the other way round."""
         from nscma_torch.curator.feedback import take_feedback
 
-        with self.parts.database.write() as connection:
+        with self.components.database.write() as connection:
             useful = checked_flag(helpful, "helpful")
             take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=useful, at=clock(now))
 
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
         """What sleep has written down of the user: a few dated lines, each with the ids of its facts."""
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             return profiles.of_scope(connection, Scope(user_id, agent_id))
 
     def add_skill(
@@ -191,19 +191,19 @@ class Knowing:
         now: datetime | None = None,
     ) -> Skill:
         """Store how something is done: `trigger` says when it helps. A skill of the same name is replaced."""
-        return self.parts.skills.add(Scope(user_id, agent_id), name, trigger, steps, at=clock(now))
+        return self.components.skills.add(Scope(user_id, agent_id), name, trigger, steps, at=clock(now))
 
     def find_skills(
         self, situation: str, *, user_id: str, agent_id: str | None = None, top_k: int = 5
     ) -> list[FoundSkill]:
         """The skills whose trigger is most like the situation, best first."""
-        text = checked_question(situation, "the situation", self.parts.config.limits)
-        return self.parts.skills.find(Scope(user_id, agent_id), text, top_k=checked_count(top_k))
+        text = checked_question(situation, "the situation", self.components.config.limits)
+        return self.components.skills.find(Scope(user_id, agent_id), text, top_k=checked_count(top_k))
 
     def skill_outcome(self, skill_id: str, *, user_id: str, success: bool, now: datetime | None = None) -> Skill:
         """Count how a use of a skill went: of skills that fit equally the more successful comes first."""
         worked = checked_flag(success, "success")
-        return self.parts.skills.outcome(Scope(user_id).user_id, skill_id, success=worked, at=clock(now))
+        return self.components.skills.outcome(Scope(user_id).user_id, skill_id, success=worked, at=clock(now))
 
     def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
         """What a user said to one agent, or to none, as a hierarchy: chunks, then the clusters of each level (CAM).
@@ -211,7 +211,7 @@ class Knowing:
         What `flush` has not integrated yet is not in it, nor what was added with an expiration date.
         """
         scope = Scope(user_id, agent_id)
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             return tree.tree(connection, scope.user_id, scope.agent_id)
 
     def replay(
@@ -232,9 +232,9 @@ class Knowing:
         from nscma_torch.encode.replay import replay
         from nscma_torch.models import message_gate
 
-        other = message_gate(override(self.parts.config.gate, gate or {}))
+        other = message_gate(override(self.components.config.gate, gate or {}))
         scope = Scope(user_id, agent_id, run_id)
-        return replay(self.parts.database, other, scope, at=clock(now), dry_run=dry_run)
+        return replay(self.components.database, other, scope, at=clock(now), dry_run=dry_run)
 
     def reextract(self, *, user_id: str, agent_id: str | None = None) -> int:
         """Queue what was read for facts to be read again by the next `flush`; returns the number of messages.
@@ -243,11 +243,11 @@ class Knowing:
         they were added now. Decisions of yours (`undo`, `merge`, `feedback`) stay.
         """
         scope = Scope(user_id, agent_id)
-        with self.parts.database.write() as connection:
+        with self.components.database.write() as connection:
             return backlog.queue_encoded(connection, scope.user_id, scope.agent_id, EXTRACT)
 
     def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
         """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""
         scope = Scope(user_id, agent_id)
-        with self.parts.database.write() as connection:
+        with self.components.database.write() as connection:
             return hierarchies.rebuild(connection, scope.user_id, scope.agent_id)

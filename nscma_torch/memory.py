@@ -9,18 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from nscma_torch.arguments import (
-    checked_count,
-    checked_kinds,
-    checked_limit,
-    checked_message,
-    checked_number,
-    checked_question,
-    checked_user,
-    clock,
-    narrowed,
-)
-from nscma_torch.assembly import Parts
+from nscma_torch.components import Components
 from nscma_torch.config import Config, load_config
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.knowing import Knowing
@@ -43,6 +32,17 @@ from nscma_torch.storage import digest, episodes, history, jobs, statistics, tra
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.messages import MessagesLike, as_messages
 from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.validation import (
+    checked_count,
+    checked_kinds,
+    checked_limit,
+    checked_message,
+    checked_number,
+    checked_question,
+    checked_user,
+    clock,
+    narrowed,
+)
 
 
 class Memory(Knowing):
@@ -68,8 +68,8 @@ class Memory(Knowing):
         tasks: LanguageTasks | None = None,
     ) -> None:
         self.config = config if isinstance(config, Config) else load_config(config)
-        self._parts = Parts(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
-        self._recalls = Recalls(self._parts.database)
+        self._components = Components(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
+        self._recalls = Recalls(self._components.database)
 
     def add(
         self,
@@ -107,7 +107,7 @@ class Memory(Knowing):
         for message in batch:
             checked_message(message, self.config.limits, recorded_at)
         self._recalls.queue()
-        return self.parts.writer.add(batch, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
+        return self.components.writer.add(batch, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
 
     def add_many(
         self,
@@ -134,30 +134,30 @@ class Memory(Knowing):
             recorded_at = clock(now)
             for message in batch:
                 checked_message(message, self.config.limits, recorded_at)
-            yield from self.parts.writer.add(batch, scope, recorded_at=recorded_at, infer=infer, progress=progress)
+            yield from self.components.writer.add(batch, scope, recorded_at=recorded_at, infer=infer, progress=progress)
 
     def update(self, memory_id: str, text: str, *, user_id: str, now: datetime | None = None) -> Episode:
         """Replace a message's text; the old one stays in `history`. Raises `NotFoundError` for an unknown id."""
         at = clock(now)
         checked_message(Message("user", text), self.config.limits, at)
-        return self.parts.editor.update(Scope(user_id).user_id, memory_id, text, at=at)
+        return self.components.editor.update(Scope(user_id).user_id, memory_id, text, at=at)
 
     def delete(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
         """Hide a message from every read but `history`; `restore` undoes it. For real deletion see `erase`."""
-        return bool(self.parts.editor.delete(Scope(user_id).user_id, [memory_id], at=clock(now)))
+        return bool(self.components.editor.delete(Scope(user_id).user_id, [memory_id], at=clock(now)))
 
     def restore(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
         """Bring a deleted message back; whether it was deleted."""
-        return bool(self.parts.editor.restore(Scope(user_id).user_id, [memory_id], at=clock(now)))
+        return bool(self.components.editor.restore(Scope(user_id).user_id, [memory_id], at=clock(now)))
 
     def delete_all(
         self, *, user_id: str, agent_id: str | None = None, run_id: str | None = None, now: datetime | None = None
     ) -> int:
         """Hide all messages of a scope, as `delete` does; returns how many."""
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             rows = episodes.select_all(connection, Scope(user_id, agent_id, run_id), episodes.live())
             ids = [episode.id for episode in rows]
-        return self.parts.editor.delete(user_id, ids, at=clock(now))
+        return self.components.editor.delete(user_id, ids, at=clock(now))
 
     def search(
         self,
@@ -192,7 +192,7 @@ class Memory(Knowing):
         checked_question(query, "the query", self.config.limits)
         bounds = self._bounds(scope, wanted, kinds, as_of, now)
         most = None if budget is None else checked_count(budget, "budget")
-        found = self.parts.retriever.retrieve(
+        found = self.components.retriever.retrieve(
             query,
             bounds,
             strategy=strategy,
@@ -222,13 +222,15 @@ class Memory(Knowing):
         What the user said last is read first (`retrieval.settle_seconds`), so this may write; `notes` of the answer say
         what it lacks. Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
         """
-        from nscma_torch.asking import answered
+        from nscma_torch.answering import answered
 
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(question, "the question", self.config.limits)
         bounds, most = self._bounds(scope, wanted, None, as_of, now), checked_count(top_k)
         at = None if as_of is None else clock(as_of)
-        answer, hits = answered(self.parts, question, bounds, now=clock(now), as_of=at, follows=follows, top_k=most)
+        answer, hits = answered(
+            self.components, question, bounds, now=clock(now), as_of=at, follows=follows, top_k=most
+        )
         self._recalls.note(scope.user_id, hits)
         return answer
 
@@ -250,7 +252,7 @@ class Memory(Knowing):
     def get(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> Episode | None:
         """A message by its id, or None where the user has no such one that is active and not expired."""
         at = clock(now)
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             episode = episodes.find(connection, Scope(user_id).user_id, memory_id)
         if episode is None or episode.status != "active":
             return None
@@ -268,7 +270,7 @@ class Memory(Knowing):
     ) -> list[Episode]:
         """Active messages of a scope in the order they came; `limit=None` for all."""
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             rows = episodes.select_all(connection, scope, episodes.live(to_micros(clock(now))))
             fitting = (row for row in rows if episodes.matches(row.metadata, wanted))
             return list(islice(fitting, checked_limit(limit)))
@@ -285,12 +287,12 @@ class Memory(Knowing):
         """All messages of a scope with the gate's decisions, deleted ones too; `deferred=True` for those put off."""
         scope = Scope(user_id, agent_id, run_id)
         conditions = () if deferred is None else (episodes.decided(not deferred),)
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             return list(episodes.select_all(connection, scope, *conditions, limit=checked_limit(limit)))
 
     def history(self, memory_id: str, *, user_id: str) -> list[HistoryEvent]:
         """What happened to a message, oldest first. Raises `NotFoundError` for an unknown id."""
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             events = history.of_episode(connection, Scope(user_id).user_id, memory_id)
         if not events:
             raise NotFoundError(f"user {user_id!r} has no memory with id {memory_id!r}; `nscma log` lists the ids")
@@ -302,64 +304,68 @@ class Memory(Knowing):
         A language engine out of reach is waited for once, 3 `llm.timeout` at most; what needs it stays queued.
         """
         self._recalls.queue()
-        return self.parts.worker.run_pending(progress=progress)
+        return self.components.worker.run_pending(progress=progress)
 
     def stats(self, *, user_id: str | None = None) -> Stats:
         """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""
         user = checked_user(user_id)
-        with self.parts.database.read() as connection:
-            return statistics.collect(connection, self.parts.database, user, self.parts.process)
+        with self.components.database.read() as connection:
+            return statistics.collect(connection, self.components.database, user, self.components.process)
 
     def retry_failed(self) -> int:
         """Queue failed jobs again; returns how many."""
-        with self.parts.database.write() as connection:
+        with self.components.database.write() as connection:
             return jobs.retry(connection)
 
     def digest(self, *, user_id: str | None = None) -> str:
         """SHA-256 over the logical state: equal for two stores that were given the same input."""
         user = checked_user(user_id)
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             return digest.digest(connection, user)
 
     def verify(self) -> list[str]:
         """What is wrong with the store, a sentence each; empty when every index equals its rows."""
         from nscma_torch.storage import check
 
-        single = [name for name, relation in self.parts.relations.relations.items() if relation.cardinality == "one"]
-        with self.parts.database.read() as connection:
+        single = [
+            name for name, relation in self.components.relations.relations.items() if relation.cardinality == "one"
+        ]
+        with self.components.database.read() as connection:
             return check.problems(connection, single=single)
 
     def export(self, *, user_id: str | None = None) -> Iterator[str]:
         """The store, or one user, as JSON lines without line ends. Raises `NotFoundError` for a user without memory."""
         user = checked_user(user_id)
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             yield from transfer.export(connection, user)
 
     def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
         """Read an export, all of it or nothing; returns the number of rows."""
-        with self.parts.database.write() as connection:
+        with self.components.database.write() as connection:
             return transfer.import_(connection, lines, progress=progress)
 
     def erase(self, *, user_id: str, memory_id: str | None = None) -> EraseReceipt:
         """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
         user = Scope(user_id).user_id
         self._recalls.forget(user, memory_id)
-        self.parts.forget(user)
-        return self.parts.eraser.user(user) if memory_id is None else self.parts.eraser.episode(user, memory_id)
+        self.components.forget(user)
+        return (
+            self.components.eraser.user(user) if memory_id is None else self.components.eraser.episode(user, memory_id)
+        )
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Replace all vectors by those of the configured embedder; returns their number."""
         from nscma_torch.encode.reembed import reembed
 
-        return reembed(self.parts.database, self.parts.new_embedder, progress)
+        return reembed(self.components.database, self.components.new_embedder, progress)
 
     def reset(self) -> None:
         """Erase every user of the store. There is no way back."""
-        with self.parts.database.read() as connection:
+        with self.components.database.read() as connection:
             everyone = statistics.users_of(connection)
         for user_id in everyone:
             self.erase(user_id=user_id)
-        self.parts.eraser.finish()
+        self.components.eraser.finish()
 
     def close(self) -> None:
         """Queue the recalls, close engine and file. Background work stays queued; `flush()` first to have it done.
@@ -373,7 +379,7 @@ class Memory(Knowing):
             self._recalls.queue()
         finally:
             self._closed = True
-            self._parts.close()
+            self._components.close()
 
     def __enter__(self) -> Self:
         return self

@@ -100,5 +100,5 @@ class LanguageTasks(Protocol):
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """A summary of what the units of each group say (CAM, abstraction nodes); the whole batch at once."""
 
-    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
+    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """Answer from the hits alone, or abstain; `support` in [-1, 2] says how far the memory covers the question."""

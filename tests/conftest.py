@@ -107,7 +107,7 @@ def open_memory(tmp_path: Path, proxy: RecurrentProxy, embedder: HashEmbedder) -
 
     yield open_
     for memory in opened:
-        memory._parts.database.close()
+        memory._components.database.close()
 
 
 @pytest.fixture

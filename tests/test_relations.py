@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nscma_torch.errors import ConfigError
-from nscma_torch.llm.statements import StatementReader
+from nscma_torch.reading.statements import StatementReader
 from nscma_torch.records import Scope, Unit
 from nscma_torch.relations import Kind, load_relations
 

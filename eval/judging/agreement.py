@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 
 from eval.judging.verdicts import Case, Verdict
-from eval.scoring import exact_match, token_f1
+from eval.metrics.answer_metrics import exact_match, token_f1
 
-SAMPLE = Path(__file__).parents[1] / "judge_sample.jsonl"
+SAMPLE = Path(__file__).parents[1] / "data" / "judge_sample.jsonl"
 _F1_NEEDED = 0.5
 
 

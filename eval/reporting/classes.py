@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eval.metrics.answer_metrics import f1_of_classes
 from eval.reporting import costs
 from eval.reporting.bootstrap import Interval
 from eval.reporting.directions import OUTCOMES
@@ -11,7 +12,6 @@ from eval.reporting.part import Part
 from eval.reporting.results import HALVES, Line, Results, halved
 from eval.reporting.scores import of_means
 from eval.reporting.tables import Cell, Table, slug
-from eval.scoring import f1_of_classes
 
 _CLASSES = ("F1_P", "F1_N")
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eval.raw_lines import holds_raw, read_all
+from eval.harness.raw_lines import holds_raw, read_all
 from eval.reporting.directions import failed, worst
 from nscma_torch.errors import InvalidInputError, MalformedInputError
 
@@ -32,7 +32,7 @@ class _Shape(BaseModel):
 
 
 class Spent(_Shape):
-    """What a stage of work took; see `eval.contract.Cost`."""
+    """What a stage of work took; see `eval.harness.contract.Cost`."""
 
     llm_calls: int = 0
     tokens_in: int = 0

@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from eval.contract import Cost, Keep, Passage, Reply, Session, Shared
-from eval.metered_engine import MeteredEngine
+from eval.harness.contract import Cost, Keep, Passage, Reply, Session, Shared
+from eval.harness.metered_engine import MeteredEngine
 from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED, default_chunker, passages_of, places_of
 from nscma_torch.config import Section

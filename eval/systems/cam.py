@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.contract import Shared
+from eval.harness.contract import Shared
 from eval.systems.memories import MemorySystem
 from eval.systems.nscma import NscmaOptions, nscma
 from eval.systems.options import merged, options_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from eval.contract import Shared, System
+from eval.harness.contract import Shared, System
 from eval.systems.cam import make_cam
 from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from eval.contract import Cost
-from eval.kept_time import KeptTime
-from eval.metered_engine import MeteredEngine, Spent
+from eval.caches.cached_time import KeptTime
+from eval.harness.contract import Cost
+from eval.harness.metered_engine import MeteredEngine, Spent
 
 
 class Meter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eval.contract import Passage
+from eval.harness.contract import Passage
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Message
 from nscma_torch.text.chunker import Chunker

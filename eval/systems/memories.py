@@ -17,12 +17,12 @@ from typing import Any
 
 from pydantic import Field
 
-from eval import places
-from eval.contract import Cost, Passage, Session, Shared
-from eval.kept_extractions import KeptExtractions, schema_of
-from eval.kept_time import KeptTime
-from eval.metered_engine import MeteredEngine
-from eval.stand_ins import IndifferentProxy
+from eval.caches.cached_time import KeptTime
+from eval.caches.extraction_cache import KeptExtractions, schema_of
+from eval.harness.contract import Cost, Passage, Session, Shared
+from eval.harness.fakes import IndifferentProxy
+from eval.harness.metered_engine import MeteredEngine
+from eval.metrics import evidence_places
 from eval.systems.costs import Meter, uncounted
 from eval.systems.documents import placed_parts
 from eval.systems.files import folder_bytes
@@ -173,7 +173,7 @@ class Remembered:
         self._messages: Sequence[Message] = () if stored is None else stored.messages
         self._place: dict[str, int] = {} if stored is None else dict(stored.place)
         self._start: dict[str, int] = {} if stored is None else dict(stored.start)
-        self._places: places.Places | None = None
+        self._places: evidence_places.Places | None = None
 
     def read(self, messages: Sequence[Message]) -> Cost:
         """Store the messages in order, and have the background work done.
@@ -238,11 +238,11 @@ class Remembered:
         return tuple(dict.fromkeys(self._place[source] for source in sources))
 
     def ranked(self, question: str, hits: Sequence[Hit], embedder: Embedder) -> tuple[int, ...]:
-        """As `places`, but summaries count as `eval.places` has it: a place for each, the nearest below them."""
+        """As `places`, but a summary counts as a place for each unit below it, the nearest first."""
         if all(hit.unit.kind != "summary" for hit in hits):
             return self.places(hits)
         if self._places is None:
-            self._places = places.read(self.memory, USER, self._place, whole=True)
+            self._places = evidence_places.read(self.memory, USER, self._place, whole=True)
         order = self._places.ranked(hits, embedder.embed_query(question).cpu(), lambda text: embedder.embed([text])[0])
         return tuple(order)
 
@@ -292,7 +292,7 @@ def remembered(setup: Setup, shared: Shared, folder: Path, stored: Stored | None
     tasks = tasks_of(setup, shared, engine)
     store = folder / "memory.db"
     with Memory(store, config=config, embedder=shared.embedder, proxy=proxy, tasks=tasks) as memory:
-        own = memory.parts
+        own = memory.components
         if not setup.options.curator:
             settings = CuratorSettings(**config.curator.model_dump())
             own.curator = Curator(own.database, without_conflicts(own.relations), settings)

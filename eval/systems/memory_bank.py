@@ -27,7 +27,7 @@ from typing import Any, Literal
 import torch
 from pydantic import Field
 
-from eval.contract import Passage, Shared
+from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, best, text_bytes
 from eval.systems.documents import said
 from eval.systems.options import options_of

@@ -27,15 +27,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.contract import Cost, Reply, Shared
+from eval.harness.contract import Cost, Reply, Shared
 from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED
 from eval.systems.memories import RUN, USER, MemoryOptions, MemorySystem, Remembered, setup_of
 from eval.systems.options import options_of
 from nscma_torch.config import Llm
 from nscma_torch.controller.controller import Controller
-from nscma_torch.controller.phrasing import asks
 from nscma_torch.controller.trace import ControllerAnswer
+from nscma_torch.controller.turn_forms import asks
 from nscma_torch.records import Answer, Message
 
 

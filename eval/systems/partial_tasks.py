@@ -30,9 +30,9 @@ class _As:
         """As the tasks."""
         return self._tasks.summarize(groups)
 
-    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
+    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """As the tasks."""
-        return self._tasks.answer(question, hits, support=support)
+        return self._tasks.answer(question, hits, answerability=answerability)
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
         """As the tasks."""

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import Field
 from torch import Tensor
 
-from eval.contract import Passage, Shared
+from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Finder, Found, best
 from eval.systems.documents import RANKED, said
 from eval.systems.files import folder_bytes

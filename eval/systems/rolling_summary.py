@@ -15,14 +15,14 @@ from typing import Any
 
 from pydantic import Field
 
-from eval.contract import Passage, Shared
+from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found
 from eval.systems.documents import said
 from eval.systems.options import options_of
 from nscma_torch.config import Section
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
-from nscma_torch.llm.extractive import extract_summary
+from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.records import Message
 
 _INSTRUCTIONS = (

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from pydantic import Field
 
-from eval.contract import Passage, Shared
+from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, best, text_bytes
 from eval.systems.documents import said
 from eval.systems.options import options_of

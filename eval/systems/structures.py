@@ -6,7 +6,7 @@ behind them (memory-doc). The sensitivity options have the paper's letters. A st
 `iterative` there weighs all rounds, where the paper ranks by the last question alone.
 
 Evidence is the ranking of places, what was read before what a single-step search of the structure finds beside it; how
-a fact or a summary has places says `eval.places`.
+a fact or a summary has places says `eval.metrics.evidence_places`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.contract import Cost, Reply, Shared
+from eval.harness.contract import Cost, Reply, Shared
 from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED
 from eval.systems.memories import USER, MemoryOptions, MemorySystem, Remembered, setup_of
@@ -29,7 +29,7 @@ from nscma_torch.config import Section
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Hit, Message, Scope, UnitKind
 from nscma_torch.retrieval.bounds import Bounds
-from nscma_torch.retrieval.ground import Ground, Strategy
+from nscma_torch.retrieval.context import RetrievalContext, Strategy
 from nscma_torch.retrieval.strategies.iterative import iterative
 from nscma_torch.retrieval.strategies.rerank import rerank
 from nscma_torch.retrieval.strategies.single_step import single_step
@@ -88,17 +88,17 @@ class StructureSession:
         return replace(reply, evidence=tuple(dict.fromkeys((*ranked, *further))), cost=cost)
 
     def _retrieved(self, question: str, now: datetime) -> list[Hit]:
-        wanted, parts = self._options, self._own.memory.parts
+        wanted, parts = self._options, self._own.memory.components
         skew = timedelta(seconds=parts.config.limits.max_clock_skew)
         bounds = Bounds(Scope(USER), now, skew, KINDS[wanted.structure])
-        ground = Ground(parts.searcher, parts.database, parts.fact_graphs, parts.tasks, bounds)
+        context = RetrievalContext(parts.searcher, parts.database, parts.fact_graphs, parts.tasks, bounds)
         strategies: Mapping[str, Strategy] = {
             "single-step": single_step,
             "rerank": partial(rerank, looked_at=wanted.k),
             "iterative": partial(iterative, rounds=wanted.n, read=wanted.t),
         }
         kept = min(wanted.r, wanted.k) if wanted.strategy == "rerank" else wanted.k
-        hits = list(ground.hits(strategies[wanted.strategy](ground, question, kept).scores).values())
+        hits = list(context.hits(strategies[wanted.strategy](context, question, kept).scores).values())
         return parts.retriever.behind(question, hits, bounds) if wanted.answering == "memory-doc" else hits
 
     def store_bytes(self) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from eval.contract import Passage, Shared
+from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
 from eval.systems.options import options_of
 from nscma_torch.config import Section

@@ -10,8 +10,9 @@ joins tokens. The questions of a story are about the same statements, so at most
 are drawn, of even and of odd index in turn, so that the halves of the samples are of different stories, and fewer
 `samples` are the first of more. A sample depends on the seed, the task and its story's number alone.
 
-Score: babilong/metrics.py, see `eval/scoring.py`. "official" is its rule to the letter, which takes every "none" of qa7
-as wrong since it holds "one"; "accuracy" looks for whole words there, and is the same in all other tasks.
+Score: babilong/metrics.py, see `eval/metrics/answer_metrics.py`. "official" is its rule to the letter, which takes
+every "none" of qa7 as wrong since it holds "one"; "accuracy" looks for whole words there, and is the same in all other
+tasks.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.contract import Question, Reply, Sample
-from eval.scoring import babilong_correct, evidence_recall
+from eval.harness.contract import Question, Reply, Sample
+from eval.metrics.answer_metrics import babilong_correct, evidence_recall
 from eval.tasks import babi
 from eval.tasks.background import Background
 from eval.tasks.items import in_turn

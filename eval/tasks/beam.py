@@ -24,9 +24,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval import contract
-from eval.metrics import mean
-from eval.scoring import evidence_recall, token_f1, word_count, word_recall
+from eval.harness import contract
+from eval.metrics.answer_metrics import evidence_recall, token_f1, word_count, word_recall
+from eval.metrics.retrieval_metrics import mean
 from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.errors import ConfigError

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from eval.contract import Task
+from eval.harness.contract import Task
 from eval.tasks.babilong import Babilong
 from eval.tasks.beam import Beam
 from eval.tasks.fables import Fables

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from eval import contract
+from eval.harness import contract
 from nscma_torch.config import Limits
 from nscma_torch.records import Message
 from nscma_torch.text.documents import text_messages

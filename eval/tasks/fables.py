@@ -5,8 +5,8 @@ Format: mungg/FABLES, README.md @ 0c1bfa29 and parsing_FABLE.py @ 766a2a39: book
 book is a sample, each claim labelled "Yes" or "No" a question; "PartialSupport" and "Inapplicable" are left out.
 
 Scores: accuracy, and as a share each of four outcomes (`tp`, `fp`, `fn`, `tn`, where faithful is positive), from whose
-means `eval.scoring.f1_of_classes` makes F1_P and F1_N. A reply that is neither yes nor no is wrong: for a faithful
-claim a `fn`, for another a `fp`.
+means `eval.metrics.answer_metrics.f1_of_classes` makes F1_P and F1_N. A reply that is neither yes nor no is wrong: for
+a faithful claim a `fn`, for another a `fp`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 
 from pydantic import Field
 
-from eval.contract import Question, Reply, Sample
-from eval.scoring import chosen_option
+from eval.harness.contract import Question, Reply, Sample
+from eval.metrics.answer_metrics import chosen_option
 from eval.tasks.corpus import ASKED, file_messages
 from eval.tasks.options import TaskOptions, read_options
 

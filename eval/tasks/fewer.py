@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eval.contract import Question, Reply, Sample, Task
+from eval.harness.contract import Question, Reply, Sample, Task
 
 
 class FewerQuestions:

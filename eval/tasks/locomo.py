@@ -4,9 +4,9 @@ evidence.
 Malformed evidence ids are reported, not guessed: an id that is no turn of its conversation is dropped, and a question
 without any valid id is left out of recall.
 
-Scores as in snap-research/locomo, task_eval/evaluation.py @ 92286325, see `eval/scoring.py`. An unanswerable question
-(category 5) is right where the system abstains; "F1" is then 1. Recall there is of all turns that were retrieved; here
-of the first k places.
+Scores as in snap-research/locomo, task_eval/evaluation.py @ 92286325, see `eval/metrics/answer_metrics.py`. An
+unanswerable question (category 5) is right where the system abstains; "F1" is then 1. Recall there is of all turns that
+were retrieved; here of the first k places.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval import contract
-from eval.scoring import evidence_recall, locomo_abstained, locomo_f1
+from eval.harness import contract
+from eval.metrics.answer_metrics import evidence_recall, locomo_abstained, locomo_f1
 from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.records import Message

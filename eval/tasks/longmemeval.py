@@ -24,8 +24,8 @@ from typing import Any
 
 from pydantic import Field
 
-from eval.contract import Question, Reply, Sample
-from eval.scoring import holds, retrieval_scores, token_f1, word_count
+from eval.harness.contract import Question, Reply, Sample
+from eval.metrics.answer_metrics import holds, retrieval_scores, token_f1, word_count
 from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.errors import ConfigError

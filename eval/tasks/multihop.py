@@ -22,8 +22,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval import contract
-from eval.scoring import evidence_ndcg, evidence_recall, exact_match, token_f1
+from eval.harness import contract
+from eval.metrics.answer_metrics import evidence_ndcg, evidence_recall, exact_match, token_f1
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
 from eval.tasks.items import in_turn, whole
 from eval.tasks.options import TaskOptions, read_options

@@ -20,8 +20,8 @@ from typing import Any
 
 from pydantic import Field
 
-from eval.contract import Question, Reply, Sample
-from eval.scoring import exact_match, token_f1, word_count
+from eval.harness.contract import Question, Reply, Sample
+from eval.metrics.answer_metrics import exact_match, token_f1, word_count
 from eval.tasks.corpus import HALVES
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch.errors import ConfigError

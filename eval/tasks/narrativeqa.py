@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.contract import Question, Reply, Sample
-from eval.rouge import rouge
-from eval.scoring import exact_match, token_f1
+from eval.harness.contract import Question, Reply, Sample
+from eval.metrics.answer_metrics import exact_match, token_f1
+from eval.metrics.rouge import rouge
 from eval.tasks.corpus import ASKED, file_messages
 from eval.tasks.options import TaskOptions, read_options
 

@@ -1,8 +1,8 @@
 """ODSum (Zhou et al. 2023), open-domain summarisation over documents: stories of SQuALITY, meetings of QMSum.
 
-Which documents a query is about is its evidence. Meeting: `meetings_list` names them; a name without a file is
-dropped and reported. Story: a query's responses carry the same ids as those of the story they were written for; they
-are its four reference summaries. All documents are one memory. Scores: ROUGE (`eval/rouge.py`), recall and nDCG of the
+Which documents a query is about is its evidence. Meeting: `meetings_list` names them; a name without a file is dropped
+and reported. Story: a query's responses carry the same ids as those of the story they were written for; they are its
+four reference summaries. All documents are one memory. Scores: ROUGE (`eval/metrics/rouge.py`), recall and nDCG of the
 documents. The benchmark's judge by a language model is not among them.
 """
 
@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval import contract
-from eval.rouge import rouge
-from eval.scoring import evidence_ndcg, evidence_recall
+from eval.harness import contract
+from eval.metrics.answer_metrics import evidence_ndcg, evidence_recall
+from eval.metrics.rouge import rouge
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
 from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options

@@ -1,4 +1,4 @@
-"""The plain sentences of `eval/statements/plain.toml`, and who says them of whom."""
+"""The plain sentences of `eval/data/statements/plain.toml`, and who says them of whom."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-SENTENCES = Path(__file__).parents[1] / "statements" / "plain.toml"
+SENTENCES = Path(__file__).parents[1] / "data" / "statements" / "plain.toml"
 
 Act = Literal["states", "begins", "ends", "denies"]
 Half = Literal["dev", "test"]

@@ -6,8 +6,8 @@ that lies outside its meeting is reported and dropped.
 As a task each meeting is a memory, as in the paper, its turns are messages, and the questions about the whole meeting
 are asked too ("meeting"). It is two samples, "even" and "odd": halves are of questions, which count on from meeting to
 meeting, those about parts as in the corpus, those about the whole among themselves. Or the split is one memory of
-documents, and finding the meeting is part of it ("corpus"). Scores: ROUGE (`eval/rouge.py`), and recall of the turns or
-meetings.
+documents, and finding the meeting is part of it ("corpus"). Scores: ROUGE (`eval/metrics/rouge.py`), and recall of the
+turns or meetings.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval import contract
-from eval.rouge import rouge
-from eval.scoring import evidence_recall
+from eval.harness import contract
+from eval.metrics.answer_metrics import evidence_recall
+from eval.metrics.rouge import rouge
 from eval.tasks.corpus import (
     ASKED,
     HALVES,

@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import Field
 
-from eval.contract import Question, Reply, Sample
-from eval.scoring import chosen_option
+from eval.harness.contract import Question, Reply, Sample
+from eval.metrics.answer_metrics import chosen_option
 from eval.tasks.corpus import ASKED, file_messages
 from eval.tasks.options import TaskOptions, read_options
 

@@ -29,9 +29,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.contract import Question, Reply, Sample
-from eval.quantities import quantities
-from eval.scoring import evidence_recall, holds, word_count, word_recall
+from eval.harness.contract import Question, Reply, Sample
+from eval.metrics.answer_metrics import evidence_recall, holds, word_count, word_recall
+from eval.metrics.quantities import quantities
 from eval.tasks import beam, locomo
 from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options

@@ -155,7 +155,7 @@ class RecurrentProxy:
             with resources.as_file(resources.files("nscma_torch.buffer") / "weights" / "proxy.safetensors") as bundled:
                 return cls.load(bundled, device, dtype)
         if not Path(path).is_file():
-            raise ModelNotFoundError(f"no proxy weights at {path}: train them with train/proxy_lm.py")
+            raise ModelNotFoundError(f"no proxy weights at {path}: train them with train/proxy/proxy_lm.py")
         try:
             with safe_open(path, framework="pt") as file:
                 config = ByteLMConfig(**json.loads(file.metadata()["config"]))

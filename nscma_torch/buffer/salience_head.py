@@ -1,7 +1,8 @@
 """A learned head that reads from a message's vector whether something in it will be asked about later.
 
-Cues are words of a list; the vector also knows what the list does not name. The head is trained by `train/gate.py` on
-made-up dialogues, of which it is known which turns a later question needs: on no benchmark, and on no labels of people.
+Cues are words of a list; the vector also knows what the list does not name. The head is trained by
+`train/gate/train_gate.py` on made-up dialogues, of which it is known which turns a later question needs: on no
+benchmark, and on no labels of people.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ class SalienceHead(nn.Module):
             with resources.as_file(resources.files("nscma_torch.buffer") / "weights" / "salience.safetensors") as own:
                 return cls.load(own)
         if not Path(path).is_file():
-            raise ModelNotFoundError(f"no weights of a salience head at {path}: train them with train/gate.py")
+            raise ModelNotFoundError(
+                f"no weights of a salience head at {path}: train them with train/gate/train_gate.py"
+            )
         try:
             with safe_open(path, framework="pt") as file:
                 described = json.loads(file.metadata()["salience_head"])

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from nscma_torch.buffer.quoting import unquoted
-from nscma_torch.caches import forgettable
+from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.errors import InvalidInputError
 
 NAT = math.log(2)  # nats of a bit
@@ -171,7 +171,7 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-@forgettable(2)  # `memory_nats` and `repeats` ask the same of one message
+@erasable_cache(2)  # `memory_nats` and `repeats` ask the same of one message
 def deflated_size(text: str, history: str) -> int:
     """Bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
     known = history.encode()[-WINDOW:]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from nscma_torch.cli import chatting, checking, keeping, knowing, reading, showing, structure, writing
+from nscma_torch.cli import chat, diagnostics, facts, messages, search, status, store, tree
 from nscma_torch.cli.options import app
 from nscma_torch.cli.output import fail
 from nscma_torch.errors import NscmaError
 
-__all__ = ["app", "chatting", "checking", "keeping", "knowing", "main", "reading", "showing", "structure", "writing"]
+__all__ = ["app", "chat", "diagnostics", "facts", "main", "messages", "search", "status", "store", "tree"]
 
 
 def main() -> None:

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from rich.live import Live
 from rich.text import Text
 
+from nscma_torch.cli.messages import flush
 from nscma_torch.cli.output import console, fail, jsonable, one_line, plain, print_line, say
-from nscma_torch.cli.writing import flush
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.passages import shown_fact
-from nscma_torch.controller.phrasing import standing_instructions
 from nscma_torch.controller.trace import ControllerAnswer
+from nscma_torch.controller.turn_forms import standing_instructions
 from nscma_torch.errors import NotFoundError, NscmaError
 from nscma_torch.memory import Memory
 from nscma_torch.text.decoding import decode

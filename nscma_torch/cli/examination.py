@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from nscma_torch.assembly import Parts
 from nscma_torch.cli.output import console, plain, print_json, say
+from nscma_torch.components import Components
 from nscma_torch.config import load_config
 from nscma_torch.doctor.endpoint import endpoint
 from nscma_torch.doctor.installed import Installed, engine_problems, installed
@@ -33,24 +33,24 @@ def examine(store: Path, config: Path | None, *, json: bool) -> bool:
         path = store if there else Path(folder) / "doctor.db"
         with Memory(path, config=config) as memory:
             damage = memory.verify()
-            llm = memory.parts.config.llm
+            llm = memory.components.config.llm
             lacking = engine_problems(llm, found)
             wrong = [*damage, *lacking]
             report["store"] = str(store) if there else f"none at {store}"
-            open_files = [file for file in memory.parts.database.files() if store_path.open_to_others(file)]
+            open_files = [file for file in memory.components.database.files() if store_path.open_to_others(file)]
             if open_files:
                 names = " ".join(shlex.quote(str(file)) for file in open_files)
                 wrong.append(f"other users of this machine can read or write the store: chmod 600 {names}")
-            report["device"] = str(memory.parts.device)
+            report["device"] = str(memory.components.device)
             bound = memory.stats().embedder
             try:
-                report["embedder"] = memory.parts.new_embedder.fingerprint
+                report["embedder"] = memory.components.new_embedder.fingerprint
                 if bound not in (None, report["embedder"]):
                     wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
             except _UNUSABLE as error:
-                report["embedder"] = f"{memory.parts.config.embedder.model} cannot be used"
+                report["embedder"] = f"{memory.components.config.embedder.model} cannot be used"
                 wrong.append(str(error))
-            report["language"] = memory.parts.process.language
+            report["language"] = memory.components.process.language
             if llm.engine == "http" and not lacking:
                 try:
                     report["endpoint"] = endpoint(llm)
@@ -58,9 +58,9 @@ def examine(store: Path, config: Path | None, *, json: bool) -> bool:
                     report["endpoint"] = f"{llm.base_url} cannot be used"
                     wrong.append(str(error))
             try:
-                report["proxy"] = _proxy(memory.parts)
+                report["proxy"] = _proxy(memory.components)
             except _UNUSABLE as error:
-                report["proxy"] = f"{memory.parts.config.proxy.model} cannot be used"
+                report["proxy"] = f"{memory.components.config.proxy.model} cannot be used"
                 wrong.append(str(error))
     report["problems"] = wrong
     if json:
@@ -99,7 +99,7 @@ def show_plan(config: Path | None, *, units: int, cards: Sequence[int] | None, j
             say(f"[green]{size}: fits[/]{room}")
 
 
-def _proxy(parts: Parts) -> str:
+def _proxy(parts: Components) -> str:
     """The proxy; one that the language engine serves is only named, so that nothing starts."""
     section = parts.config.proxy
     if section.engine != "llm":

@@ -24,7 +24,7 @@ def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> s
 
     if not _PREFIX.fullmatch(typed):
         return typed
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         found = beginning_with(connection, what, Scope(user).user_id, typed.lower())
     if len(found) > 1:
         raise InvalidInputError(f"several ids of a {what} begin with {typed}: {', '.join(found)}; type more digits")

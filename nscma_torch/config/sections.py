@@ -65,7 +65,7 @@ class Proxy(Section):
 
     model: str = Field(
         "bundled",
-        description="'bundled', a file of train/proxy_lm.py, or a causal language model's folder or Hub name.",
+        description="'bundled', a file of train/proxy/proxy_lm.py, or a causal language model's folder or Hub name.",
     )
     engine: Literal["own", "llm"] = Field(
         "own",
@@ -189,7 +189,9 @@ class Retrieval(Section):
 class Answer(Section):
     """The embedded answerer."""
 
-    support_needed: float = Field(0.72, description="Support, in [-1, 2], below which it says that it does not know.")
+    min_answerability: float = Field(
+        0.72, description="Answerability, in [-1, 2], below which it says that it does not know."
+    )
     passages: int = Field(3, gt=0, description="Most passages that an answer shows.")
     cutoff: float = Field(
         0.6, ge=0, le=1, description="Score, relative to the best passage, below which none is shown."
@@ -266,7 +268,7 @@ class Controller(Section):
         ge=0,
         le=1,
         description="Uncertainty of an engine's draft above which it retrieves; 0 always, 1 never. Each model has its "
-        "own: `python -m eval.controller --calibrate`.",
+        "own: `python -m eval.experiments.retrieval.controller_calls --calibrate`.",
     )
     embedded_threshold: float = Field(
         0.5,

@@ -9,15 +9,14 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from nscma_torch.arguments import checked_message, checked_question, checked_text, clock
 from nscma_torch.config import Llm
 from nscma_torch.controller.embedded import EmbeddedPolicy
-from nscma_torch.controller.phrasing import asks, only_asks, standing_instructions
 from nscma_torch.controller.policy import ECHO, Answered, Finding, Policy, Situation, Tool
 from nscma_torch.controller.prompted import PromptedPolicy
 from nscma_torch.controller.streaming import ShowingEngine
 from nscma_torch.controller.tools import Tools
 from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, drafted, outcome_of
+from nscma_torch.controller.turn_forms import asks, only_asks, standing_instructions
 from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
 from nscma_torch.errors import ConfigError, StoreBusyError
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
@@ -28,6 +27,7 @@ from nscma_torch.storage import speakers, streams, turns
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.turns import EVIDENCE, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
+from nscma_torch.validation import checked_message, checked_question, checked_text, clock
 
 _CHANGED = "messages that the reply rests on were changed while it was written"
 
@@ -74,16 +74,16 @@ class Controller:
     ) -> None:
         own = memory.config.controller
         if engine == "configured":
-            engine = memory.parts.engine
+            engine = memory.components.engine
         if show is not None and isinstance(engine, StreamingEngine):
             engine = ShowingEngine(engine, show)
         self.memory = memory
         self.scope = Scope(user_id, agent_id, run_id)
         self.policy: Policy
         if engine is None:
-            self.policy = EmbeddedPolicy(memory.parts.tasks, memory.parts.relations, own)
+            self.policy = EmbeddedPolicy(memory.components.tasks, memory.components.relations, own)
         else:
-            self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.parts.tally)
+            self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.components.tally)
         if 3 * self.policy.most_tokens > own.turn_tokens:
             raise ConfigError(
                 f"controller.turn_tokens = {own.turn_tokens} does not hold a draft, an action and a reply, each asked "
@@ -93,7 +93,7 @@ class Controller:
         self._flush = flush
         self._tools = Tools(memory, self.scope, top_k=own.top_k)
         self._working = WorkingMemoryReader(
-            memory.parts.database,
+            memory.components.database,
             self.scope,
             active=own.active_turns,
             recent=own.recent_turns,
@@ -211,7 +211,7 @@ class Controller:
             about[STANDING] = True
         if only_asks(said):
             about[ECHO] = True
-        with memory.parts.database.read() as connection:
+        with memory.components.database.read() as connection:
             name = speakers.asker_of(connection, scope.user_id).name
         message = Message("user", said, name=None if name == "user" else name, metadata=about)
 
@@ -262,7 +262,7 @@ class Controller:
     ) -> Added:
         """Store a message, in one transaction with `check`."""
         whole = checked_message(message, self.memory.config.limits, now)
-        writer = self.memory.parts.writer
+        writer = self.memory.components.writer
         (stored,) = writer.add([whole], self.scope, recorded_at=now, infer=infer, check=check)
         return stored
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from nscma_torch.asking import nothing_asked
+from nscma_torch.answering import nothing_asked
 from nscma_torch.config import Controller
+from nscma_torch.controller.context_suffices import asked, context_suffices, value_in
 from nscma_torch.controller.passages import clipped, sources, unit_of
-from nscma_torch.controller.phrasing import asks, questions, statements
 from nscma_torch.controller.policy import ECHO, Answered, Situation, Step
-from nscma_torch.controller.telling import asked, tells_all, value_in
+from nscma_torch.controller.turn_forms import asks, questions, statements
 from nscma_torch.controller.working_memory import Exchange, Summarized
-from nscma_torch.llm.extractive import extract_summary
-from nscma_torch.llm.passage import covered, term_weights
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.protocols import LanguageTasks
+from nscma_torch.reading.cues import only_small_talk
+from nscma_torch.reading.extractive_summary import extract_summary
+from nscma_torch.reading.passage import covered, term_weights
+from nscma_torch.reading.question_intent import intent
 from nscma_torch.records import Answer, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
-from nscma_torch.text.cues import only_small_talk
-from nscma_torch.text.intents import intent
 from nscma_torch.text.terms import script
 
 _MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
@@ -60,18 +60,18 @@ class EmbeddedPolicy:
                 return Answered(own, 0.0, query=query), Usage()
         hits = [Hit(unit_of(turn), 1.0) for turn in _statements(exchange.turn for exchange in memory.context)]
         if not hits or intent(question) != "current":
-            return _answered(self._tasks.answer(question, [], support=0.0), 1.0), Usage()
+            return _answered(self._tasks.answer(question, [], answerability=0.0), 1.0), Usage()
         weights = term_weights(question, hits)
         mass = sum(weights.values()) or 1.0
         shares = [covered(hit.text, weights) / mass for hit in hits]
         best = max(range(len(hits)), key=lambda i: (shares[i], i))
         second = max((share for i, share in enumerate(shares) if i != best), default=0.0)
-        answer = self._tasks.answer(question, [hits[best]], support=_CERTAIN)
+        answer = self._tasks.answer(question, [hits[best]], answerability=_CERTAIN)
         uncertainty = 1.0 - (shares[best] - second)
         if uncertainty <= self.threshold:
             units = [*spoken, *([] if saying is None else [saying])]
             place = next(i for i, unit in enumerate(units) if unit.id == hits[best].id)
-            settled = tells_all(question, query, units, place, self._relations, situation.now)
+            settled = context_suffices(question, query, units, place, self._relations, situation.now)
             if hits[best].id in memory.overtaken or not settled:
                 uncertainty = 1.0
             elif query is not None:
@@ -94,9 +94,9 @@ class EmbeddedPolicy:
         """What the facts told, else the passages that answer best, else that it does not know."""
         told = next((finding.told for finding in situation.findings if finding.told is not None), None)
         if told is None:
-            best = max(situation.findings, key=lambda finding: finding.support, default=None)
-            hits, support = ((), 0.0) if best is None else (best.hits, best.support)
-            told = self._tasks.answer(questions(situation.said), hits, support=support)
+            best = max(situation.findings, key=lambda finding: finding.answerability, default=None)
+            hits, answerability = ((), 0.0) if best is None else (best.hits, best.answerability)
+            told = self._tasks.answer(questions(situation.said), hits, answerability=answerability)
         return _answered(told, 1.0 - told.confidence), told.usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nscma_torch.llm.passage import best_passage, term_weights
+from nscma_torch.reading.passage import best_passage, term_weights
 from nscma_torch.records import Episode, Fact, Hit, Unit
 from nscma_torch.text.timestamps import format_day, format_time
 

@@ -21,7 +21,7 @@ class Finding:
 
     Attributes:
         told: where the facts answer the query as a question.
-        support: how far the memory covers the query, in [-1, 2]; see `retrieval.confidence`.
+        answerability: how far the memory covers the query, in [-1, 2]; see `retrieval.confidence`.
         notes: what the facts lack; see `Answer.notes`.
     """
 
@@ -29,7 +29,7 @@ class Finding:
     hits: tuple[Hit, ...] = ()
     facts: tuple[Fact, ...] = ()
     told: Answer | None = None
-    support: float = 0.0
+    answerability: float = 0.0
     notes: tuple[str, ...] = ()
 
 

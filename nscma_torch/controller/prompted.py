@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from nscma_torch.config import Controller, Llm
-from nscma_torch.controller.fitting import count_text, fit_desk, fitting
 from nscma_torch.controller.passages import passage, shown_fact, shown_hit, shown_turn
 from nscma_torch.controller.policy import Answered, Finding, Situation, Step
+from nscma_torch.controller.prompt_budget import count_text, fit_desk, fitting
 from nscma_torch.controller.uncertainty import uncertainty
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.errors import ConfigError
-from nscma_torch.llm.asking import Asker
+from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm
 from nscma_torch.llm.prompts.acting import (

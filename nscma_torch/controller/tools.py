@@ -31,11 +31,11 @@ class Tools:
         self._memory = memory
         self._scope = Scope(scope.user_id, scope.agent_id)
         self._top_k = top_k
-        self._recalls = Recalls(memory.parts.database)
+        self._recalls = Recalls(memory.components.database)
 
     def episodic(self, tool: RetrieveEpisodic, now: datetime) -> Finding:
         """Search what was said."""
-        parts = self._memory.parts
+        parts = self._memory.components
         config = parts.config
         skew = timedelta(seconds=config.limits.max_clock_skew)
         bounds = Bounds(self._scope, now, skew, config.retrieval.kinds, without={ECHO: True})
@@ -44,14 +44,14 @@ class Tools:
         if config.retrieval.answering == "memory-doc":
             hits = parts.retriever.behind(tool.query, hits, bounds)
         self._recalls.note(self._scope.user_id, hits)
-        return Finding(tool, tuple(hits), support=found.support())
+        return Finding(tool, tuple(hits), answerability=found.answerability())
 
     def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
         """What the facts answer to a question, and the facts about whoever or whatever is named."""
-        parts = self._memory.parts
+        parts = self._memory.components
         notes = parts.settling.settle(self._scope.user_id).notes()
         answers = parts.config.facts.answer
-        told = parts.fact_asker.ask(tool.entity, self._scope, now=now, follows=follows) if answers else None
+        told = parts.fact_qa.ask(tool.entity, self._scope, now=now, follows=follows) if answers else None
         facts = told.facts if told is not None else tuple(self._about(tool.entity, now))
         hits = tuple(item.hit for item in told.evidence) if told is not None else self._sources(facts, now)
         self._recalls.note(self._scope.user_id, hits)
@@ -63,7 +63,7 @@ class Tools:
 
     def _about(self, entity: str, now: datetime) -> list[Fact]:
         """The newest facts whose subject or object has this name."""
-        parts = self._memory.parts
+        parts = self._memory.components
         with parts.database.read() as connection:
             asker = speakers.asker_of(connection, self._scope.user_id)
             graph = parts.fact_graphs.of(connection, self._scope).at(now, asker=asker)

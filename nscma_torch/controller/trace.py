@@ -74,9 +74,9 @@ def outcome_of(finding: Finding) -> str:
     """What a retrieval brought, in a few words."""
     facts = f"{len(finding.facts)} facts, " if finding.tool.action == "retrieve_semantic" else ""
     told = f", read as a question: {finding.told.trace[0]}" if finding.told is not None and finding.told.trace else ""
-    support = f", support {finding.support:.2f}" if finding.tool.action == "retrieve_episodic" else ""
+    answerability = f", answerability {finding.answerability:.2f}" if finding.tool.action == "retrieve_episodic" else ""
     notes = "".join(f", {note}" for note in finding.notes)
-    return f"{facts}{len(finding.hits)} messages{support}{told}{notes}"
+    return f"{facts}{len(finding.hits)} messages{answerability}{told}{notes}"
 
 
 def drafted(answered: Answered, threshold: float) -> str:

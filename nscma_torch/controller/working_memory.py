@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from nscma_torch.controller.phrasing import standing_instructions
+from nscma_torch.controller.turn_forms import standing_instructions
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.records import Episode, Scope, Usage
 from nscma_torch.storage import streams, turns

@@ -21,7 +21,7 @@ from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import CuratorDecision
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, entities, groups, jobs, lanes, statements, streams
+from nscma_torch.storage import decisions, entities, groups, jobs, namespaces, statements, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.decisions import DecisionRow, NewDecision
@@ -63,7 +63,7 @@ class Curator:
         """
         done: list[Resolved] = []
         while keys := statements.unresolved(connection, lane):
-            user_id = lanes.owner(connection, lane).user_id
+            user_id = namespaces.owner(connection, lane).user_id
             resolved = resolve_groups(connection, lane, keys, self._schema, self._settings, now=now, recalled=recalled)
             statements.clear(connection, lane, keys)
             decisions.insert(connection, lane, user_id, resolved.decisions, now)
@@ -72,7 +72,7 @@ class Curator:
             done.append(resolved)
         if done:
             jobs.clear(connection, CURATE, lane)
-            streams.touch_user(connection, lanes.owner(connection, lane).user_id)
+            streams.touch_user(connection, namespaces.owner(connection, lane).user_id)
         return done
 
     def rule(self, connection: Connection, dispute: Dispute, right: int | None, judge: str, now: int) -> None:
@@ -81,7 +81,7 @@ class Curator:
         With None the dispute stays open, which is logged.
         """
         made = [undecided(dispute, judge)] if right is None else verdict(dispute, right, judge)
-        decisions.insert(connection, dispute.lane, lanes.owner(connection, dispute.lane).user_id, made, now)
+        decisions.insert(connection, dispute.lane, namespaces.owner(connection, dispute.lane).user_id, made, now)
         if right is None:
             return
         groups.mark(connection, dispute.lane, {Key(one.subject, one.relation, one.topic) for one in made})

@@ -16,7 +16,7 @@ from nscma_torch.curator.claims import Claim
 from nscma_torch.curator.grouping import object_of, single
 from nscma_torch.records import Episode, Scope, Unit
 from nscma_torch.relations import Schema, family
-from nscma_torch.storage import decisions, episodes, facts, lanes, statements
+from nscma_torch.storage import decisions, episodes, facts, namespaces, statements
 from nscma_torch.storage.decisions import LEFT_OPEN, OVERRULED, UPHELD, DecisionRow, NewDecision
 from nscma_torch.storage.facts import FactRow
 from nscma_torch.storage.groups import Key
@@ -52,7 +52,7 @@ def open_disputes(connection: Connection, lane: str, schema: Schema, judge: str)
 
     But for those whose verdict was undone, and those that `judge` left open with the same said on each side.
     """
-    owner = lanes.owner(connection, lane)
+    owner = namespaces.owner(connection, lane)
     disputed = facts.select_facts(connection, owner, statuses=("disputed",))
     keys = {Key(name_key(fact.subject), fact.relation, fact.topic) for fact in disputed}
     sides: dict[tuple[object, ...], list[FactRow]] = {}

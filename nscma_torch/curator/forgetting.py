@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.records import Episode, Fact, Scope
-from nscma_torch.storage import decisions, episodes, facts, groups, lanes, streams, units
+from nscma_torch.storage import decisions, episodes, facts, groups, namespaces, streams, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.decisions import DecisionRow, NewDecision
 from nscma_torch.storage.facts import FORGETTING, FactRow
@@ -69,7 +69,7 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
         if episode.id in kept or not units.active_chunks(connection, [seq]):
             continue
         units.set_status(connection, units.seqs_of_episode(connection, seq), "archived")
-        lane = lanes.ensure(connection, scope.user_id, episode.scope.agent_id)
+        lane = namespaces.ensure(connection, scope.user_id, episode.scope.agent_id)
         reason = f"not recalled for long: retention is below {settings.floor:g}"
         made = NewDecision("ARCHIVE", "", "", "", "", reason, None, (), {FORGOTTEN: episode.id})
         decisions.insert(connection, lane, scope.user_id, [made], to_micros(now))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from nscma_torch.curator.claims import Claim
-from nscma_torch.curator.spans import Span
+from nscma_torch.curator.timeline_records import Span
 from nscma_torch.relations import Schema, family
 from nscma_torch.storage.facts import NewFact
 from nscma_torch.storage.groups import Key

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from nscma_torch.curator.grouping import NAMED
 from nscma_torch.records import Action, Fact
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, entities, facts, lanes
+from nscma_torch.storage import decisions, entities, facts, namespaces
 from nscma_torch.storage.decisions import DecisionRow, NewDecision
 from nscma_torch.text.names import name_key
 
@@ -42,7 +42,7 @@ def unmerge(connection: Connection, decision: DecisionRow) -> None:
 
 def propose(connection: Connection, lane: str, schema: Schema, now: int) -> list[Alike]:
     """Log a proposal for each pair of entities that look like one and were not proposed before; returns them."""
-    scope = lanes.owner(connection, lane)
+    scope = namespaces.owner(connection, lane)
     known = {
         (decision.record.subject, decision.record.object)
         for decision in standing(connection, lane, "PROPOSE", undone=None)
@@ -50,7 +50,7 @@ def propose(connection: Connection, lane: str, schema: Schema, now: int) -> list
     believed = [
         fact
         for fact in facts.select_facts(connection, scope, statuses=("active", "archived", "disputed"))
-        if lanes.lane_of(fact.scope.user_id, fact.scope.agent_id) == lane
+        if namespaces.namespace_id(fact.scope.user_id, fact.scope.agent_id) == lane
     ]
     found = [one for one in alike(believed, schema) if (one.key, one.into) not in known]
     made = [NewDecision("PROPOSE", one.key, "", "", one.into, one.reason, None) for one in found]
@@ -109,7 +109,7 @@ def _reason(one: str, other: str) -> str:
 
 def standing(connection: Connection, lane: str, action: Action, *, undone: bool | None = False) -> list[DecisionRow]:
     """The lane's decisions of this kind, oldest first: those that stand, or with `undone` None all."""
-    scope = lanes.owner(connection, lane)
+    scope = namespaces.owner(connection, lane)
     records = decisions.select_decisions(connection, scope, actions=[action], undone=undone)
     rows = (decisions.find(connection, scope.user_id, record.id) for record in records)
     return [row for row in rows if row is not None and row.lane == lane][::-1]

@@ -15,7 +15,7 @@ from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, entities, facts, lanes, statements
+from nscma_torch.storage import decisions, entities, facts, namespaces, statements
 from nscma_torch.storage.decisions import DecisionRow, NewDecision
 from nscma_torch.storage.groups import Key
 from nscma_torch.storage.statements import StatementRow
@@ -35,7 +35,7 @@ def follow_names(connection: Connection, lane: str, schema: Schema, settings: Cu
     Each merge is logged; one that was undone is not made again while the statement behind it counts. A name that
     another entity has already is not taken from it: that the two are one is only proposed.
     """
-    user_id = lanes.owner(connection, lane).user_id
+    user_id = namespaces.owner(connection, lane).user_id
     rows = statements.of_relation(connection, lane, NAMED)
     sources, _ = sources_of(connection, user_id, rows)
     made = standing(connection, lane, "MERGE", undone=None)

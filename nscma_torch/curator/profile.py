@@ -13,7 +13,7 @@ from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.encode.triples import sentence
 from nscma_torch.records import Episode, Fact, Scope, Statement
 from nscma_torch.relations import Schema
-from nscma_torch.storage import entities, episodes, facts, lanes, profiles, streams
+from nscma_torch.storage import entities, episodes, facts, namespaces, profiles, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.text.names import name_key
@@ -31,7 +31,7 @@ class _Known(NamedTuple):
 
 def write_profile(connection: Connection, lane: str, now: datetime, schema: Schema, settings: CuratorSettings) -> int:
     """Write a lane's profile anew; returns how many of its lines are not the ones before."""
-    scope = lanes.owner(connection, lane)
+    scope = namespaces.owner(connection, lane)
     of_user = episodes.select_all(connection, Scope(scope.user_id), episodes.live())
     log = {episode.id: episode for episode in of_user if episode.scope.agent_id == scope.agent_id}
     lines = profile_lines(_known(connection, lane, log, now, settings), schema, settings)
@@ -47,7 +47,7 @@ def _known(
     connection: Connection, lane: str, log: Mapping[str, Episode], now: datetime, settings: CuratorSettings
 ) -> list[_Known]:
     """What holds now of those who speak as users in this lane."""
-    scope = lanes.owner(connection, lane)
+    scope = namespaces.owner(connection, lane)
     into = entities.canonical(connection, lane)
     speakers = {name_key(episode.name) for episode in log.values() if episode.role == "user" and episode.name}
     people = {into.get(key, key) for key in speakers | {_USER}}

@@ -10,13 +10,13 @@ from sqlalchemy import Connection
 
 from nscma_torch.curator.disputes import overruled, weighed
 from nscma_torch.curator.grouping import Group, Source, closed, fact_of, groups_of
-from nscma_torch.curator.partners import partings, partners
+from nscma_torch.curator.implied_denials import implied_denials, partings
 from nscma_torch.curator.settings import CuratorSettings
-from nscma_torch.curator.spans import Outcome, Span, Timeline
 from nscma_torch.curator.timeline import resolve
+from nscma_torch.curator.timeline_records import Outcome, Span, Timeline
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, episodes, facts, lanes, statements
+from nscma_torch.storage import decisions, episodes, facts, namespaces, statements
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.decisions import NewDecision
@@ -65,12 +65,12 @@ def resolve_groups(
     but for those with an id in `recalled`.
     """
     keys = closed(keys, schema)
-    user_id = lanes.owner(connection, lane).user_id
+    user_id = namespaces.owner(connection, lane).user_id
     rows = statements.of_keys(connection, lane, keys)
-    if others := partners(rows, schema) - keys:
+    if others := implied_denials(rows, schema) - keys:
         keys |= others
         rows = statements.of_keys(connection, lane, keys)
-    beyond = statements.of_keys(connection, lane, partners(rows, schema) - keys)
+    beyond = statements.of_keys(connection, lane, implied_denials(rows, schema) - keys)
     old = facts.believed(connection, lane, keys)
     known = decisions.decided(connection, [row.seq for row in rows])
     fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))

@@ -26,7 +26,7 @@ from nscma_torch.errors import EngineUnavailableError, NotFoundError, NscmaError
 from nscma_torch.protocols import CuratorTasks
 from nscma_torch.records import Scope, SleepReport
 from nscma_torch.relations import Schema
-from nscma_torch.storage import backlog, facts, groups, jobs, lanes, statistics
+from nscma_torch.storage import backlog, facts, groups, jobs, namespaces, statistics
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
@@ -134,7 +134,7 @@ class Sleeper:
             return settled, failures
         judge = self._judge()
         with self._database.read() as connection:
-            own = [lane for sleeper in sleepers for lane in lanes.lanes(connection, Scope(sleeper))]
+            own = [lane for sleeper in sleepers for lane in namespaces.lanes(connection, Scope(sleeper))]
             found = {lane: open_disputes(connection, lane, self._schema, judge) for lane in own}
         for lane, disputes in found.items():
             try:
@@ -161,7 +161,7 @@ class Sleeper:
     def _settle(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         """Weigh the sides of each dispute again, under the rules of now."""
         tally: Counter[str] = Counter()
-        for lane in lanes.lanes(connection, Scope(user_id)):
+        for lane in namespaces.lanes(connection, Scope(user_id)):
             before = self._disputed(connection, lane)
             groups.mark(connection, lane, before)
             self._curator.settle(connection, lane, to_micros(now))
@@ -170,7 +170,7 @@ class Sleeper:
         return tally
 
     def _disputed(self, connection: Connection, lane: str) -> set[Key]:
-        owner = lanes.owner(connection, lane)
+        owner = namespaces.owner(connection, lane)
         found = facts.select_facts(connection, owner, statuses=("disputed",))
         return {
             Key(name_key(fact.subject), fact.relation, fact.topic)
@@ -179,7 +179,7 @@ class Sleeper:
         }
 
     def _propose(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
-        own = lanes.lanes(connection, Scope(user_id))
+        own = namespaces.lanes(connection, Scope(user_id))
         return Counter(proposed=sum(len(propose(connection, lane, self._schema, to_micros(now))) for lane in own))
 
     def _fade(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
@@ -190,7 +190,7 @@ class Sleeper:
         return Counter(promoted=promote(connection, Scope(user_id), self._settings))
 
     def _profile(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
-        own = lanes.lanes(connection, Scope(user_id))
+        own = namespaces.lanes(connection, Scope(user_id))
         written = (write_profile(connection, lane, now, self._schema, self._settings) for lane in own)
         return Counter(profile_lines=sum(written))
 

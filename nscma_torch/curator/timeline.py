@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nscma_torch.curator.claims import Claim, Placed, Rules, prepare
-from nscma_torch.curator.spans import Effect, Outcome, Span, Timeline
+from nscma_torch.curator.timeline_records import Effect, Outcome, Span, Timeline
 from nscma_torch.records import SEQUENCE_STEP, FactStatus
 
 _ELSE = "another value took its place"

@@ -22,7 +22,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Episode
 from nscma_torch.storage import store_path
-from nscma_torch.text.readers import read_messages
+from nscma_torch.text.file_readers import read_messages
 from nscma_torch.text.timestamps import format_day
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -58,7 +58,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Parts of a configuration on one card.
+    """Components of a configuration on one card.
 
     Attributes:
         share: of the card that the engine takes; None where it takes what its parts need.

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.observation import Observation
-from nscma_torch.caches import forget
-from nscma_torch.encode.nearness import stored_vectors
+from nscma_torch.encode.gating import OPTIMISTIC_ATTEMPTS, SERVED_ATTEMPTS, Past, content_hashes, gate_messages
+from nscma_torch.encode.novelty import stored_vectors
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import OPTIMISTIC_ATTEMPTS, SERVED_ATTEMPTS, Past, said_in, weigh
+from nscma_torch.erasable_cache import erase_caches
 from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Episode, EraseReceipt
@@ -163,7 +163,7 @@ class Eraser:
         count, vectors = len(done.said), remaining.vectors
         said = [(seq, text) for seq, text, _ in remaining.rows]
         new, own = [text for _, text in said[count:]], None if vectors is None else vectors[count:]
-        weighed = weigh(new, done.past, self._proxy, self._gate, Stages(), None if own is None else own.clone)
+        weighed = gate_messages(new, done.past, self._proxy, self._gate, Stages(), None if own is None else own.clone)
         return _Progress(said, vectors, done.observations + weighed.observations, done.past.after(new, weighed, own))
 
     def _commit(
@@ -209,7 +209,7 @@ class Eraser:
         texts: Sequence[str],
         ids: Sequence[str],
     ) -> EraseReceipt:
-        forget()
+        erase_caches()
         erase.rewrite(self._database)
         files, found = erase.remaining(self._database, texts, ids)
         return EraseReceipt(user_id, item_id, rows, rebuilt, tuple(str(path) for path in files), found)
@@ -217,5 +217,5 @@ class Eraser:
 
 def _said(connection: Connection, user_id: str, seq: int, text: str) -> bool:
     """Whether the user's memory held a text, or all that it quotes, before the episode that says it."""
-    whole, *quoted = said_in(text)
+    whole, *quoted = content_hashes(text)
     return any(episodes.said_before(connection, user_id, seq, hashes) for hashes in ([whole], quoted))

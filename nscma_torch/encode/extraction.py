@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.encode.indexer import Indexer
-from nscma_torch.encode.mirror import both_sides
+from nscma_torch.encode.symmetric_statements import with_symmetric
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
@@ -77,7 +77,7 @@ class Extractor:
         texts: list[tuple[int, str, str]] = []  # episode, kind of unit, text
         for (seq, unit), own in zip(chunks, extracted, strict=True):
             named = [statement for statement in own.statements if name_key(statement.subject)]
-            said[seq] += both_sides((self._placed(statement, unit) for statement in named), self._schema)
+            said[seq] += with_symmetric((self._placed(statement, unit) for statement in named), self._schema)
             if "atomic_fact" in self._made:
                 texts += [(seq, "atomic_fact", fact) for fact in own.sentences]
             if "triple" in self._made:

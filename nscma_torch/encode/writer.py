@@ -21,19 +21,19 @@ from torch import Tensor
 
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.rules import OF_THE_PROXY
-from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
-from nscma_torch.encode.nearness import message_vectors, stored_vectors
-from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import (
+from nscma_torch.encode.gating import (
     HISTORY,
     OPTIMISTIC_ATTEMPTS,
     SERVED_ATTEMPTS,
+    Gated,
     Past,
-    Weighed,
-    said_in,
+    content_hashes,
+    gate_messages,
     state_after,
-    weigh,
 )
+from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
+from nscma_torch.encode.novelty import message_vectors, stored_vectors
+from nscma_torch.encode.stages import Stages
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope
@@ -137,7 +137,7 @@ class Writer:
         """The stream as it is stored, and what the proxy and the gate must know of it and of the user's memory."""
         fingerprint.check(connection, self._indexer.fingerprint)  # before its vectors meet stored ones
         stream = streams.load(connection, batch.scope, batch.source)
-        hashes = [key for i in new for key in said_in(batch.messages[i].content)]
+        hashes = [key for i in new for key in content_hashes(batch.messages[i].content)]
         recent = episodes.recent(connection, stream.id, HISTORY)
         history = list(recent.values())
         vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None
@@ -167,12 +167,12 @@ class Writer:
         stream: Stream,
         past: Past,
         indexed: dict[int, list[IndexedChunk]],
-    ) -> Weighed:
+    ) -> Gated:
         """Weigh and index the new messages: side by side, unless the gate must say first what is embedded."""
         past = replace(past, proxy_state=self._proxy_state(stream, past.history))
         texts = [batch.messages[i].content for i in new]
         if not self._embed_deferred:
-            weighed = weigh(texts, past, self._proxy, self._gate, self._stages)
+            weighed = gate_messages(texts, past, self._proxy, self._gate, self._stages)
             self._index(batch, {i: d.write for i, d in zip(new, weighed.decisions, strict=True)}, indexed)
             return weighed
         with ThreadPoolExecutor(max_workers=1) as beside:
@@ -185,7 +185,7 @@ class Writer:
                 refuse_infinite(chunks)
                 return message_vectors([row for row, _ in owned], chunks, len(new))
 
-            return weigh(texts, past, self._proxy, self._gate, self._stages, vectors)
+            return gate_messages(texts, past, self._proxy, self._gate, self._stages, vectors)
 
     def _index(self, batch: _Batch, embed: Mapping[int, bool], indexed: dict[int, list[IndexedChunk]]) -> None:
         """Fill `indexed` for the messages of `embed` that it lacks, or whose vector it lacks."""
@@ -199,7 +199,7 @@ class Writer:
         batch: _Batch,
         new: Sequence[int],
         stream: Stream,
-        weighed: Weighed,
+        weighed: Gated,
         indexed: dict[int, list[IndexedChunk]],
     ) -> dict[int, dict[str, Any]] | None:
         """Write everything of the batch; None, with nothing written, where the stream has moved."""

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from eval.contract import Cost, Question, Reply, Sample
+from eval.harness.contract import Cost, Question, Reply, Sample
 from eval.run import Options, run
 from eval.systems.catalogue import make_system
 from nscma_torch import Message

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.errors import StoreFormatError
 from nscma_torch.hierarchy.cam import Cam, assimilate, foundation
-from nscma_torch.hierarchy.rows import cam_of, to_rows
+from nscma_torch.hierarchy.level_rows import cam_of, to_rows
 from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.hierarchy.summaries import Members, Summariser, Superseded, UnitMaker, Written
 from nscma_torch.protocols import LanguageTasks

@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from nscma_torch.errors import EngineRefusedError
-from nscma_torch.llm.asking import Asker, Turns
+from nscma_torch.llm.completion import Asker, Turns
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.engines.structured import FormT
-from nscma_torch.llm.passage import best_passage, first_words, term_weights, word_count
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm
-from nscma_torch.llm.reading import Reading
+from nscma_torch.llm.verified_extraction import Reading
+from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.sentences import split_sentences
@@ -108,11 +108,11 @@ class PromptedTasks:
         forms = self._of_sizes([len(sides) for sides in disputes], asked, prompts.verdict_form)
         return [form.right - 1 if form.right else None for form in forms]
 
-    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:
+    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """The model's answer with the passages it names, or that it does not know; without hits nothing is asked."""
         begin = time.perf_counter()
-        confidence = min(1.0, max(0.0, support / 2))
-        trace: tuple[str, ...] = (f"{len(hits)} hits", f"support {support:.2f}")
+        confidence = min(1.0, max(0.0, answerability / 2))
+        trace: tuple[str, ...] = (f"{len(hits)} hits", f"answerability {answerability:.2f}")
         if not hits:
             return Answer(_unknown(question), True, confidence, (), (*trace, "abstained"))
         fitting, left_out = self._fitting(lambda some: prompts.answering(question, some), hits)

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Literal
 
+from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.records import Fact, FactQuery
 from nscma_torch.retrieval.fact_graph import FactGraph, Reached, order, same
 from nscma_torch.retrieval.fact_wording import Language, Wording
-from nscma_torch.retrieval.whereabouts import Stay, Whereabouts
+from nscma_torch.retrieval.location_timeline import LocationTimeline, Stay
 from nscma_torch.text.names import name_key
-from nscma_torch.text.nouns import narrowing, relations_by_noun, singular
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
@@ -70,7 +70,7 @@ class _Answering:
         self._relation = graph.schema[query.path[-1]]
         self._shape = graph.shape(self._relation)
         self._as_of = query.as_of
-        self._whereabouts = Whereabouts(graph)
+        self._whereabouts = LocationTimeline(graph)
 
     def answer(self) -> FactAnswer | None:
         query = self._query

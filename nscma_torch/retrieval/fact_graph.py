@@ -18,15 +18,15 @@ import torch
 from torch import Tensor
 
 from nscma_kernels.personalized_pagerank import personalized_pagerank
+from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
+from nscma_torch.reading.role_mentions import called
 from nscma_torch.records import Fact
 from nscma_torch.relations import Relation, Schema, Shape
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.speakers import Asker
-from nscma_torch.text.callings import called
 from nscma_torch.text.dates import find_dates
 from nscma_torch.text.names import name_key
-from nscma_torch.text.nouns import narrowing, relations_by_noun, singular
-from nscma_torch.text.spelling import american
+from nscma_torch.text.spelling_variants import american
 from nscma_torch.text.terms import terms
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
 """What `strategy = "auto"` takes for a question.
 
-Chunks reached by links are measured best or beside the best on every set of `eval.retrieval`, so that is the strategy,
-but for summaries and skills, which have no titles to follow. A question on how something stands now gets, besides, the
-newest statement of a matter before those that it renews.
+Chunks reached by links are measured best or beside the best on every set of
+`eval.experiments.retrieval.retrieval_table`, so that is the strategy, but for summaries and skills, which have no
+titles to follow. A question on how something stands now gets, besides, the newest statement of a matter before those
+that it renews.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from nscma_torch.reading.question_intent import intent
 from nscma_torch.records import UnitKind
-from nscma_torch.text.intents import intent
 
 
 class Plan(NamedTuple):

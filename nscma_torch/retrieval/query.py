@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from nscma_torch.errors import EmptyTextError, InvalidInputError
+from nscma_torch.reading.question_intent import Intent, intent
 from nscma_torch.text.dates import find_dates
-from nscma_torch.text.intents import Intent, intent
 from nscma_torch.text.terms import query_terms, terms
 
 _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|d|ll)|me|my|mine|myself|we|us|our|ours)\b|[我咱]", re.IGNORECASE)

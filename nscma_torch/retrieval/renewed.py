@@ -13,12 +13,12 @@ import re
 from collections.abc import Collection
 from datetime import datetime
 
-from nscma_torch.llm.forms import looks_ahead
-from nscma_torch.llm.phrases import NAME, NOT_NAMES
-from nscma_torch.llm.statements import statement_reader
+from nscma_torch.reading.cues import find_cues
+from nscma_torch.reading.noun_phrases import NAME, NOT_NAMES
+from nscma_torch.reading.statement_forms import looks_ahead
+from nscma_torch.reading.statements import statement_reader
 from nscma_torch.records import Fact, Statement
 from nscma_torch.relations import Schema
-from nscma_torch.text.cues import find_cues
 from nscma_torch.text.dates import find_dates
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import query_terms, terms

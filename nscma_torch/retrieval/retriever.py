@@ -10,10 +10,10 @@ from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Hit, UnitKind
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.budget import within
-from nscma_torch.retrieval.current import HEAD, newest_of_a_matter_first
+from nscma_torch.retrieval.context import RetrievalContext, StrategyResult
 from nscma_torch.retrieval.fact_graphs import FactGraphs
-from nscma_torch.retrieval.ground import Found, Ground
 from nscma_torch.retrieval.planner import Plan, plan
+from nscma_torch.retrieval.promote_latest import HEAD, promote_latest
 from nscma_torch.retrieval.search import Retrieved, Searcher
 from nscma_torch.retrieval.strategies import STRATEGIES
 from nscma_torch.storage import units
@@ -71,7 +71,7 @@ class Retriever:
         """
         name, newest_first, trace = self.chosen(question, strategy, bounds.kinds)
         reranker = self._reranker() if self._reranker is not None and name == "rerank" else None
-        ground = Ground(
+        context = RetrievalContext(
             self._searcher,
             self._database,
             self._graphs,
@@ -80,14 +80,14 @@ class Retriever:
             reranker=reranker,
             explain=explain,
         )
-        found = STRATEGIES[name](ground, question, max(top_k, HEAD) if newest_first else top_k)
+        found = STRATEGIES[name](context, question, max(top_k, HEAD) if newest_first else top_k)
         found = replace(found, scores={seq: score for seq, score in found.scores.items() if score >= threshold})
         if newest_first:
-            found = _renewed(ground, question, found, top_k)
-        hits = _hits(ground, found, explain)
+            found = _renewed(context, question, found, top_k)
+        hits = _hits(context, found, explain)
         if budget is not None:
             hits = within(hits, budget, self._searcher.count_tokens)
-        return Retrieved(hits, found.support, trace + found.trace)
+        return Retrieved(hits, found.answerability, trace + found.trace)
 
     def behind(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[Hit]:
         """The chunks of the messages that facts and summaries were made of, as many as there are hits.
@@ -121,18 +121,18 @@ class Retriever:
         return Plan(name, False, (f"strategy {name}",))
 
 
-def _hits(ground: Ground, found: Found, explain: bool) -> list[Hit]:
+def _hits(context: RetrievalContext, found: StrategyResult, explain: bool) -> list[Hit]:
     parts = found.parts if explain else {}
     return [
         Hit(unit, found.scores[seq], parts.get(seq, {}), seq in found.renewed)
-        for seq, unit in ground.units(found.scores).items()
+        for seq, unit in context.units(found.scores).items()
     ]
 
 
-def _renewed(ground: Ground, question: str, found: Found, top_k: int) -> Found:
+def _renewed(context: RetrievalContext, question: str, found: StrategyResult, top_k: int) -> StrategyResult:
     head = list(found.scores)[:HEAD]
-    weights = ground.term_weights(question)
-    scores, renewed = newest_of_a_matter_first(found.scores, ground.units(head), ground.cosines, weights)
+    weights = context.term_weights(question)
+    scores, renewed = promote_latest(found.scores, context.units(head), context.cosines, weights)
     own = {seq: {"own_score": found.scores[seq]} for seq, score in scores.items() if score != found.scores[seq]}
     parts = {seq: dict(found.parts.get(seq, {})) | own.get(seq, {}) for seq in scores}
     return replace(found, scores=dict(list(scores.items())[:top_k]), parts=parts, renewed=renewed)

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Hit, Unit
+from nscma_torch.retrieval.answerability import Answerability, answerability
 from nscma_torch.retrieval.bounds import Bounds
-from nscma_torch.retrieval.confidence import Support, support
 from nscma_torch.retrieval.fusion import FUSIONS
 from nscma_torch.retrieval.indexes import Indexes, Reading
 from nscma_torch.retrieval.lexical import BM25Settings, bm25, idf
@@ -32,7 +32,7 @@ from nscma_torch.storage.index_postings import Posting
 from nscma_torch.storage.speakers import word_of_id
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch
-from nscma_torch.text.mentions import mentions
+from nscma_torch.text.known_names import mentions
 from nscma_torch.text.query_vector import query_vector
 from nscma_torch.text.terms import query_terms, terms
 
@@ -60,10 +60,10 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What a search found. `support()` says how far the memory seems to hold an answer at all; computed when called."""
+    """What a search found. `answerability()`, computed when called, says how far the memory holds an answer at all."""
 
     hits: list[Hit]
-    support: Support
+    answerability: Answerability
     trace: tuple[str, ...] = ()
 
 
@@ -72,7 +72,7 @@ class Ranked:
     """Scores by the row number of the unit, best first, and the support; what made each score, if asked for."""
 
     scores: dict[int, float]
-    support: Support
+    answerability: Answerability
     parts: dict[int, dict[str, float]] = field(default_factory=dict)
 
 
@@ -87,7 +87,7 @@ class _Scored(NamedTuple):
     lanes: Mapping[Lane, Tensor]  # each [n]
     boost: Tensor  # [n]
     fused: Tensor  # [n]
-    support: Support
+    answerability: Answerability
 
 
 class Searcher:
@@ -126,7 +126,7 @@ class Searcher:
         rows = best(scored.fused, top_k)
         seqs = index.seqs[rows].tolist()
         parts = dict(zip(seqs, self._parts(index, scored, rows), strict=True)) if explain else {}
-        return Ranked(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.support, parts)
+        return Ranked(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.answerability, parts)
 
     def linked(self, texts: Sequence[str], bounds: Bounds) -> list[dict[int, float]]:
         """For each text, the units under the headings that it mentions, by row number, with the weight of the link.
@@ -218,7 +218,7 @@ class Searcher:
 
         @cache
         def known() -> float:
-            return support(index, postings, query, meaning, mask, index.said_by(query.speakers))
+            return answerability(index, postings, query, meaning, mask, index.said_by(query.speakers))
 
         return _Scored(lanes, boost, fused, known)
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select
 
 from nscma_torch.records import Action, FactStatus
-from nscma_torch.storage import lanes
+from nscma_torch.storage import namespaces
 from nscma_torch.storage.decisions import LEFT_OPEN, OVERRULED, UPHELD, cited
 from nscma_torch.storage.fact_schema import (
     TABLES,
@@ -53,7 +53,7 @@ _Rows = Callable[[Select[Any], Any], Any]
 
 def _owners(rows: _Rows) -> Iterator[str]:
     for row in rows(select(fact_lanes), _L.user_id):
-        if row.id != lanes.lane_of(row.user_id, row.agent_id):
+        if row.id != namespaces.namespace_id(row.user_id, row.agent_id):
             yield f"lane {row.id} has not the id of its user and agent"
     for table in TABLES:
         if "lane" in table.c:

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, select, tuple_
 
 from nscma_torch.records import Action, CuratorDecision, Scope
-from nscma_torch.storage import lanes
+from nscma_torch.storage import namespaces
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.fact_schema import decisions, statements
@@ -113,7 +113,7 @@ def select_decisions(
     undone: bool | None = None,
 ) -> list[CuratorDecision]:
     """Decisions of a scope, newest first; `undone` for only those that were, or were not."""
-    query = select(decisions).where(_D.user_id == scope.user_id, _D.lane.in_(lanes.lanes(connection, scope)))
+    query = select(decisions).where(_D.user_id == scope.user_id, _D.lane.in_(namespaces.lanes(connection, scope)))
     if actions is not None:
         query = query.where(_D.action.in_(sorted(actions)))
     if undone is not None:

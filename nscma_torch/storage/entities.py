@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from nscma_torch.errors import InvalidInputError, NotFoundError
-from nscma_torch.storage import groups, lanes
+from nscma_torch.storage import groups, namespaces
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.fact_schema import entities, statements
 from nscma_torch.storage.groups import Key
@@ -148,7 +148,7 @@ def refresh(connection: Connection, lane: str, keys: Iterable[str]) -> None:
 
     One that no statement mentions any more keeps its name.
     """
-    user_id = lanes.owner(connection, lane).user_id
+    user_id = namespaces.owner(connection, lane).user_id
     rows = [{"b_lane": lane, "b_user": user_id, "b_key": key} for key in sorted(set(keys)) if key]
     if rows:
         connection.execute(_UPDATE, rows)

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, exists, func, or_, select, tup
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Fact, FactStatus, Scope
-from nscma_torch.storage import entities, lanes
+from nscma_torch.storage import entities, namespaces
 from nscma_torch.storage.clock import from_micros, optional_from_micros
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.fact_schema import fact_sources, facts, statements
@@ -246,7 +246,7 @@ def select_facts(
         run = run.join(episodes, episodes.c.seq == _S.episode_seq)
         clauses.append(exists(run.where(fact_sources.c.fact_seq == _F.seq, episodes.c.run_id == scope.run_id)))
     found: list[Fact] = []
-    for lane in lanes.lanes(connection, scope):
+    for lane in namespaces.lanes(connection, scope):
         into = entities.canonical(connection, lane)
         own = [*clauses, _F.lane == lane]
         for column, keys in ((_F.subject, subjects), (_F.object_key, objects)):
@@ -259,7 +259,7 @@ def select_facts(
 
 def _records(connection: Connection, lane: str, rows: Sequence[FactRow]) -> list[Fact]:
     names = entities.names(connection, lane)
-    scope = lanes.owner(connection, lane)
+    scope = namespaces.owner(connection, lane)
     said: dict[int, str] = {}
     for some in pages(sorted({seq for row in rows for seq in row.statement_seqs})):
         query = select(_S.seq, episodes.c.id).join(episodes, episodes.c.seq == _S.episode_seq)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select, tuple_
 
-from nscma_torch.storage import jobs, lanes
+from nscma_torch.storage import jobs, namespaces
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.fact_schema import unresolved as table
 
@@ -30,7 +30,7 @@ def mark(connection: Connection, lane: str, keys: Iterable[Key]) -> None:
     wanted = sorted(set(keys))
     if not wanted:
         return
-    user_id = lanes.owner(connection, lane).user_id
+    user_id = namespaces.owner(connection, lane).user_id
     for some in pages(wanted):
         marked = connection.execute(select(*_COLUMNS).where(table.c.lane == lane, tuple_(*_COLUMNS).in_(some)))
         known = {Key(*row) for row in marked}

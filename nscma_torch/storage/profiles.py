@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Scope
-from nscma_torch.storage import lanes
+from nscma_torch.storage import namespaces
 from nscma_torch.storage.fact_schema import profile
 
 
@@ -33,7 +33,7 @@ def replace(connection: Connection, user_id: str, agent_id: str | None, lines: S
 
     Raises `InvalidInputError` for a line without sources.
     """
-    lane = lanes.ensure(connection, user_id, agent_id)
+    lane = namespaces.ensure(connection, user_id, agent_id)
     connection.execute(delete(profile).where(_P.lane == lane))
     bare = [line.text for line in lines if not line.fact_ids]
     if bare:
@@ -55,7 +55,7 @@ def replace(connection: Connection, user_id: str, agent_id: str | None, lines: S
 
 def lines(connection: Connection, user_id: str, agent_id: str | None) -> list[ProfileLine]:
     """The profile of a user and agent, in order; empty before the first sleep."""
-    return of_lane(connection, lanes.lane_of(user_id, agent_id))
+    return of_lane(connection, namespaces.namespace_id(user_id, agent_id))
 
 
 def of_lane(connection: Connection, lane: str) -> list[ProfileLine]:
@@ -68,4 +68,4 @@ def of_lane(connection: Connection, lane: str) -> list[ProfileLine]:
 
 def of_scope(connection: Connection, scope: Scope) -> list[ProfileLine]:
     """The profiles of a scope one after another: the agent's, or all of the user's where it names none."""
-    return [line for lane in lanes.lanes(connection, scope) for line in of_lane(connection, lane)]
+    return [line for lane in namespaces.lanes(connection, scope) for line in of_lane(connection, lane)]

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select
 
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Scope
-from nscma_torch.storage import lanes
+from nscma_torch.storage import namespaces
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
@@ -57,7 +57,7 @@ def skill_id(lane: str, name: str) -> str:
 
 def origin(scope: Scope, name: str, at: int) -> dict[str, Any]:
     """What stands in for an episode's row when a skill's units are made, before it is `put`."""
-    key = skill_id(lanes.lane_of(scope.user_id, scope.agent_id), name)
+    key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
     return {
         "id": key,
         "seq": None,
@@ -84,7 +84,7 @@ def put(
 
     Call `touch_user` in the same transaction, before.
     """
-    lane = lanes.ensure(connection, scope.user_id, scope.agent_id)
+    lane = namespaces.ensure(connection, scope.user_id, scope.agent_id)
     key = skill_id(lane, name)
     values: dict[str, Any] = {"name": name, "trigger": trigger, "steps": json.dumps(list(steps), ensure_ascii=False)}
     values |= {"updated_at": at, "status": "active"}
@@ -101,14 +101,14 @@ def require(connection: Connection, user_id: str, key: str) -> Skill:
     row = connection.execute(select(skills).where(_K.user_id == user_id, _K.id == key)).mappings().first()
     if row is None:
         raise NotFoundError(f"user {user_id!r} has no skill with id {key!r}; `nscma skills SITUATION` shows the ids")
-    return _from_row(row, lanes.owner(connection, row["lane"]))
+    return _from_row(row, namespaces.owner(connection, row["lane"]))
 
 
 def select_skills(connection: Connection, scope: Scope, *, archived: bool = False) -> list[Skill]:
     """The skills of a scope in the order they were added; `archived` ones too."""
     found = []
-    for lane in lanes.lanes(connection, scope):
-        own = lanes.owner(connection, lane)
+    for lane in namespaces.lanes(connection, scope):
+        own = namespaces.owner(connection, lane)
         query = select(skills).where(_K.lane == lane)
         if not archived:
             query = query.where(_K.status == "active")
@@ -123,7 +123,7 @@ def of_units(connection: Connection, user_id: str, unit_ids: Collection[str]) ->
         query = select(units.c.id.label("unit_id"), skills).join(skills, _K.id == units.c.stream_id)
         query = query.where(units.c.user_id == user_id, units.c.kind == "skill", units.c.id.in_(some))
         for row in connection.execute(query).mappings().all():
-            found[row["unit_id"]] = _from_row(row, lanes.owner(connection, row["lane"]))
+            found[row["unit_id"]] = _from_row(row, namespaces.owner(connection, row["lane"]))
     return found
 
 

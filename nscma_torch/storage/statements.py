@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Select, select
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Statement
-from nscma_torch.storage import entities, groups, lanes
+from nscma_torch.storage import entities, groups, namespaces
 from nscma_torch.storage.clock import optional_micros
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.fact_schema import statements
@@ -83,7 +83,7 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequenc
     episode_seq = episode_row["seq"]
     wanted: dict[str, dict[str, Any]] = {}
     if new and episode_row["expires_at"] is None:
-        lane = lanes.ensure(connection, episode_row["user_id"], episode_row["agent_id"])
+        lane = namespaces.ensure(connection, episode_row["user_id"], episode_row["agent_id"])
         for statement in new:
             row = _row(statement, episode_row, lane)
             wanted.setdefault(row["id"], row)

@@ -26,7 +26,7 @@ from nscma_torch.storage.index_rows import Rows
 from nscma_torch.storage.index_view import CODED, IndexView
 from nscma_torch.storage.schema import units, vectors
 from nscma_torch.storage.streams import version
-from nscma_torch.text.mentions import words_of
+from nscma_torch.text.known_names import words_of
 
 _CONTEXT = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
 _NEVER = np.iinfo(np.int64).max

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from nscma_torch.caches import forgettable
+from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.text.terms import terms
 from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_surrogates
 
@@ -35,7 +35,7 @@ def _signs(feature: str) -> npt.NDArray[np.float32]:
     return np.unpackbits(np.frombuffer(digest, np.uint8)).astype(np.float32) * 2 - 1
 
 
-@forgettable(1 << 14)
+@erasable_cache(1 << 14)
 def _term_vector(term: str) -> npt.NDArray[np.float32]:
     """Projection [256] of one index term and of the trigrams of `^term$`."""
     framed = f"^{term}$"

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, cast
 
 import snowballstemmer
 
-from nscma_torch.caches import forgettable
+from nscma_torch.erasable_cache import erasable_cache
 
 Script = Literal["latin", "cjk", "cyrillic", "arabic", "other"]
 
@@ -183,7 +183,7 @@ def _token_terms(token: str) -> tuple[str, ...]:
     return (word[:MAX_TERM_CHARS], *found) if found else ()
 
 
-_cached_token_terms = forgettable(1 << 16)(_token_terms)  # stemming in plain Python costs 30-50 us a word
+_cached_token_terms = erasable_cache(1 << 16)(_token_terms)  # stemming in plain Python costs 30-50 us a word
 
 
 def _url_terms(url: str) -> tuple[str, ...]:

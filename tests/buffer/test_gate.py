@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from nscma_torch.buffer import GateConfig, GateState, GateWeights, MessageGate, Observation, RecurrentProxy, observe
 from nscma_torch.buffer.rules import RULES
 from nscma_torch.errors import ConfigError, InvalidInputError
+from nscma_torch.reading.cues import salience
 from nscma_torch.records import Decision
-from nscma_torch.text.cues import salience
 
 PLAIN = Observation(
     tokens=80, mean=1.4, nats=110.0, memory_nats=260.0, code_share=0.0, salience=0.5, repeat=False, script="latin"

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from eval.metrics import auc
+from eval.metrics.retrieval_metrics import auc
 from nscma_torch.buffer.salience_head import MOST, STEP, SalienceHead
 from nscma_torch.errors import ModelError, ModelNotFoundError, VectorError
 from nscma_torch.text.embedder import load_embedder

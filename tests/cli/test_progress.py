@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from nscma_torch import Memory
-from nscma_torch.cli import app, output, writing
-from nscma_torch.text.readers import read_messages
+from nscma_torch.cli import app, messages, output
+from nscma_torch.text.file_readers import read_messages
 
 CONFIG = {"embedder": {"model": "hash"}, "chunker": {"max_tokens": 32}}
 DOCUMENT = "The ferry leaves at nine and the island is small.\n" * 2000
@@ -19,7 +19,7 @@ DOCUMENT = "The ferry leaves at nine and the island is small.\n" * 2000
 def test_adding_tells_of_bytes_within_one_long_message_up_to_all_of_them(tmp_path: Path) -> None:
     source = tmp_path / "book.txt"
     source.write_text(DOCUMENT * 2 + "\n\nThe end of it all.\n")
-    total = writing._text_bytes([source], None, 1 << 20)
+    total = messages._text_bytes([source], None, 1 << 20)
     heard: list[int] = []
     with Memory(tmp_path / "book.db", config=CONFIG) as memory:
         added = list(memory.add_many(read_messages(source), user_id="ada", progress=heard.append))
@@ -31,12 +31,12 @@ def test_adding_tells_of_bytes_within_one_long_message_up_to_all_of_them(tmp_pat
 def test_what_cannot_be_counted_has_no_total(tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"role": "user", "content": "Hello."}\nnot JSON\n')
-    assert writing._text_bytes([broken], None, 1 << 20) is None
+    assert messages._text_bytes([broken], None, 1 << 20) is None
     with broken.open("rb") as stream:
-        assert writing._text_bytes([stream], None, 1 << 20) is None
+        assert messages._text_bytes([stream], None, 1 << 20) is None
     pipe = tmp_path / "pipe.txt"
     os.mkfifo(pipe)  # as in `nscma add <(…)`: it can be read once, and opening it would wait for a writer
-    assert writing._text_bytes([pipe], "text", 1 << 20) is None
+    assert messages._text_bytes([pipe], "text", 1 << 20) is None
 
 
 def test_without_a_terminal_lines_tell_amount_and_time_left(

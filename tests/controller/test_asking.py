@@ -12,9 +12,9 @@ from nscma_torch.config import Llm
 from nscma_torch.controller.controller import Controller
 from nscma_torch.errors import EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.llm.engines.http import HttpEngine
-from nscma_torch.llm.engines.misbehaving import Fault, MisbehavingServer
+from nscma_torch.llm.engines.openai_http import OpenAIEngine
 from tests.controller.scripted import ScriptedEngine, act
+from tests.helpers.misbehaving_server import Fault, MisbehavingServer
 
 Opener = Callable[..., Controller]
 
@@ -80,7 +80,7 @@ def server() -> Iterator[MisbehavingServer]:
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_a_server_without_log_probabilities(converse: Opener, server: MisbehavingServer, streams: bool) -> None:
-    engine = HttpEngine(server.url, server="vllm", context=8192)
+    engine = OpenAIEngine(server.url, server="vllm", context=8192)
     try:
         memory = converse(name="threshold.db").memory
         show = (lambda _: None) if streams else None

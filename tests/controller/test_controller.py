@@ -236,7 +236,7 @@ def test_the_embedded_policy_answers_from_facts_passages_and_context(converse: O
 def test_the_configured_engine_is_the_default(converse: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(converse().policy, EmbeddedPolicy)
     memory = converse(name="other.db").memory
-    monkeypatch.setattr(memory.parts, "engine", ScriptedEngine(replies(Draft=GUESS)))
+    monkeypatch.setattr(memory.components, "engine", ScriptedEngine(replies(Draft=GUESS)))
     assert isinstance(Controller(memory, user_id="ada").policy, PromptedPolicy)
     assert isinstance(Controller(memory, None, user_id="ada").policy, EmbeddedPolicy)
 

@@ -13,7 +13,7 @@ from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.memory import Memory
 from nscma_torch.records import CuratorDecision, Fact, Message, Scope, Statement
 from nscma_torch.relations import load_relations
-from nscma_torch.storage import decisions, facts, jobs, lanes
+from nscma_torch.storage import decisions, facts, jobs, namespaces
 from nscma_torch.storage.statements import CURATE
 from tests.storage.telling import day, say
 
@@ -48,8 +48,8 @@ class Told:
         return added[0].id
 
     def curate(self, agent: str | None = None) -> None:
-        lane = lanes.lane_of("ada", agent)
-        with self.memory.parts.database.read() as connection:
+        lane = namespaces.namespace_id("ada", agent)
+        with self.memory.components.database.read() as connection:
             batch = jobs.next_batch(connection, {CURATE: 10})
         assert all(job.lane == lane for job in batch)
         if batch:
@@ -57,7 +57,7 @@ class Told:
 
     def facts(self, **clauses: Any) -> list[Fact]:
         clauses.setdefault("statuses", EVERY)
-        with self.memory.parts.database.read() as connection:
+        with self.memory.components.database.read() as connection:
             return facts.select_facts(connection, Scope("ada"), **clauses)
 
     def held(self, relation: str | None = None, **clauses: Any) -> list[str]:
@@ -67,7 +67,7 @@ class Told:
 
     def log(self, **clauses: Any) -> list[CuratorDecision]:
         """Decisions, oldest first."""
-        with self.memory.parts.database.read() as connection:
+        with self.memory.components.database.read() as connection:
             return decisions.select_decisions(connection, Scope("ada"), **clauses)[::-1]
 
     def undo(self, decision: CuratorDecision) -> CuratorDecision:
@@ -78,4 +78,4 @@ class Told:
 def told(open_memory: Callable[..., Memory], light_proxy: Any) -> Told:
     memory = open_memory("curated.db", proxy=light_proxy)
     settings = CuratorSettings(initial_strength=180.0)
-    return Told(memory, Curator(memory.parts.database, load_relations(), settings, clock=lambda: day(1000)))
+    return Told(memory, Curator(memory.components.database, load_relations(), settings, clock=lambda: day(1000)))

@@ -8,7 +8,7 @@ import pytest
 
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import Statement
-from nscma_torch.storage import groups, lanes
+from nscma_torch.storage import groups, namespaces
 from nscma_torch.storage.groups import Key
 from tests.curator.conftest import Told
 from tests.storage.telling import day, micros
@@ -220,8 +220,8 @@ def test_running_again_changes_nothing(told: Told) -> None:
     digest = told.memory.digest()
     told.curate()
     assert told.memory.digest() == digest
-    with told.memory.parts.database.write() as connection:
-        groups.mark(connection, lanes.lane_of("ada", None), [Key("ben", "lives_in", "")])
+    with told.memory.components.database.write() as connection:
+        groups.mark(connection, namespaces.namespace_id("ada", None), [Key("ben", "lives_in", "")])
     told.curate()
     assert told.memory.digest() == digest
     assert len(told.log()) == 2

@@ -13,7 +13,7 @@ from nscma_torch.curator.sleep import Sleeper
 from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Statement, Unit
-from nscma_torch.storage import decisions, erase, lanes
+from nscma_torch.storage import decisions, erase, namespaces
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
@@ -39,7 +39,7 @@ class Judge:
 
 
 def sleeper(told: Told, judge: object) -> Sleeper:
-    parts = told.memory.parts
+    parts = told.memory.components
     curator, relations = told.curator, parts.relations
     return Sleeper(parts.database, curator, relations, SETTINGS, told.memory.flush, tasks=judge, judge=lambda: "Judy")
 
@@ -77,7 +77,7 @@ def test_a_verdict_settles_and_is_undone(torn: Told, word: str, place: str, othe
     judge.asked.clear()
     report = sleeper(torn, judge).sleep("ada", now=day(20))
     assert (judge.asked, report.disputed) == ([], 1), "what was undone is not asked for again"
-    with torn.memory.parts.database.write() as connection:
+    with torn.memory.components.database.write() as connection:
         connection.exec_driver_sql("delete from profile")
     assert torn.memory.digest() == before
 
@@ -135,7 +135,7 @@ def test_what_was_left_open_is_asked_again_once_it_changed(torn: Told) -> None:
     judge = Judge("message 3")
     sleeper(torn, judge).sleep("ada", now=day(20))
     other = Judge("message 3")
-    parts = torn.memory.parts
+    parts = torn.memory.components
     somebody = Sleeper(
         parts.database, torn.curator, parts.relations, SETTINGS, str, tasks=other, judge=lambda: "somebody else"
     )
@@ -154,7 +154,7 @@ def test_what_was_left_open_is_asked_again_once_it_changed(torn: Told) -> None:
 
 
 def test_rules_leave_disputes(torn: Told) -> None:
-    from nscma_torch.llm.embedded import EmbeddedTasks
+    from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 
     report = sleeper(torn, EmbeddedTasks()).sleep("ada", now=day(20))
     assert (report.settled, report.disputed, report.failures) == (0, 1, ())
@@ -186,7 +186,7 @@ def test_no_call_inside_a_transaction_and_none_in_a_dry_run(torn: Told) -> None:
     assert judge.asked == [] and dry.disputed == 1
 
     def writes() -> None:
-        with torn.memory.parts.database.write() as connection:
+        with torn.memory.components.database.write() as connection:
             connection.exec_driver_sql("select 1")
 
     judge.meanwhile = writes
@@ -215,7 +215,7 @@ def test_an_export_carries_verdicts(torn: Told, open_memory: Callable[..., Memor
 
 
 def ids_in_verdicts(told: Told) -> set[str]:
-    with told.memory.parts.database.read() as connection:
+    with told.memory.components.database.read() as connection:
         rows = [decisions.find(connection, "ada", one.id) for one in told.log()]
     return {one for row in rows if row is not None for one in decisions.cited(row.before)}
 
@@ -248,7 +248,7 @@ def test_erasing_one_of_those_upheld_ends_the_verdict(told: Told) -> None:
 def test_a_verdict_that_names_what_is_gone_is_found(torn: Told) -> None:
     sleeper(torn, Judge("message 1")).sleep("ada", now=day(20))
     (own,) = [one for one in torn.memory.get_all(user_id="ada") if "message 2" in one.text]
-    database = torn.memory.parts.database
+    database = torn.memory.components.database
     with database.read() as connection:
         (lost,) = connection.exec_driver_sql("select id from statements where object = 'Kyoto'").scalars()
     torn.memory.erase(user_id="ada", memory_id=own.id)
@@ -256,7 +256,7 @@ def test_a_verdict_that_names_what_is_gone_is_found(torn: Told) -> None:
     trace = json.dumps({"overruled": [lost], "upheld": []})
     with database.write() as connection:
         new = decisions.NewDecision("NOOP", "bob", "lives_in", "", "Bonn", "", None, (), json.loads(trace))
-        decisions.insert(connection, lanes.lane_of("ada", None), "ada", [new], 0)
+        decisions.insert(connection, namespaces.namespace_id("ada", None), "ada", [new], 0)
     assert [problem for problem in torn.memory.verify() if "names 1 statements that are not there" in problem]
     assert erase.remaining(database, [trace], [])[1] == 0, "a text that remains proves nothing"
     assert erase.remaining(database, [], [lost])[1] > 0

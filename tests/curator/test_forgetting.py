@@ -55,7 +55,7 @@ def test_recalls_at_once_or_one_by_one_come_to_the_same(before: float, few: int,
 
 
 def faded(told: Told, at: int, settings: CuratorSettings = SETTINGS) -> tuple[int, int]:
-    with told.memory.parts.database.write() as connection:
+    with told.memory.components.database.write() as connection:
         return fade(connection, Scope("ada"), day(at), settings)
 
 
@@ -106,7 +106,7 @@ def test_recalled_and_repeated_things_stay(told: Told) -> None:
     seen = told.tell(lives("Rome"), at=1)
     told.tell(Statement("Ben", "likes", "tea"), at=1)
     told.tell(Statement("Ben", "likes", "tea"), at=2)
-    with told.memory.parts.database.write() as connection:
+    with told.memory.components.database.write() as connection:
         seq, _ = episodes.require(connection, "ada", seen)
         episodes.set_columns(connection, seq, accesses=3)
     assert faded(told, 900) == (0, 2)

@@ -8,11 +8,11 @@ from nscma_torch.curator.merging import alike, propose
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Statement
 from nscma_torch.relations import load_relations
-from nscma_torch.storage import lanes
+from nscma_torch.storage import namespaces
 from tests.curator.conftest import Told
 from tests.storage.telling import day, micros
 
-LANE = lanes.lane_of("ada", None)
+LANE = namespaces.namespace_id("ada", None)
 
 
 def lives(subject: str, place: str) -> Statement:
@@ -20,7 +20,7 @@ def lives(subject: str, place: str) -> Statement:
 
 
 def proposed(told: Told) -> list[tuple[str, str]]:
-    with told.memory.parts.database.write() as connection:
+    with told.memory.components.database.write() as connection:
         return [(one.key, one.into) for one in propose(connection, LANE, load_relations(), micros(9))]
 
 

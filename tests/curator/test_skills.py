@@ -15,7 +15,7 @@ ADA = Scope("ada")
 
 @pytest.fixture
 def skills(memory: Memory) -> Skills:
-    made = Skills(memory.parts.database, memory.parts.embedder, memory.parts.indexer)
+    made = Skills(memory.components.database, memory.components.embedder, memory.components.indexer)
     made.add(ADA, "Bake bread", "someone is hungry and there is flour", ["knead", "bake"], at=day(1))
     made.add(ADA, "Reset the router", "the internet connection is down", ["unplug", "wait", "plug in"], at=day(1))
     return made

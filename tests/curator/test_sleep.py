@@ -49,7 +49,7 @@ def bed(open_memory: Callable[..., Memory], light_proxy: Any) -> Callable[..., B
     def make(name: str = "bed.db", config: dict[str, Any] | None = None) -> Bed:
         tasks = Tasks()
         memory = open_memory(name, config=config or DEFER, proxy=light_proxy, tasks=tasks)
-        parts = memory.parts
+        parts = memory.components
         return memory, Sleeper(parts.database, parts.curator, parts.relations, SETTINGS, memory.flush), tasks
 
     return make
@@ -74,7 +74,7 @@ def fill(memory: Memory) -> None:
 
 
 def lines(memory: Memory) -> list[str]:
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         return [line.text for line in profiles.lines(connection, "ada", None)]
 
 
@@ -94,7 +94,7 @@ def test_a_night(bed: Callable[..., Bed]) -> None:
 def test_profile_lines_are_bounded_dated_and_have_sources(bed: Callable[..., Bed]) -> None:
     memory, _, _ = bed()
     fill(memory)
-    parts = memory.parts
+    parts = memory.components
     small = CuratorSettings(profile_lines=1, profile_objects=1)
     Sleeper(parts.database, parts.curator, parts.relations, small, memory.flush).sleep("ada", now=day(20))
     with parts.database.read() as connection:
@@ -221,7 +221,7 @@ def test_disputes_are_weighed_under_the_rules_of_now(bed: Callable[..., Bed]) ->
     assert len(memory.conflicts(user_id="ada")) == 1
     hasty = {**DEFER, "curator": {"half_life": 0.5}}
     memory, _, _ = bed(config=hasty)
-    parts = memory.parts
+    parts = memory.components
     report = Sleeper(parts.database, parts.curator, parts.relations, SETTINGS, memory.flush).sleep("ada", now=day(20))
     assert (report.settled, report.disputed) == (1, 0)
     assert memory.conflicts(user_id="ada") == []

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.curator.claims import Claim, Rules
-from nscma_torch.curator.spans import Span, Timeline
 from nscma_torch.curator.timeline import resolve
+from nscma_torch.curator.timeline_records import Span, Timeline
 
 DAY = 86_400_000_000
 RULES = Rules(half_life=90 * DAY, tie=1.25, slip=DAY)

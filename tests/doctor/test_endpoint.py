@@ -14,7 +14,7 @@ from nscma_torch.cli import app
 from nscma_torch.config import Llm
 from nscma_torch.doctor.endpoint import endpoint
 from nscma_torch.errors import ConfigError, EngineRefusedError, EngineUnavailableError
-from nscma_torch.llm.engines.misbehaving import MisbehavingServer
+from tests.helpers.misbehaving_server import MisbehavingServer
 
 
 def silent(_body: Mapping[str, Any]) -> str:

@@ -80,8 +80,8 @@ def test_the_index_takes_what_is_planned(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", config=config) as memory:
         said = [{"role": "user", "content": f"Shelf {i} holds {i * 3} red boxes."} for i in range(64)]
         assert len(list(memory.add_many(said, user_id="ana", infer=False))) == 64
-        index = UserIndex("ana", memory.parts.embedder.dimension, torch.device("cpu"))
-        with memory.parts.database.read() as connection:
+        index = UserIndex("ana", memory.components.embedder.dimension, torch.device("cpu"))
+        with memory.components.database.read() as connection:
             index.catch_up(connection)
     held = index.nbytes
     planned = {part.name: part.size for part in plan(config, units=len(index)).parts}["index"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.encode.eraser import Eraser
-from nscma_torch.encode.weighing import SERVED_ATTEMPTS
+from nscma_torch.encode.gating import SERVED_ATTEMPTS
 from nscma_torch.encode.writer import Writer
 from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.memory import Memory
@@ -44,7 +44,7 @@ class Busy:
         return self.proxy.score(asked, states)
 
     def watch(self, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-        write = memory.parts.database.write
+        write = memory.components.database.write
 
         @contextmanager
         def watched() -> Any:
@@ -55,11 +55,11 @@ class Busy:
                 finally:
                     self.under_lock = False
 
-        monkeypatch.setattr(memory.parts.database, "write", watched)
+        monkeypatch.setattr(memory.components.database, "write", watched)
 
 
 def carried(memory: Memory, run_id: str | None = None) -> tuple[Any, ...]:
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         stream = streams.load(connection, Scope("ada", None, run_id), None)
     return stream.proxy_fingerprint, stream.proxy_state, stream.gate_state
 
@@ -114,7 +114,7 @@ def test_replies_go_with_it_and_each_stream_is_weighed_once(open_memory: Open, p
 
 
 def served(memory: Memory) -> Eraser:
-    parts = memory.parts
+    parts = memory.components
     return Eraser(parts.database, parts.proxy, parts.gate, served=True)
 
 
@@ -156,7 +156,7 @@ def test_a_served_proxy_writes_outside_of_the_lock_or_not_at_all(
         busy = Busy(proxy, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
         memory = open_memory(proxy=busy)
         busy.watch(memory, monkeypatch)
-        parts = memory.parts
+        parts = memory.components
         writer = Writer(parts.database, parts.indexer, busy, parts.gate, parts.stages, served=True)
         message = Message("user", name)
         if count == sooner:

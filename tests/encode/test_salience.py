@@ -11,8 +11,8 @@ import torch
 from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.rules import GateWeights
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.encode.gating import Past, gate_messages
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.weighing import Past, weigh
 from nscma_torch.memory import Memory
 from nscma_torch.text.embedder import load_embedder
 
@@ -24,10 +24,10 @@ def test_the_head_is_asked_where_there_are_vectors(light_proxy: Any, embedder: A
     head = SalienceHead(embedder.dimension, embedder.fingerprint)
     vectors = embedder.embed(TEXTS)
     with_head, without = MessageGate(head=head), MessageGate()
-    weighed = weigh(TEXTS, Past(), light_proxy, with_head, Stages(), lambda: vectors)
+    weighed = gate_messages(TEXTS, Past(), light_proxy, with_head, Stages(), lambda: vectors)
     assert [own.learned for own in weighed.observations] == head.log_odds(vectors)
     for gate, given in ((with_head, None), (without, lambda: vectors)):
-        weighed = weigh(TEXTS, Past(), light_proxy, gate, Stages(), given)
+        weighed = gate_messages(TEXTS, Past(), light_proxy, gate, Stages(), given)
         assert [own.learned for own in weighed.observations] == [None] * 3
 
 
@@ -50,7 +50,7 @@ def test_the_head_does_not_read_vectors_of_another_embedder(open_memory: Open, l
     assert embedder.fingerprint != SalienceHead.load().embedder
     memory.add(TEXTS, user_id="ada")
     assert all("learned" not in e.decision.parts for e in memory.log(user_id="ada") if e.decision is not None)
-    assert memory.parts.salience_head is None
+    assert memory.components.salience_head is None
 
 
 def test_the_head_says_the_same_however_messages_are_cut(open_memory: Open, light_proxy: Any) -> None:

@@ -86,7 +86,7 @@ def test_a_decision_that_changes_in_the_second_weighing_still_gets_its_vector(
     added = open_memory(config=only_written, proxy=proxy).add(fact, user_id="ada", now=NOW)[0]
     assert added.decision is not None and added.decision.write
     assert proxy.scored == 2
-    with rival.parts.database.read() as connection:
+    with rival.components.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM vectors").scalar_one() == 1
 
 
@@ -97,7 +97,7 @@ def test_a_damaged_state_is_made_anew_from_the_log(open_memory: Open, proxy: Rec
     for text in texts[:2]:
         whole.add(text, user_id="ada", now=NOW)
         damaged.add(text, user_id="ada", now=NOW)
-    with damaged.parts.database.write() as connection:
+    with damaged.components.database.write() as connection:
         connection.exec_driver_sql(f"UPDATE streams SET proxy_state = {damage}")
         (state,) = connection.exec_driver_sql("SELECT proxy_state FROM streams").scalars()
     with pytest.raises(StateMismatchError, match="pass None" if state else "not of proxy"):

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from eval.contract import Shared, System
+from eval.harness.contract import Shared, System
+from eval.harness.fakes import IndifferentProxy
+from eval.harness.run_config import RunConfig, read_config
 from eval.report import OPTIONS
 from eval.reporting.part import option_at, read
 from eval.reporting.results import raw_lines
 from eval.reporting.sweeps import Sweeps
-from eval.run_config import RunConfig, read_config
-from eval.stand_ins import IndifferentProxy
 from eval.systems.baseline import Baseline
 from eval.systems.catalogue import make_system
 from eval.systems.memories import MemorySystem

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from eval.raw_lines import RawLines, cut_torn, read_all
+from eval.harness.raw_lines import RawLines, cut_torn, read_all
+from eval.harness.run_config import read_config
+from eval.harness.sample_run import Stopped, digest, failed
 from eval.run import main
-from eval.run_config import read_config
-from eval.units import Stopped, digest, failed
 from nscma_torch.errors import (
     ConfigError,
     JobError,
@@ -305,7 +305,7 @@ def test_another_configuration_is_refused(config: Callable[..., str], tmp_path: 
 
 
 def test_two_runs_in_one_folder_are_refused(config: Callable[..., str], tmp_path: Path) -> None:
-    from eval.run_record import alone
+    from eval.harness.run_record import alone
 
     with alone(tmp_path / "out"), pytest.raises(StoreBusyError, match="another run"):
         tiny_run.started(config(), str(tmp_path / "out"))

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from eval.contract import Cost, Question, Reply, Sample, Shared
+from eval.harness.contract import Cost, Question, Reply, Sample, Shared
 from eval.run import Options, run
 from nscma_torch.errors import EngineUnavailableError, JobError
 from nscma_torch.records import Message

@@ -126,7 +126,7 @@ def assert_whole(hierarchy_problems: Callable[..., list[str]]) -> Callable[..., 
         held = cam(memory, user, agent)
         assert hierarchy_problems(held, settings_of(memory)) == []
         key = hierarchies.hierarchy_id(user, agent)
-        with memory.parts.database.read() as connection:
+        with memory.components.database.read() as connection:
             of_node = hierarchies.units_of(connection, key)
             assert connection.execute(select(drafts).where(drafts.c.hierarchy_id == key)).all() == []
         numbers = {(depth, n) for depth, level in enumerate(held.levels) for n in level.nodes.tolist()}

@@ -10,10 +10,10 @@ from sqlalchemy import select
 
 from nscma_torch.errors import ModelError
 from nscma_torch.hierarchy.cam import Cam
-from nscma_torch.hierarchy.rows import cam_of
+from nscma_torch.hierarchy.level_rows import cam_of
 from nscma_torch.hierarchy.settings import CamSettings
-from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.memory import Memory
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Message, Unit
 from nscma_torch.storage import hierarchies
 from nscma_torch.storage.schema import episodes, unit_sources, units
@@ -78,7 +78,7 @@ class Failing(Tasks):
 
 
 def cam(memory: Memory, user: str = "ada", agent: str | None = None) -> Cam:
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         return cam_of(hierarchies.load(connection, user, agent).levels)
 
 
@@ -89,7 +89,7 @@ def settings_of(memory: Memory) -> CamSettings:
 
 def summaries(memory: Memory) -> list[str]:
     """The text of every summary in the store, active or not."""
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         return list(connection.execute(select(units.c.text).where(units.c.kind == "summary")).scalars())
 
 
@@ -103,7 +103,7 @@ def chunks_due(memory: Memory, user: str, agent: str | None) -> set[int]:
         .where(episodes.c.user_id == user, own, episodes.c.encoded, episodes.c.status == "active")
         .where(units.c.kind == "chunk")
     )
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         return set(connection.execute(query).scalars())
 
 

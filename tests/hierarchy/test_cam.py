@@ -13,7 +13,7 @@ import torch.nn.functional as F  # noqa: N812
 
 from nscma_torch.hierarchy.cam import Cam, assimilate, foundation
 from nscma_torch.hierarchy.clusters import clusters_of
-from nscma_torch.hierarchy.rows import from_rows, to_rows
+from nscma_torch.hierarchy.level_rows import from_rows, to_rows
 from nscma_torch.hierarchy.settings import CamSettings
 
 LIVELY = CamSettings(neighbours=5, gamma=0.3, max_members=7, min_members=2, links=4)

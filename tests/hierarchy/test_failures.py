@@ -133,7 +133,7 @@ def test_a_damaged_store_is_an_error_not_an_endless_flush(damage: str, open_live
     with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
         connection.execute(f"{damage} WHERE {'seq' if 'units' in damage else 'unit_seq'} <= 10")
         connection.commit()
-    memory.parts.integrator._last = None
+    memory.components.integrator._last = None
     list(memory.add_many(said(range(20, 30)), user_id="ada"))
     memory.flush()
     assert memory.stats().jobs_failed

@@ -119,7 +119,7 @@ def test_a_batch_may_be_larger_than_a_statement(open_lively: Open) -> None:
     memory.add(text_of(0), user_id="ada", now=NOW)
     memory.flush()
     key = hierarchies.hierarchy_id("ada", None)
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         rows = connection.execute(select(episodes)).mappings().all()
         hierarchies.enqueue(connection, rows)
         copy = (

@@ -12,7 +12,7 @@ import torch
 from nscma_kernels import ego_split
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.level import Level
-from nscma_torch.hierarchy.rows import from_rows, to_rows
+from nscma_torch.hierarchy.level_rows import from_rows, to_rows
 from nscma_torch.hierarchy.settings import CamSettings
 
 SETTINGS = CamSettings(max_members=6)

@@ -67,7 +67,7 @@ def test_what_one_agent_heard_is_rebuilt_alone(open_lively: Open, assert_whole: 
         memory.delete(memory_id, user_id="ada")
     assert memory.rebuild(user_id="ada", agent_id="cook") == 0
     memory.flush()
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         assert {agent for _, agent in hierarchies.all_of(connection, "ada")} <= {"cook"}
     assert memory.verify() == []
 

@@ -122,7 +122,7 @@ def test_as_of_and_expiry_reach_the_summaries(open_lively: Open) -> None:
                 assert at <= moment, "a summary tells what was said later"
                 assert until is None, "a summary tells what is to expire"
     assert shown > 30
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         rows = connection.execute(select(units.c.expires_at).where(units.c.kind == "summary")).scalars().all()
     assert rows and not any(rows)
 

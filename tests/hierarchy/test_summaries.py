@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from nscma_torch.llm.passage import word_count
 from nscma_torch.memory import Memory
+from nscma_torch.reading.passage import word_count
 from nscma_torch.records import Message, Unit
 from nscma_torch.storage.schema import node_units, units
 from tests.hierarchy.lively import (
@@ -28,7 +28,7 @@ def texts_of_nodes(memory: Memory) -> dict[tuple[int, int], str]:
     query = select(node_units.c.level, node_units.c.number, units.c.text).join(
         units, units.c.seq == node_units.c.unit_seq
     )
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         rows = connection.execute(query.order_by(units.c.seq)).all()
     found: dict[tuple[int, int], list[str]] = {}
     for level, number, text in rows:
@@ -139,7 +139,7 @@ def test_summaries_have_no_neighbours_in_time(open_lively: Open) -> None:
     list(memory.add_many(said(range(60)), user_id="ada"))
     memory.flush()
     memory.search("reference", user_id="ada", kinds=("summary",))
-    with memory.parts.searcher.indexes.reading("ada") as reading:
+    with memory.components.searcher.indexes.reading("ada") as reading:
         index = reading.index
         node_of = {
             row.unit_seq: (row.level, row.number)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_torch.assembly import Parts
 from nscma_torch.buffer.surprise import measure
+from nscma_torch.components import Components
 from nscma_torch.config import load_config
 from nscma_torch.errors import ConfigError, EmptyTextError, EncodingError, ModelNotFoundError, StateMismatchError
 from nscma_torch.llm.causal_proxy import TILE, CausalProxy
@@ -161,7 +161,7 @@ def test_a_memory_weighs_with_the_configured_model(tiny_llama: Path, tmp_path: P
     config = load_config({"proxy": section, "embedder": {"model": "hash"}, "device": "cpu"})
     digests = []
     for cut in (1, 4):
-        parts = Parts(tmp_path / f"{cut}.db", config)
+        parts = Components(tmp_path / f"{cut}.db", config)
         assert isinstance(parts.proxy, CausalProxy)
         said = [Message("user", text) for text in CORPUS]
         scope = Scope("ana")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from nscma_torch.errors import EngineRefusedError, EngineUnavailableError, ReplyError
-from nscma_torch.llm.embedded import EmbeddedTasks
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Extraction, Statement
 from nscma_torch.relations import load_relations
 from tests.llm.scripted import SAID, ScriptedEngine, data_of, extraction, hit, statement, unit
@@ -245,7 +245,7 @@ def test_an_unusable_reply_is_an_error_and_no_empty_result(said: str) -> None:
         lambda: tasks.rerank("where?", hits),
         lambda: tasks.select("where?", hits),
         lambda: tasks.refine("where?", hits),
-        lambda: tasks.answer("where?", hits, support=1.0),
+        lambda: tasks.answer("where?", hits, answerability=1.0),
     ]
     for call in calls:
         engine.batches.clear()

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from nscma_torch.errors import ConfigError, EngineUnavailableError
-from nscma_torch.llm.engines.misbehaving import Fault, MisbehavingServer
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
+from tests.helpers.misbehaving_server import Fault, MisbehavingServer
+from tests.helpers.noting import NotedTasks, day
 from tests.llm.scripted import data_of, extraction, statement
-from tests.noting import NotedTasks, day
 
 MIXED = {
     Fault.NONE: 2.0,
@@ -217,7 +217,7 @@ def test_the_engine_starts_when_it_is_needed_and_ends_with_the_memory(tmp_path: 
         stats = memory.stats()
         assert stats.language == "http/double"
         assert stats.language_work["requests"] == 1
-        engine = memory.parts.engine
+        engine = memory.components.engine
         memory.close()
         assert engine is not None
         with pytest.raises(EngineUnavailableError, match="closed"):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.assembly import Parts
+from nscma_torch.components import Components
 from nscma_torch.config import load_config
 from nscma_torch.errors import (
     ConfigError,
@@ -28,9 +28,9 @@ from nscma_torch.errors import (
 )
 from nscma_torch.llm.causal_proxy import CausalProxy
 from nscma_torch.llm.engines.contract import ScoringEngine
-from nscma_torch.llm.engines.http import HttpEngine
 from nscma_torch.llm.engines.lazy import LazyEngine
-from nscma_torch.llm.engines.patience import Patience
+from nscma_torch.llm.engines.openai_http import OpenAIEngine
+from nscma_torch.llm.engines.retry_policy import RetryPolicy
 from nscma_torch.llm.loading import CausalLM, load_causal_lm
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.token_streams import CausalScore
@@ -65,8 +65,8 @@ def server(running: ScoringServer) -> ScoringServer:
 
 
 @pytest.fixture(scope="module")
-def engine(running: ScoringServer) -> Iterator[HttpEngine]:
-    engine = HttpEngine(running.url, server="vllm", patience=Patience(attempts=2, backoff=0.01), concurrency=4)
+def engine(running: ScoringServer) -> Iterator[OpenAIEngine]:
+    engine = OpenAIEngine(running.url, server="vllm", retry_policy=RetryPolicy(attempts=2, backoff=0.01), concurrency=4)
     yield engine
     engine.close()
 
@@ -77,7 +77,7 @@ def tokenizer(tiny_llama: Path) -> MessageTokenizer:
 
 
 @pytest.fixture(scope="module")
-def proxy(engine: HttpEngine, tokenizer: MessageTokenizer) -> VllmProxy:
+def proxy(engine: OpenAIEngine, tokenizer: MessageTokenizer) -> VllmProxy:
     return VllmProxy(engine, tokenizer, window=WINDOW)
 
 
@@ -95,7 +95,7 @@ def close(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
 
 
 def test_it_says_what_the_model_says_in_this_process(
-    tiny: CausalLM, engine: HttpEngine, proxy: VllmProxy, whole: CausalScore
+    tiny: CausalLM, engine: OpenAIEngine, proxy: VllmProxy, whole: CausalScore
 ) -> None:
     assert isinstance(proxy, Proxy) and isinstance(engine, ScoringEngine)
     (here,) = CausalProxy(tiny, window=WINDOW).score([MESSAGES], [None])
@@ -207,7 +207,7 @@ def test_certainty_may_round_above_one(server: ScoringServer, proxy: VllmProxy) 
 def test_bad_messages_states_and_settings_are_refused(
     server: ScoringServer,
     tiny: CausalLM,
-    engine: HttpEngine,
+    engine: OpenAIEngine,
     tokenizer: MessageTokenizer,
     proxy: VllmProxy,
     whole: CausalScore,
@@ -231,7 +231,7 @@ def test_bad_messages_states_and_settings_are_refused(
     for window in (0, 127, 1024):
         with pytest.raises(ConfigError, match=r"proxy\.window"):
             VllmProxy(engine, tokenizer, window=window)
-    longer = HttpEngine(server.url, server="vllm", context=4096)
+    longer = OpenAIEngine(server.url, server="vllm", context=4096)
     with pytest.raises(EngineRefusedError, match="maximum context"):
         VllmProxy(longer, tokenizer, window=2048).score([["a b " * 1000]], [None])
     longer.close()
@@ -260,7 +260,7 @@ def test_a_memory_weighs_with_the_served_model(server: ScoringServer, tiny_llama
     decisions = []
     for cut in (1, 4):
         said, added = [Message("user", text) for text in CORPUS], []
-        with closing(Parts(tmp_path / f"{cut}.db", config)) as parts:
+        with closing(Components(tmp_path / f"{cut}.db", config)) as parts:
             assert isinstance(parts.proxy, VllmProxy)
             for at in range(0, len(said), cut):
                 added += parts.writer.add(said[at : at + cut], Scope("ana"), recorded_at=NOW)
@@ -292,7 +292,7 @@ def test_a_configuration_that_shares_nothing_says_so(server: ScoringServer, tiny
         with pytest.raises(ConfigError, match=said):
             load_config({**configured(own, server.url), "llm": llm})
     gone = load_config(configured(str(tmp_path / "gone"), server.url))
-    with closing(Parts(tmp_path / "store.db", gone)) as parts, pytest.raises(ModelNotFoundError, match="gone"):
+    with closing(Components(tmp_path / "store.db", gone)) as parts, pytest.raises(ModelNotFoundError, match="gone"):
         parts.proxy  # noqa: B018
 
 

@@ -82,7 +82,7 @@ def test_several_names_are_several_people(told: Told) -> None:
     memory = told("u1", ("Ana", ALLERGY), ("Kim", "I live in Rome."), "I live in Bonn.")
     assert asked(memory, "u1", "Where does Ana live?")[1] is False
     assert asked(memory, "u1", "Where does Kim live?") == ("Rome", True)
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         assert asker_of(connection, "u1") == Asker("user", "", "")
 
 

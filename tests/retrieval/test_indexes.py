@@ -95,8 +95,8 @@ def test_searches_beside_writes_find_what_one_after_the_other_finds(open_memory:
 
 def test_support_is_computed_where_it_is_asked_for(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    support = search.support
-    monkeypatch.setattr(search, "support", lambda *arguments: calls.append(1) or support(*arguments))
+    answerability = search.answerability
+    monkeypatch.setattr(search, "answerability", lambda *arguments: calls.append(1) or answerability(*arguments))
     memory.add("The kettle is blue.", user_id="ada")
     assert memory.search("kettle", user_id="ada") and not calls
     memory.ask("Which harp did the dentist tune?", user_id="ada")

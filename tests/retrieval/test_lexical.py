@@ -66,10 +66,10 @@ def by_formula(
 def test_it_is_the_formula(settings: BM25Settings, memory: Memory, conversation: Any) -> None:
     messages = conversation(30, seed=9, long=False)
     list(memory.add_many(messages, user_id="ada"))
-    index = UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu"))
+    index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
     texts, sessions = [m.content for m in messages], [m.session or "" for m in messages]
     for query in (terms("Kyoto bicycle"), terms("moved to Porto, moved"), terms("蓝色"), ["unheard"]):
-        with memory.parts.database.read() as connection:
+        with memory.components.database.read() as connection:
             index.catch_up(connection)
             postings = index.postings(connection, query)
         for kept in ([True] * 30, [i % 4 != 1 for i in range(30)]):
@@ -79,8 +79,8 @@ def test_it_is_the_formula(settings: BM25Settings, memory: Memory, conversation:
 
 def test_nothing_under_the_mask(memory: Memory) -> None:
     memory.add("Kyoto", user_id="ada")
-    index = UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu"))
-    with memory.parts.database.read() as connection:
+    index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
+    with memory.components.database.read() as connection:
         index.catch_up(connection)
         postings = index.postings(connection, ["kyoto"])
     assert bm25(index, postings, ["kyoto"], BM25Settings(), torch.tensor([False])).tolist() == [0.0]

@@ -140,7 +140,7 @@ def test_the_indexes_of_those_who_asked_last_are_kept(memory: Memory, monkeypatc
     for user in ("ada", "bob", "eve"):
         memory.add("A kettle.", user_id=user)
         memory.add("A harp.", user_id=user)
-    kept = memory.parts.searcher.indexes
+    kept = memory.components.searcher.indexes
     for user, expected in (("ada", ["ada"]), ("bob", ["bob"]), ("ada", ["ada"])):
         assert len(memory.search("kettle", user_id=user)) == 2
         assert kept.users() == expected
@@ -156,5 +156,5 @@ def test_erasing_empties_what_searching_keeps(memory: Memory) -> None:
         memory.flush()
         assert memory.ask("Where do I live?", user_id=user).text == "Porto" and memory.search("Porto", user_id=user)
     memory.erase(user_id="ada")
-    assert memory.parts.searcher.indexes.users() == ["bob"]
-    assert {scope.user_id for scope in memory.parts.fact_graphs._graphs} == {"bob"}
+    assert memory.components.searcher.indexes.users() == ["bob"]
+    assert {scope.user_id for scope in memory.components.fact_graphs._graphs} == {"bob"}

@@ -121,7 +121,7 @@ def test_strategies_and_budgets_that_there_are_not(pages: Memory) -> None:
 
 def test_a_budget_is_kept_and_cuts_between_sentences(pages: Memory) -> None:
     asked = "Who directed Velvet Dawn?"
-    count = pages.parts.embedder.count_tokens
+    count = pages.components.embedder.count_tokens
     whole = pages.search(asked, user_id="ada", now=NOW)
     for budget in (5, 12, 18, 25, 40, 400):
         hits = pages.search(asked, user_id="ada", now=NOW, budget=budget)
@@ -162,7 +162,7 @@ class Wordless:
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         return ["nothing" for _ in groups]
 
-    def answer(self, question: str, hits: Sequence[Hit], *, support: float) -> Answer:  # noqa: ARG002
+    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:  # noqa: ARG002
         raise AssertionError
 
 

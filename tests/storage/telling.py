@@ -15,7 +15,7 @@ from nscma_torch.storage import (
     facts,
     groups,
     jobs,
-    lanes,
+    namespaces,
     profiles,
     skills,
     statements,
@@ -66,25 +66,25 @@ def tell(
 
 def say(memory: Memory, episode_id: str, *said: Statement, user_id: str = "ada") -> None:
     """Set what a message says."""
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         seq, _ = episodes.require(connection, user_id, episode_id)
         statements.replace(connection, episodes.row_of(connection, seq), said)
 
 
 def heard(memory: Memory, *keys: Key, user_id: str = "ada", agent_id: str | None = None) -> list[StatementRow]:
-    with memory.parts.database.read() as connection:
-        return statements.of_keys(connection, lanes.lane_of(user_id, agent_id), keys)
+    with memory.components.database.read() as connection:
+        return statements.of_keys(connection, namespaces.namespace_id(user_id, agent_id), keys)
 
 
 def marked(memory: Memory, user_id: str = "ada", agent_id: str | None = None) -> list[Key]:
-    with memory.parts.database.read() as connection:
-        return statements.unresolved(connection, lanes.lane_of(user_id, agent_id))
+    with memory.components.database.read() as connection:
+        return statements.unresolved(connection, namespaces.namespace_id(user_id, agent_id))
 
 
 def curate(memory: Memory, at: int = 0, user_id: str = "ada", agent_id: str | None = None) -> list[FactRow]:
     """A plain curator: each object is a fact until another one is said. Returns what is believed of marked groups."""
-    lane = lanes.lane_of(user_id, agent_id)
-    with memory.parts.database.write() as connection:
+    lane = namespaces.namespace_id(user_id, agent_id)
+    with memory.components.database.write() as connection:
         keys = groups.unresolved(connection, lane)
         for key in keys:
             facts.retire(connection, [row.seq for row in facts.believed(connection, lane, [key])], micros(at))
@@ -127,9 +127,9 @@ def fill(memory: Memory) -> None:
     curate(memory, at=1, agent_id="cook")
     tell(memory, "Ann lives in Rome now.", lives("Ann", "Rome"), lives("Annie", "Rome"), at=2)
     (fact, *_) = curate(memory, at=2)
-    (new,) = memory.parts.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
-    lane = lanes.lane_of("ada", None)
-    with memory.parts.database.write() as connection:
+    (new,) = memory.components.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
+    lane = namespaces.namespace_id("ada", None)
+    with memory.components.database.write() as connection:
         entities.set_canonical(connection, lane, {"annie": "ann"})
         profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann lives in Rome.", date(2024, 1, 3), (fact.id,))])
         streams.touch_user(connection, "ada", changed=True)

@@ -6,15 +6,15 @@ import pytest
 
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.memory import Memory
-from nscma_torch.storage import entities, lanes
+from nscma_torch.storage import entities, namespaces
 from nscma_torch.storage.groups import Key
 from tests.storage.telling import curate, heard, lives, marked, tell
 
-LANE = lanes.lane_of("ada", None)
+LANE = namespaces.namespace_id("ada", None)
 
 
 def merge(memory: Memory, key: str, into: str | None) -> dict[str, str]:
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         entities.set_canonical(connection, LANE, {key: into})
         return entities.canonical(connection, LANE)
 

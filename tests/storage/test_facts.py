@@ -10,17 +10,17 @@ import pytest
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Fact, Scope, Statement
-from nscma_torch.storage import facts, lanes
+from nscma_torch.storage import facts, namespaces
 from nscma_torch.storage.facts import FORGETTING, FactRow
 from nscma_torch.storage.groups import Key
 from tests.storage.telling import curate, day, lives, micros, tell
 
 HOME = Key("ann", "lives_in", "")
-LANE = lanes.lane_of("ada", None)
+LANE = namespaces.namespace_id("ada", None)
 
 
 def read(memory: Memory, scope: Scope | None = None, **clauses: Any) -> list[Fact]:
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         return facts.select_facts(connection, scope or Scope("ada"), **clauses)
 
 
@@ -93,19 +93,19 @@ def test_scopes_bound_what_is_read(moved: Memory) -> None:
 
 
 def believed(memory: Memory) -> list[FactRow]:
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         return facts.believed(connection, LANE, [HOME])
 
 
 def test_the_archive_is_a_way_out_and_back(moved: Memory) -> None:
     before, digest = believed(moved), moved.digest()
-    with moved.parts.database.write() as connection:
+    with moved.components.database.write() as connection:
         gone = facts.archive(connection, [before[1].seq], by=FORGETTING, reason="long not recalled", at=micros(30))
     assert objects(moved) == [] and objects(moved, as_of=micros(25)) == ["Rome"]
     assert objects(moved, known_at=micros(25)) == ["Rome"]
     assert (gone[0].id, gone[0].archived_by, gone[0].reason) == (before[1].id, FORGETTING, "long not recalled")
     assert moved.digest() != digest and moved.verify() == []
-    with moved.parts.database.write() as connection:
+    with moved.components.database.write() as connection:
         (back,) = facts.restore(connection, [gone[0].seq], reason=before[1].reason, at=micros(40))
     assert back.new() == before[1].new() and objects(moved) == ["Rome"]
     assert moved.digest() == digest and moved.verify() == []
@@ -113,7 +113,7 @@ def test_the_archive_is_a_way_out_and_back(moved: Memory) -> None:
 
 def test_facts_by_id_are_those_believed_now(moved: Memory) -> None:
     rows = believed(moved)
-    with moved.parts.database.read() as connection:
+    with moved.components.database.read() as connection:
         assert facts.by_ids(connection, "ada", [row.id for row in rows]) == rows
         assert facts.by_ids(connection, "bob", [row.id for row in rows]) == []
 
@@ -124,7 +124,7 @@ def test_what_is_no_fact_is_refused(moved: Memory) -> None:
         (replace(good, statement_seqs=()), "rest on a statement"),
         (replace(good, valid_from=5, valid_to=4), "end before"),
     ):
-        with moved.parts.database.write() as connection, pytest.raises(InvalidInputError, match=match):
+        with moved.components.database.write() as connection, pytest.raises(InvalidInputError, match=match):
             facts.insert(connection, LANE, "ada", [good, bad], micros(50))
     assert len(believed(moved)) == 2
 
@@ -132,7 +132,7 @@ def test_what_is_no_fact_is_refused(moved: Memory) -> None:
 def test_an_unknown_beginning_comes_before_all(moved: Memory) -> None:
     rows = believed(moved)
     earlier = replace(rows[0].new(), valid_from=None, valid_to=micros(0), object="Bonn", object_key="bonn")
-    with moved.parts.database.write() as connection:
+    with moved.components.database.write() as connection:
         facts.insert(connection, LANE, "ada", [earlier], micros(50))
     assert objects(moved, as_of=micros(-1000)) == ["Bonn"]
     assert objects(moved, statuses=("archived", "active")) == ["Bonn", "Oslo", "Rome"]

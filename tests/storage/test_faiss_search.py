@@ -83,18 +83,18 @@ def test_any_life_of_a_memory(count: int, open_memory: Open, light_proxy: Any, c
         with tempfile.TemporaryDirectory() as folder:
             memory = open_memory(Path(folder) / "store.db", proxy=light_proxy)
             list(memory.add_many(list(itertools.islice(supply, 20)), user_id="ada"))
-            index = UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu"))
+            index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
             tensors, found = TensorSearch(WEIGHTS[name]), searches(index, WEIGHTS[name], nprobe=1, ef_search=8)
             for action, number in actions:
                 act(memory, action, number, supply)
-                with memory.parts.database.read() as connection:
+                with memory.components.database.read() as connection:
                     index.catch_up(connection)
-                query = memory.parts.embedder.embed_query(next(supply).content)
+                query = memory.components.embedder.embed_query(next(supply).content)
                 newest = int(index.occurred_at.max()) if len(index) else 0
                 for now in (newest - DAY, newest, newest + 40 * DAY):
                     mask = (index.occurred_at <= now) & (torch.arange(len(index)) % 5 != number % 5)
                     assert_found(index, tensors, found, query, now, mask, 1 + number % 30)
-            memory.parts.database.close()
+            memory.components.database.close()
 
     live()
 

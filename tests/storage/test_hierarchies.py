@@ -37,7 +37,7 @@ def connection(memory: Memory) -> Iterator[Connection]:
     for i in range(5):
         memory.add(f"chunk number {i}", user_id="ada", infer=False, now=NOW)
     memory.add("of another user", user_id="bob", infer=False, now=NOW)
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         yield connection
 
 

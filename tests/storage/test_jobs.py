@@ -15,7 +15,7 @@ from nscma_torch.storage import jobs
 def connection(memory: Memory) -> Iterator[Connection]:
     for i in range(4):
         memory.add(f"note {i}", user_id="ada", run_id=f"r{i % 2}", infer=False)
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         yield connection
 
 

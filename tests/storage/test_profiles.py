@@ -21,7 +21,7 @@ LINES = [
 
 def test_a_profile_is_replaced_as_a_whole(memory: Memory) -> None:
     tell(memory, "Hello.")
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         assert profiles.lines(connection, "ada", None) == []
         profiles.replace(connection, "ada", None, LINES)
         profiles.replace(connection, "ada", "cook", LINES[:1])
@@ -38,9 +38,9 @@ def test_a_profile_is_replaced_as_a_whole(memory: Memory) -> None:
 
 def test_a_line_without_sources_is_refused(memory: Memory) -> None:
     tell(memory, "Hello.")
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         profiles.replace(connection, "ada", None, LINES)
-    with pytest.raises(InvalidInputError, match="rests on facts"), memory.parts.database.write() as connection:
+    with pytest.raises(InvalidInputError, match="rests on facts"), memory.components.database.write() as connection:
         profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann is kind.", date(2024, 1, 1), ())])
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         assert profiles.lines(connection, "ada", None) == LINES

@@ -15,15 +15,15 @@ from tests.storage.telling import day, micros
 def put(memory: Memory, name: str, trigger: str, *steps: str, at: int = 0, agent_id: str | None = None) -> Skill:
     scope = Scope("ada", agent_id)
     origin = skills.origin(scope, name, micros(at))
-    (new,) = memory.parts.indexer.units("skill", [f"{name}: {trigger}"], [origin])
-    with memory.parts.database.write() as connection:
+    (new,) = memory.components.indexer.units("skill", [f"{name}: {trigger}"], [origin])
+    with memory.components.database.write() as connection:
         streams.touch_user(connection, "ada", changed=True)
         return skills.put(connection, scope, name, trigger, steps, new, micros(at))
 
 
 def found(memory: Memory, query: str) -> list[str]:
     ids = [hit.unit.id for hit in memory.search(query, user_id="ada", kinds=("skill",))]
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         by_unit = skills.of_units(connection, "ada", ids)
         assert skills.of_units(connection, "bob", ids) == {}
     return [by_unit[i].name for i in ids]
@@ -45,7 +45,7 @@ def test_a_skill_is_found_by_its_trigger(memory: Memory) -> None:
 
 def test_the_same_name_again_is_the_same_skill(memory: Memory) -> None:
     put(memory, "Sourdough", "bread", "wait")
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         first = skills.note_outcome(connection, "ada", skills.select_skills(connection, Scope("ada"))[0].id,
                                     success=True, at=micros(1))  # fmt: skip
     again = put(memory, "sourdough ", "pizza dough", "wait longer", at=5)
@@ -54,7 +54,7 @@ def test_the_same_name_again_is_the_same_skill(memory: Memory) -> None:
     assert found(memory, "pizza dough") == ["sourdough "]
     assert memory.stats().units == {"skill": 1}
     put(memory, "Sourdough", "bread", "wait", agent_id="cook")
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         assert len(skills.select_skills(connection, Scope("ada"))) == 2
         assert [s.trigger for s in skills.select_skills(connection, Scope("ada", "cook"))] == ["bread"]
     assert memory.verify() == []
@@ -62,7 +62,7 @@ def test_the_same_name_again_is_the_same_skill(memory: Memory) -> None:
 
 def test_outcomes_are_counted(memory: Memory) -> None:
     skill = put(memory, "Sourdough", "bread", "wait")
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         for success in (True, False, True):
             skill = skills.note_outcome(connection, "ada", skill.id, success=success, at=micros(3))
     assert (skill.successes, skill.failures, skill.updated_at) == (2, 1, day(3))
@@ -71,18 +71,18 @@ def test_outcomes_are_counted(memory: Memory) -> None:
 def test_archived_skills_are_not_found(memory: Memory) -> None:
     skill = put(memory, "Sourdough", "bread", "wait")
     for status, names in (("archived", []), ("active", ["Sourdough"])):
-        with memory.parts.database.write() as connection:
+        with memory.components.database.write() as connection:
             skills.set_status(connection, "ada", skill.id, status, micros(2))  # type: ignore[arg-type]
             streams.touch_user(connection, "ada", changed=True)
         assert found(memory, "bread") == names and memory.verify() == []
-        with memory.parts.database.read() as connection:
+        with memory.components.database.read() as connection:
             assert [s.name for s in skills.select_skills(connection, Scope("ada"))] == names
             assert len(skills.select_skills(connection, Scope("ada"), archived=True)) == 1
 
 
 def test_a_skill_that_is_removed_is_gone(memory: Memory) -> None:
     skill = put(memory, "Sourdough", "bread", "wait")
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         with pytest.raises(NotFoundError, match="nscma skills"):
             skills.remove(connection, "bob", skill.id)
         skills.remove(connection, "ada", skill.id)

@@ -10,7 +10,7 @@ import pytest
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope, Statement
-from nscma_torch.storage import entities, groups, lanes, statements
+from nscma_torch.storage import entities, groups, namespaces, statements
 from nscma_torch.storage.groups import Key
 from tests.storage.telling import curate, day, heard, lives, marked, micros, say, tell
 
@@ -18,8 +18,8 @@ HOME = Key("ann", "lives_in", "")
 
 
 def names(memory: Memory) -> dict[str, str]:
-    with memory.parts.database.read() as connection:
-        return entities.names(connection, lanes.lane_of("ada", None))
+    with memory.components.database.read() as connection:
+        return entities.names(connection, namespaces.namespace_id("ada", None))
 
 
 def test_what_was_said_is_read_back(memory: Memory) -> None:
@@ -74,7 +74,7 @@ def test_withdrawn_statements_do_not_count(memory: Memory) -> None:
     (row,) = heard(memory, HOME)
     curate(memory)
     for withdrawn in (True, False):
-        with memory.parts.database.write() as connection:
+        with memory.components.database.write() as connection:
             statements.withdraw(connection, [row.seq], withdrawn)
         assert len(heard(memory, HOME)) == (0 if withdrawn else 1) and marked(memory) == [HOME]
         curate(memory)
@@ -120,18 +120,18 @@ def test_agents_and_users_are_apart(memory: Memory) -> None:
     assert [row.object for row in heard(memory, HOME)] == ["Oslo"]
     assert [row.object for row in heard(memory, HOME, agent_id="cook")] == ["Rome"]
     assert [row.object for row in heard(memory, HOME, user_id="bob")] == ["Bonn"]
-    with memory.parts.database.read() as connection:
-        assert len(lanes.lanes(connection, Scope("ada"))) == 2
-        assert lanes.lanes(connection, Scope("ada", "cook")) == [lanes.lane_of("ada", "cook")]
-        assert lanes.owner(connection, lanes.lane_of("ada", "cook")) == Scope("ada", "cook")
+    with memory.components.database.read() as connection:
+        assert len(namespaces.lanes(connection, Scope("ada"))) == 2
+        assert namespaces.lanes(connection, Scope("ada", "cook")) == [namespaces.namespace_id("ada", "cook")]
+        assert namespaces.owner(connection, namespaces.namespace_id("ada", "cook")) == Scope("ada", "cook")
 
 
 def test_marks_are_taken_off_one_by_one(memory: Memory) -> None:
     tell(memory, "x", *(lives(f"Person{i}", "Oslo") for i in range(1200)))
     keys = marked(memory)
     assert len(keys) == 1200
-    lane = lanes.lane_of("ada", None)
-    with memory.parts.database.write() as connection:
+    lane = namespaces.namespace_id("ada", None)
+    with memory.components.database.write() as connection:
         groups.mark(connection, lane, keys[:3])
         groups.clear(connection, lane, keys[1:])
     assert marked(memory) == keys[:1]

@@ -38,7 +38,7 @@ def add(memory: Memory, number: int, first: int) -> None:
 
 
 def caught_up(memory: Memory, index: UserIndex) -> UserIndex:
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         index.catch_up(connection)
     return index
 
@@ -54,7 +54,7 @@ def literal(index: UserIndex, query: torch.Tensor, w: EpisodicWeights, now: int,
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_the_score_is_literal_at_any_time(weights: EpisodicWeights, memory: Memory, embedder: Any) -> None:
     """Asked long before the newest unit, long after, back and forth, and between writes, over many half-lives."""
-    index = UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu"))
+    index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
     search = TensorSearch(weights)
     query = embedder.embed_query("kettle lanterns")
     for first in (0, 20, 1500):
@@ -73,7 +73,7 @@ def test_the_score_is_literal_at_any_time(weights: EpisodicWeights, memory: Memo
 
 def test_the_same_question_has_the_same_answer_whatever_was_asked_before(memory: Memory, embedder: Any) -> None:
     add(memory, 30, 0)
-    index = caught_up(memory, UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu")))
+    index = caught_up(memory, UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu")))
     weights, query = EpisodicWeights(1.0, 0.3, 0.1, math.log(2) / 10), embedder.embed_query("note")
     fresh, used = TensorSearch(weights), TensorSearch(weights)
     for days in (29, 100, 41):

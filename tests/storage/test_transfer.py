@@ -101,7 +101,7 @@ def test_facts_come_along_with_their_past(open_memory: Open) -> None:
 
 def past(memory: Memory) -> list[object]:
     """What was ever believed and decided of ada."""
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         believed = [
             facts.select_facts(connection, Scope("ada"), known_at=micros(n), statuses=("active", "archived"))
             for n in range(10)

@@ -33,7 +33,7 @@ LEVELS = (
 def connection(memory: Memory) -> Iterator[Connection]:
     for i in range(4):
         memory.add(f"chunk number {i}", user_id="ada", infer=False, now=NOW)
-    with memory.parts.database.write() as connection:
+    with memory.components.database.write() as connection:
         stored = Stored(hierarchies.hierarchy_id("ada", None), "ada", None, 0, ())
         hierarchies.save(connection, stored, LEVELS)
         hierarchies.attach(connection, stored, {(0, number): [number + 1] for number in range(4)})

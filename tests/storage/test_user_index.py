@@ -32,8 +32,8 @@ ACTIONS = (
 
 def read(memory: Memory, index: UserIndex | None = None, user: str = "ada") -> UserIndex:
     if index is None:
-        index = UserIndex(user, memory.parts.embedder.dimension, torch.device("cpu"))
-    with memory.parts.database.read() as connection:
+        index = UserIndex(user, memory.components.embedder.dimension, torch.device("cpu"))
+    with memory.components.database.read() as connection:
         index.catch_up(connection)
     return index
 
@@ -94,10 +94,10 @@ def undo_last(memory: Memory) -> None:
 def assert_found_alike(memory: Memory, steady: UserIndex, rng: random.Random) -> None:
     """A search of the index that followed finds what one of a fresh index finds."""
     words = terms(rng.choice(["who moved to Kyoto?", "the bicycle in Porto", "warehouse 42", "Kim said the library"]))
-    query = memory.parts.embedder.embed_query(" ".join(words))
+    query = memory.components.embedder.embed_query(" ".join(words))
     scores = []
     for index in (steady, read(memory)):
-        with memory.parts.database.read() as connection:
+        with memory.components.database.read() as connection:
             postings = index.postings(connection, words)
         mask = index.where(kinds=["chunk", "summary"], agent_id=None, run_id=None, at=2**62)
         found = bm25(index, postings, words, BM25Settings(), mask)
@@ -149,7 +149,7 @@ def test_a_log_that_was_cut_is_not_believed(memory: Memory, monkeypatch: pytest.
     for one in ids[:9]:
         memory.delete(one, user_id="ada")
         assert_same(read(memory, near), read(memory))
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         logged = connection.execute(select(schema.unit_changes.c.unit_seq)).scalars().all()
     assert len(logged) <= 7 and near.rows_read == 12
     assert_same(read(memory, far), read(memory))
@@ -161,7 +161,7 @@ def test_erasing_leaves_no_entry_and_no_reader_keeps_what_it_held(memory: Memory
     index = read(memory)
     memory.update(ids[0], "text e", user_id="ada")
     memory.erase(user_id="ada", memory_id=ids[1])
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         logged = connection.execute(select(schema.unit_changes.c.unit_seq)).scalars().all()
     assert logged == [0], "what is logged says that all is to be read, and names no unit"
     assert len(read(memory, index)) == 3, "no tombstone holds the vector"
@@ -192,7 +192,7 @@ def test_it_holds_what_the_rows_say(memory: Memory, embedder: Any, conversation:
     messages = conversation(20, seed=4, long=False)
     list(memory.add_many(messages, user_id="ada", now=NOW))
     index = read(memory)
-    with memory.parts.database.read() as connection:
+    with memory.components.database.read() as connection:
         rows = units.load(connection, "ada", index.seqs.tolist())
         postings = index.postings(connection, ["moved", "kyoto", "move", "nowhere"])
     texts = [rows[seq].text for seq in index.seqs.tolist()]
@@ -274,17 +274,17 @@ def test_bfloat16_takes_half_and_catches_up_to_the_same(memory: Memory, conversa
     said = conversation(20, seed=4, long=False)
     indexes = {}
     for name, parts in (("at once", [said]), ("in parts", [said[:7], said[7:8], said[8:]])):
-        index = UserIndex(name, memory.parts.embedder.dimension, torch.device("cpu"), torch.bfloat16)
+        index = UserIndex(name, memory.components.embedder.dimension, torch.device("cpu"), torch.bfloat16)
         for part in parts:
             list(memory.add_many(part, user_id=name, now=NOW))
-            with memory.parts.database.read() as connection:
+            with memory.components.database.read() as connection:
                 index.catch_up(connection)
         indexes[name] = index
     whole, parts = indexes.values()
     assert torch.equal(whole.vectors, parts.vectors) and torch.equal(whole.contextual, parts.contextual)
     assert whole.vectors.element_size() == 2
-    plain = UserIndex("at once", memory.parts.embedder.dimension, torch.device("cpu"))
-    with memory.parts.database.read() as connection:
+    plain = UserIndex("at once", memory.components.embedder.dimension, torch.device("cpu"))
+    with memory.components.database.read() as connection:
         plain.catch_up(connection)
     torch.testing.assert_close(whole.contextual.float(), plain.contextual, atol=0.01, rtol=0.01)
 

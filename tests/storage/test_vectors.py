@@ -42,8 +42,8 @@ def lonely(number: int, first: int = 0) -> list[Message]:
 
 def caught_up(memory: Memory, index: UserIndex | None = None) -> UserIndex:
     if index is None:
-        index = UserIndex("ada", memory.parts.embedder.dimension, torch.device("cpu"))
-    with memory.parts.database.read() as connection:
+        index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
+    with memory.components.database.read() as connection:
         index.catch_up(connection)
     return index
 
@@ -70,7 +70,7 @@ def by_definition(index: UserIndex, query: torch.Tensor, w: EpisodicWeights, now
 @pytest.mark.parametrize("backend", ["torch", "faiss"])
 def test_the_score_is_the_papers(name: str, backend: str, memory: Memory, light_proxy: Any, embedder: Any) -> None:
     weights = WEIGHTS[name]
-    memory.parts._proxy = light_proxy
+    memory.components._proxy = light_proxy
     list(memory.add_many(lonely(40), user_id="ada", now=START + timedelta(days=400)))
     index = caught_up(memory)
     search = searching(index, weights, backend)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.assembly import Parts
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.surprise import nats_per_byte
+from nscma_torch.components import Components
 from nscma_torch.config import load_config
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.text.hash_embedder import HashEmbedder
@@ -47,7 +47,7 @@ def test_surprise_of_a_sentence_is_the_mean_over_its_bytes() -> None:
 def test_assembly_reads_a_text_by_itself(tmp_path, proxy: RecurrentProxy, embedder: HashEmbedder) -> None:
     """The bundled proxy finds where one text ends and another begins, whatever the stream said before."""
     config = load_config({"chunker": {"strategy": "surprise", "max_tokens": 200}})
-    indexer = Parts(tmp_path / "s.db", config, embedder=embedder, proxy=proxy).indexer
+    indexer = Components(tmp_path / "s.db", config, embedder=embedder, proxy=proxy).indexer
     calm = "The ship sailed on the sea. The sea was calm and the ship sailed on. " * 8
     text = calm + "Zygotic quarks vexed Mbeki's jukebox: fjord 7!? " + calm
     ((first, second),) = ([item.chunk for item in own] for own in indexer.index([text], [False])[:1])
@@ -58,7 +58,7 @@ def test_assembly_reads_a_text_by_itself(tmp_path, proxy: RecurrentProxy, embedd
 
 def test_a_proxy_with_longer_tokens_cuts_too(tmp_path, light_token_proxy: Any, embedder: HashEmbedder) -> None:
     config = load_config({"chunker": {"strategy": "surprise", "max_tokens": 200}})
-    parts = Parts(tmp_path / "s.db", config, embedder=embedder, proxy=light_token_proxy)
+    parts = Components(tmp_path / "s.db", config, embedder=embedder, proxy=light_token_proxy)
     text = "Das ist ein Satz. Noch ein Satz, länger. " * 30 + "这一句完全不同。 " + "Das ist ein Satz. " * 40
     (chunks,) = parts.indexer.index([text], [False])
     assert len(chunks) > 1

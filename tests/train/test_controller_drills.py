@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from nscma_torch.llm.prompts.acting import Act, Draft
-from train.controller_base import tiny_llama, tokenizer_of
-from train.controller_dialogues import Wording, made_up
-from train.controller_drills import Drills, drill
-from train.controller_examples import IGNORED
-from train.controller_traces import Trace
+from train.controller.controller_base import tiny_llama, tokenizer_of
+from train.controller.controller_dialogues import Wording, made_up
+from train.controller.controller_drills import Drills, drill
+from train.controller.controller_examples import IGNORED
+from train.controller.controller_traces import Trace
 
 ROOT = Path(__file__).parents[2]
 WORDING = Wording.load(ROOT / "configs/train/controller_dialogues.toml")

@@ -20,11 +20,11 @@ from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.loading import load_causal_lm
 from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft
 from tests.llm.tiny_llama import build
-from train.controller_base import tokenizer_of
-from train.controller_dialogues import Split, Wording, made_up
-from train.controller_examples import IGNORED, Examples, spelled
-from train.controller_sft import ReplyLoss, run
-from train.controller_traces import Trace, traces_of
+from train.controller.controller_base import tokenizer_of
+from train.controller.controller_dialogues import Split, Wording, made_up
+from train.controller.controller_examples import IGNORED, Examples, spelled
+from train.controller.controller_sft import ReplyLoss, run
+from train.controller.controller_traces import Trace, traces_of
 
 ROOT = Path(__file__).parents[2]
 WORDING = ROOT / "configs/train/controller_dialogues.toml"

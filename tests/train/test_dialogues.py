@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from train.dialogues import Grammar, dialogue, dialogues, to_listener
+from train.gate.dialogues import Grammar, dialogue, dialogues, to_listener
 
 WORDING = Path(__file__).parents[2] / "configs" / "train" / "dialogues.toml"
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from nscma_torch.buffer.salience_head import SalienceHead
-from train.gate import judge, message_vectors, train, turns_of
+from train.gate.train_gate import judge, message_vectors, train, turns_of
 
 CONFIG: dict[str, Any] = {
     "seed": 0, "epochs": 6, "batch": 32, "lr": 0.01, "weight_decay": 0.1, "noise": 0.5, "smoothing": 0.05, "cost": 1.0,

@@ -1,4 +1,4 @@
-"""train/memory_adapter.py: it trains, logs, resumes to the same weights, saves, and runs in two processes."""
+"""`train.memory_adapter`: it trains, logs, resumes to the same weights, saves, and runs in two processes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from nscma_torch.errors import ConfigError, InvalidInputError
-from train.memory_adapter import run
-from train.recall_task import RecallTask
+from train.memory_adapter.recall_task import RecallTask
+from train.memory_adapter.train_adapter import run
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,7 +95,15 @@ def test_two_processes_train_one_memory(tmp_path: Path) -> None:
     text = text.replace("steps = 400", "steps = 4").replace("batch = 32", "batch = 2")
     text = re.sub(r"measure = \[.*\]", "measure = [32]", text)
     (tmp_path / "config.toml").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "train.memory_adapter"]
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        "2",
+        "-m",
+        "train.memory_adapter.train_adapter",
+    ]
     arguments = ["--config", str(tmp_path / "config.toml"), "--out", str(tmp_path / "out"), "--steps", "2", "--cpu"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([*command, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)

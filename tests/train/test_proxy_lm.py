@@ -1,4 +1,4 @@
-"""train/proxy_lm.py: a run that was stopped ends as one that was not, on one process or on two."""
+"""train/proxy/proxy_lm.py: a run that was stopped ends as one that was not, on one process or on two."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import load_file
 
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
-from train import proxy_lm
-from train.proxy_lm import take_over
-from train.proxy_texts import SEGMENTS, Lanes, as_chat, read_meetings, spaced, synthetic
+from train.proxy import proxy_lm
+from train.proxy.proxy_lm import take_over
+from train.proxy.proxy_texts import SEGMENTS, Lanes, as_chat, read_meetings, spaced, synthetic
 
 ROOT = Path(__file__).parents[2]
 SIZES = {"layers": 1, "width": 16, "table_bits": 6, "table_width": 4, "match_width": 4, "reach": 256}
@@ -148,7 +148,7 @@ def test_two_processes_learn_what_one_does(tmp_path: Path) -> None:
     data, config = folder_and_config(tmp_path)
     path = os.pathsep.join([str(ROOT), str(ROOT / "kernels")])
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    program = ["-m", "train.proxy_lm", "--config", str(config), "--data", str(data), "--device", "cpu"]
+    program = ["-m", "train.proxy.proxy_lm", "--config", str(config), "--data", str(data), "--device", "cpu"]
     many = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
     def train(out: str, launcher: list[str], *arguments: str) -> str:

@@ -18,7 +18,7 @@ import pytest
 
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine
-from nscma_torch.llm.engines.http import HttpEngine
+from nscma_torch.llm.engines.openai_http import OpenAIEngine
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
 from tests.llm.tiny_llama import build
 
@@ -62,7 +62,7 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
         if process.poll() is not None:
             break
         try:
-            HttpEngine(f"http://127.0.0.1:{port}", server="vllm").close()
+            OpenAIEngine(f"http://127.0.0.1:{port}", server="vllm").close()
             return
         except EngineError:
             time.sleep(1)
@@ -70,9 +70,9 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def http(server: tuple[str, subprocess.Popen[bytes]]) -> Iterator[HttpEngine]:
+def http(server: tuple[str, subprocess.Popen[bytes]]) -> Iterator[OpenAIEngine]:
     """An engine that speaks to the server."""
-    engine = HttpEngine(server[0], server="vllm", concurrency=64)
+    engine = OpenAIEngine(server[0], server="vllm", concurrency=64)
     yield engine
     engine.close()
 

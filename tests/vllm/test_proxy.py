@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nscma_torch import Memory, load_config
-from nscma_torch.assembly import Parts
+from nscma_torch.components import Components
 from nscma_torch.config import Config
 from nscma_torch.errors import EngineRefusedError
 from nscma_torch.llm.causal_proxy import CausalProxy
@@ -83,7 +83,7 @@ def test_a_memory_over_a_server_whose_model_is_its_proxy(
 ) -> None:
     config = configured(model, {"engine": "http", "base_url": server[0]})
     with Memory(tmp_path / "store.db", config=config) as memory:
-        assert isinstance(memory.parts.proxy, VllmProxy)
+        assert isinstance(memory.components.proxy, VllmProxy)
         decided = [memory.add(text, user_id="ana")[0].decision for text in CORPUS]
         assert all(one is not None and one.surprise > 0 and one.reason for one in decided)
         assert len({one.surprise for one in decided if one is not None}) == len(CORPUS)
@@ -94,7 +94,7 @@ def test_a_memory_whose_engine_in_this_process_is_its_proxy(
     in_process: VllmEngine, model: Path, tmp_path: Path
 ) -> None:
     config = configured(model, {"engine": "vllm", "model": str(model), "dtype": "float32"})
-    parts = Parts(tmp_path / "store.db", config)
+    parts = Components(tmp_path / "store.db", config)
     parts.engine = LazyEngine("vllm", lambda: in_process)  # the one of all these tests stands for the configured one
     at = datetime(2026, 1, 1, tzinfo=UTC)
     added = parts.writer.add([Message("user", text) for text in (*CORPUS, CORPUS[0])], Scope("ana"), recorded_at=at)

@@ -9,7 +9,7 @@ import pytest
 
 from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.llm.engines.contract import Request, Turn
-from nscma_torch.llm.engines.http import HttpEngine
+from nscma_torch.llm.engines.openai_http import OpenAIEngine
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
 
 pytestmark = pytest.mark.vllm
@@ -43,7 +43,7 @@ def test_in_process(model: Path) -> None:
 
 
 def test_http(server: tuple[str, object]) -> None:
-    engine = HttpEngine(server[0], server="vllm")
+    engine = OpenAIEngine(server[0], server="vllm")
     engine.close()
     (error,) = engine.generate([REQUEST])
     assert isinstance(error, EngineUnavailableError)

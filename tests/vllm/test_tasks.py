@@ -44,7 +44,7 @@ def test_answer(tasks: PromptedTasks) -> None:
     outcomes: list[Answer | ReplyError] = []
     for question in ("Where does Ana work?", "What is the cat called?", "Where did I move?"):
         try:
-            outcomes.append(tasks.answer(question, HITS, support=1.0))
+            outcomes.append(tasks.answer(question, HITS, answerability=1.0))
         except ReplyError as error:
             outcomes.append(error)
     answers = [one for one in outcomes if isinstance(one, Answer)]

@@ -32,17 +32,17 @@ def choose_engine(section: Llm, device: Callable[[], torch.device]) -> LazyEngin
 
 
 def _http(section: Llm, _device: Callable[[], torch.device]) -> LanguageEngine:
-    from nscma_torch.llm.engines.http import HttpEngine
-    from nscma_torch.llm.engines.patience import Patience
+    from nscma_torch.llm.engines.openai_http import OpenAIEngine
+    from nscma_torch.llm.engines.retry_policy import RetryPolicy
 
-    return HttpEngine(
+    return OpenAIEngine(
         section.base_url,
         server=section.server,
         model=section.model or None,
         api_key=api_key(section.api_key_env),
         context=section.context or None,
         concurrency=section.concurrency,
-        patience=Patience(read=section.timeout, total=_ROUNDS * section.timeout, attempts=section.attempts),
+        retry_policy=RetryPolicy(read=section.timeout, total=_ROUNDS * section.timeout, attempts=section.attempts),
     )
 
 

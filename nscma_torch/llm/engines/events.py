@@ -8,7 +8,7 @@ from pydantic import Field
 
 from nscma_torch.errors import ReplyError
 from nscma_torch.llm.engines.contract import Token
-from nscma_torch.llm.engines.wire import LogProb, LogProbs, Shape, shaped, shown, spelled, without_logprobs
+from nscma_torch.llm.engines.protocol_schemas import LogProb, LogProbs, Shape, shaped, shown, spelled, without_logprobs
 
 _DONE = "[DONE]"
 

@@ -17,8 +17,8 @@ from typing import Any, NoReturn, TypeVar
 import httpx2
 
 from nscma_torch.errors import ConfigError, EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
-from nscma_torch.llm.engines.patience import Patience
-from nscma_torch.llm.engines.wire import shown
+from nscma_torch.llm.engines.protocol_schemas import shown
+from nscma_torch.llm.engines.retry_policy import RetryPolicy
 
 T = TypeVar("T")
 Body = Mapping[str, Any] | None
@@ -42,7 +42,7 @@ class HttpClient:
         concurrency: most requests in flight, whoever sends them.
     """
 
-    def __init__(self, url: str, *, headers: Mapping[str, str], concurrency: int, patience: Patience) -> None:
+    def __init__(self, url: str, *, headers: Mapping[str, str], concurrency: int, retry_policy: RetryPolicy) -> None:
         if concurrency < 1:
             raise ConfigError(f"concurrency must be at least 1, not {concurrency}")
         try:
@@ -54,11 +54,11 @@ class HttpClient:
         if parsed.scheme not in {"http", "https"} or not parsed.host:
             raise ConfigError(f"{url!r} is no URL of a server; write llm.base_url as http://127.0.0.1:8000")
         self._url = url
-        self._patience = patience
+        self._patience = retry_policy
         self._client = httpx2.AsyncClient(
             base_url=url,
             headers={"Content-Type": "application/json", **headers},
-            timeout=httpx2.Timeout(patience.read, connect=patience.connect, pool=None),
+            timeout=httpx2.Timeout(retry_policy.read, connect=retry_policy.connect, pool=None),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=concurrency),
             trust_env=not _is_this_machine(parsed.host),
         )
@@ -179,19 +179,19 @@ class HttpClient:
             raise passing from error
 
     async def _patiently(self, path: str, once: Callable[[], Awaitable[T]]) -> T:
-        """Try until there is a response, it is refused, or patience ends."""
-        patience = self._patience
-        give_up = self._loop.time() + patience.total
-        for attempt in range(1, patience.attempts + 1):
+        """Try until there is a response, it is refused, or retry_policy ends."""
+        retry_policy = self._patience
+        give_up = self._loop.time() + retry_policy.total
+        for attempt in range(1, retry_policy.attempts + 1):
             try:
                 async with asyncio.timeout_at(give_up):
                     return await once()
             except _PassingError as error:
                 reason, advice, least = str(error), error.advice, error.least
             except TimeoutError:
-                reason, advice, least = f"no whole response within {patience.total:g} s", _TOO_SLOW, 0.0
-            wait = max(patience.wait_after(attempt), least)
-            if attempt == patience.attempts or self._loop.time() + wait >= give_up:
+                reason, advice, least = f"no whole response within {retry_policy.total:g} s", _TOO_SLOW, 0.0
+            wait = max(retry_policy.wait_after(attempt), least)
+            if attempt == retry_policy.attempts or self._loop.time() + wait >= give_up:
                 break
             await asyncio.sleep(wait)
         asked = f"; it asks to wait {least:.0f} s" if least else ""

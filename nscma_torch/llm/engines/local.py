@@ -21,7 +21,7 @@ from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.decoding import Draft, decode
 from nscma_torch.llm.engines.grammar import Grammars
 from nscma_torch.llm.engines.in_process import InProcessEngine
-from nscma_torch.llm.engines.spelling import Speller
+from nscma_torch.llm.engines.token_text import TokenText
 from nscma_torch.llm.loading import CausalLM, Quantization, load_causal_lm
 
 
@@ -172,5 +172,5 @@ class TransformersEngine(InProcessEngine):
         kept = tuple(tokens) if draft.request.logprobs else ()
         return Reply(text, len(draft.prompt), draft.chosen, draft.finished, kept)
 
-    def _speller(self) -> Speller:
-        return Speller(self._grammars, self._silent)
+    def _speller(self) -> TokenText:
+        return TokenText(self._grammars, self._silent)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nscma_torch.errors import EngineError, InvalidInputError, ReplyError
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
-from nscma_torch.llm.engines.wire import shown
+from nscma_torch.llm.engines.protocol_schemas import shown
 from nscma_torch.records import Usage
 
 _CONTROLS = dict.fromkeys(range(32), " ")  # xgrammar lets them into strings, and JSON does not

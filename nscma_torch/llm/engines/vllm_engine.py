@@ -21,8 +21,8 @@ from nscma_torch.extras import require
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.in_process import InProcessEngine
+from nscma_torch.llm.engines.protocol_schemas import LogProb, spelled
 from nscma_torch.llm.engines.scoring import logprobs_of
-from nscma_torch.llm.engines.wire import LogProb, spelled
 from nscma_torch.text.model_folder import model_folder
 
 _PURPOSE = "the vllm engine"

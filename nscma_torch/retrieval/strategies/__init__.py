@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from nscma_torch.retrieval.ground import Strategy
-from nscma_torch.retrieval.strategies.everywhere import everywhere
+from nscma_torch.retrieval.context import Strategy
+from nscma_torch.retrieval.strategies.collapsed_tree import collapsed_tree
 from nscma_torch.retrieval.strategies.graph import graph
 from nscma_torch.retrieval.strategies.iterative import iterative
 from nscma_torch.retrieval.strategies.links import links
@@ -22,7 +22,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "rerank": rerank,
         "iterative": iterative,
         "traversal": traversal,
-        "global": everywhere,
+        "global": collapsed_tree,
         "prune-and-grow": prune_and_grow,
         "graph": graph,
     }

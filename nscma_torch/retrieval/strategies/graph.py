@@ -10,29 +10,29 @@ from __future__ import annotations
 import torch
 
 from nscma_kernels.personalized_pagerank import personalized_pagerank
-from nscma_torch.caches import forgettable
+from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.records import Unit
+from nscma_torch.retrieval.context import RetrievalContext, StrategyResult, best_first
 from nscma_torch.retrieval.fact_graph import FactGraph
-from nscma_torch.retrieval.ground import Found, Ground, best_first
-from nscma_torch.text.mentions import mentions, words_of
+from nscma_torch.text.known_names import mentions, words_of
 from nscma_torch.text.names import name_key
 
 _POOL = 100  # hits that the walk may start at or end in
 _DAMPING = 0.5
 _SHARE = 0.1  # what the most visited message gains, relative to the best hit; of .1, .25, .5
 _STARTS = 10  # best hits that the walk starts at
-_key = forgettable(1 << 16)(name_key)  # the same names come with every question
-_words = forgettable(1 << 16)(words_of)
+_key = erasable_cache(1 << 16)(name_key)  # the same names come with every question
+_words = erasable_cache(1 << 16)(words_of)
 
 
-def graph(ground: Ground, question: str, top_k: int) -> Found:
+def graph(context: RetrievalContext, question: str, top_k: int) -> StrategyResult:
     """The best units by their own score and by PageRank over facts and messages."""
-    ranked = ground.rank(question, max(top_k, _POOL))
-    facts = ground.facts()
-    units = ground.units(ranked.scores)
+    ranked = context.rank(question, max(top_k, _POOL))
+    facts = context.facts()
+    units = context.units(ranked.scores)
     if not (facts.facts and units):
         kept = dict(list(ranked.scores.items())[:top_k])
-        return Found(kept, ranked.support, ranked.parts, trace=("no facts to walk over",))
+        return StrategyResult(kept, ranked.answerability, ranked.parts, trace=("no facts to walk over",))
     entities = {_words(name): _key(name) for name in facts.entities}
     asked = [entities[words] for words in mentions(question, entities)]
     visits = _visits(facts, asked, units, ranked.scores)
@@ -43,7 +43,7 @@ def graph(ground: Ground, question: str, top_k: int) -> Found:
     kept = best_first(scores, top_k)
     parts = {seq: ranked.parts.get(seq, {}) | {"walk_score": gains[seq]} for seq in kept}
     trace = (f"a walk over {len(facts.facts)} facts from {', '.join(asked) or 'the best hits'}",)
-    return Found(kept, ranked.support, parts, trace)
+    return StrategyResult(kept, ranked.answerability, parts, trace)
 
 
 def _visits(facts: FactGraph, asked: list[str], units: dict[int, Unit], scores: dict[int, float]) -> dict[str, float]:

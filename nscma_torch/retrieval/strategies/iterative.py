@@ -7,7 +7,7 @@ scores relative to its best: score = sum over rounds j of w^j s_j / max s_j.
 from __future__ import annotations
 
 from nscma_torch.errors import TextTooLongError
-from nscma_torch.retrieval.ground import Found, Ground, best_first
+from nscma_torch.retrieval.context import RetrievalContext, StrategyResult, best_first
 
 _ROUNDS = 3  # N, searches at most
 _READ = 5  # T, hits of a round that the next question is made of
@@ -15,19 +15,21 @@ _POOL = 100  # units of each round, at least
 _LATER = 0.5  # w; of .3-.7 best on even questions of LoCoMo, BEAM and the multi-hop sets together
 
 
-def iterative(ground: Ground, question: str, top_k: int, *, rounds: int = _ROUNDS, read: int = _READ) -> Found:
+def iterative(
+    context: RetrievalContext, question: str, top_k: int, *, rounds: int = _ROUNDS, read: int = _READ
+) -> StrategyResult:
     """The best units of at most N = `rounds`; a round whose question nothing can be added to is the last.
 
     The next question is made of the T = `read` best hits of a round.
     """
-    asked, rankings = [question], [ground.rank(question, max(top_k, _POOL))]
+    asked, rankings = [question], [context.rank(question, max(top_k, _POOL))]
     while len(asked) < rounds:
         best = dict(list(rankings[-1].scores.items())[:read])
-        better = ground.tasks.refine(question, list(ground.hits(best).values()))
+        better = context.tasks.refine(question, list(context.hits(best).values()))
         if not better or better in asked:
             break
         try:
-            rankings.append(ground.rank(better, max(top_k, _POOL)))
+            rankings.append(context.rank(better, max(top_k, _POOL)))
         except TextTooLongError:  # the question fits the embedder, but nothing can be added to it
             break
         asked.append(better)
@@ -39,4 +41,4 @@ def iterative(ground: Ground, question: str, top_k: int, *, rounds: int = _ROUND
     kept = best_first(scores, top_k)
     parts = {seq: {f"round_{j}": r.scores[seq] for j, r in enumerate(rankings, 1) if seq in r.scores} for seq in kept}
     parts = {seq: rankings[0].parts.get(seq, {}) | own for seq, own in parts.items()}
-    return Found(kept, rankings[0].support, parts, tuple(f"asked {one!r}" for one in asked))
+    return StrategyResult(kept, rankings[0].answerability, parts, tuple(f"asked {one!r}" for one in asked))

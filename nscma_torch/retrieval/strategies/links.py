@@ -14,8 +14,8 @@ nothing has a title, as in a conversation, it is single-step search.
 from __future__ import annotations
 
 from nscma_torch.errors import TextTooLongError
-from nscma_torch.llm.relevance import refined
-from nscma_torch.retrieval.ground import Found, Ground, best_first
+from nscma_torch.reading.relevance import refined
+from nscma_torch.retrieval.context import RetrievalContext, StrategyResult, best_first
 from nscma_torch.retrieval.search import Ranked
 
 _POOL = 200  # units that have a score of their own
@@ -25,16 +25,16 @@ _NAMED = 0.4  # q; of .2-.5 best on even questions of MuSiQue and 2WikiMultihopQ
 _LINKED = 0.4  # g; of .3-.9
 
 
-def links(ground: Ground, question: str, top_k: int) -> Found:
+def links(context: RetrievalContext, question: str, top_k: int) -> StrategyResult:
     """The best units of one pass, or of two."""
-    ranked = ground.rank(question, max(top_k, _POOL))
-    first = _pass(ground, question, ranked)
+    ranked = context.rank(question, max(top_k, _POOL))
+    first = _pass(context, question, ranked)
     if not any(first.parts[seq].keys() & {"named", "link_score"} for seq in first.scores):
         return _cut(first, ranked, top_k)
     best = {seq: first.scores[seq] for seq in list(first.scores)[:_ASKED_OF]}
-    asked = refined(question, list(ground.hits(best).values()))
+    asked = refined(question, list(context.hits(best).values()))
     try:
-        second = _pass(ground, asked, ground.rank(asked, _POOL)) if asked else None
+        second = _pass(context, asked, context.rank(asked, _POOL)) if asked else None
     except TextTooLongError:  # the question fits the embedder, but nothing can be added to it
         second = None
     if second is None or not second.scores:
@@ -48,21 +48,21 @@ def links(ground: Ground, question: str, top_k: int) -> Found:
     for seq, score in second.scores.items():
         parts[seq]["second_score"] = score
     trace = (*first.trace, f"asked again: {asked!r}")
-    return _cut(Found(scores, first.support, parts, trace), ranked, top_k)
+    return _cut(StrategyResult(scores, first.answerability, parts, trace), ranked, top_k)
 
 
-def _pass(ground: Ground, question: str, ranked: Ranked) -> Found:
+def _pass(context: RetrievalContext, question: str, ranked: Ranked) -> StrategyResult:
     """One step along titles from the first `_POOL` of a search; with the parts of every unit."""
     if not ranked.scores:
-        return Found({}, ranked.support)
+        return StrategyResult({}, ranked.answerability)
     best = max(ranked.scores.values())
     own = dict(list(ranked.scores.items())[:_POOL])
-    (named,) = ground.linked([question])
+    (named,) = context.linked([question])
     for seq, weight in named.items():
         own[seq] = own.get(seq, 0.0) + _NAMED * best * weight
-    units = ground.units(best_first(own, _READ))
+    units = context.units(best_first(own, _READ))
     gained: dict[int, float] = {}
-    for seq, targets in zip(units, ground.linked([unit.text for unit in units.values()]), strict=True):
+    for seq, targets in zip(units, context.linked([unit.text for unit in units.values()]), strict=True):
         for target, weight in targets.items():
             if target != seq:
                 gained[target] = max(gained.get(target, 0.0), _LINKED * own[seq] * weight)
@@ -72,14 +72,14 @@ def _pass(ground: Ground, question: str, ranked: Ranked) -> Found:
         seq: ranked.parts.get(seq, {}) | {key: by[seq] for key, by in linked.items() if seq in by} for seq in scores
     }
     trace = (f"{len(named)} units under titles that the question names", f"{len(gained)} under titles that hits name")
-    return Found(best_first(scores, len(scores)), ranked.support, parts, trace)
+    return StrategyResult(best_first(scores, len(scores)), ranked.answerability, parts, trace)
 
 
-def _cut(found: Found, ranked: Ranked, top_k: int) -> Found:
+def _cut(found: StrategyResult, ranked: Ranked, top_k: int) -> StrategyResult:
     """The best; where more are wanted than were looked at, the rest of the search follows below them."""
     kept = best_first(found.scores, top_k)
     last = min(kept.values(), default=0.0)
     rest = {seq: min(score, last) for seq, score in ranked.scores.items() if seq not in found.scores}
     kept |= dict(list(rest.items())[: top_k - len(kept)])
     parts = {seq: found.parts.get(seq, ranked.parts.get(seq, {})) for seq in kept}
-    return Found(kept, found.support, parts, found.trace)
+    return StrategyResult(kept, found.answerability, parts, found.trace)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.context import RetrievalContext, StrategyResult
 
 _LOOKED_AT = 50  # K
 
 
-def rerank(ground: Ground, question: str, top_k: int, *, looked_at: int = _LOOKED_AT) -> Found:
+def rerank(context: RetrievalContext, question: str, top_k: int, *, looked_at: int = _LOOKED_AT) -> StrategyResult:
     """The best units of a search, in the order that the language tasks, or the configured model, give them.
 
     The first K = `looked_at` are looked at; what is wanted beyond them follows below, in the order of the search.
     """
-    ranked = ground.rank(question, max(top_k, looked_at))
+    ranked = context.rank(question, max(top_k, looked_at))
     seqs = list(ranked.scores)
-    hits = ground.hits({seq: ranked.scores[seq] for seq in seqs[:looked_at]})
-    relevance = dict(zip(hits, ground.relevance(question, list(hits.values())), strict=True)) if hits else {}
+    hits = context.hits({seq: ranked.scores[seq] for seq in seqs[:looked_at]})
+    relevance = dict(zip(hits, context.relevance(question, list(hits.values())), strict=True)) if hits else {}
     order = sorted(relevance, key=lambda seq: (-relevance[seq], -ranked.scores[seq]))
     scores = {seq: relevance[seq] for seq in order}
     for seq in seqs[looked_at:]:
@@ -24,4 +24,4 @@ def rerank(ground: Ground, question: str, top_k: int, *, looked_at: int = _LOOKE
     parts = {
         seq: ranked.parts.get(seq, {}) | ({"relevance": relevance[seq]} if seq in relevance else {}) for seq in kept
     }
-    return Found(kept, ranked.support, parts, (f"{len(hits)} units looked at again",))
+    return StrategyResult(kept, ranked.answerability, parts, (f"{len(hits)} units looked at again",))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.context import RetrievalContext, StrategyResult
 
 
-def single_step(ground: Ground, question: str, top_k: int) -> Found:
+def single_step(context: RetrievalContext, question: str, top_k: int) -> StrategyResult:
     """The best units by their fused score."""
-    ranked = ground.rank(question, top_k)
-    return Found(ranked.scores, ranked.support, ranked.parts, trace=(f"{len(ranked.scores)} units by one search",))
+    ranked = context.rank(question, top_k)
+    return StrategyResult(
+        ranked.scores, ranked.answerability, ranked.parts, trace=(f"{len(ranked.scores)} units by one search",)
+    )

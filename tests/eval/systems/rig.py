@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from eval.contract import Cost, Keep, Passage, Reply, Session, Shared
-from eval.stand_ins import IndifferentProxy
+from eval.harness.contract import Cost, Keep, Passage, Reply, Session, Shared
+from eval.harness.fakes import IndifferentProxy
 from eval.systems.catalogue import make_system
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Token, Turn

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eval.contract import Cost, Passage, Reply, Shared
+from eval.harness.contract import Cost, Passage, Reply, Shared
 from eval.systems.documents import parts
 from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.contract import Cost
-from eval.metered_engine import MeteredEngine
+from eval.harness.contract import Cost
+from eval.harness.metered_engine import MeteredEngine
 from eval.systems.catalogue import make_system
 from eval.systems.costs import Meter, together
 from nscma_torch.llm.engines.contract import Request, Turn

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import torch
 
+from eval.harness.sample_run import seed_all
 from eval.systems.catalogue import make_system
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.memory_bank import MemoryBank, MemoryBankOptions, retention
-from eval.units import seed_all
-from nscma_torch.llm.passage import word_count
+from nscma_torch.reading.passage import word_count
 from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, SAID, Clerk, ShowingReader, conversation, reading, shared

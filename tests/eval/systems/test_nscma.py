@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from eval.contract import Reply
-from eval.stand_ins import IndifferentProxy
+from eval.harness.contract import Reply
+from eval.harness.fakes import IndifferentProxy
 from eval.systems.catalogue import make_system
 from eval.systems.memories import USER, Remembered, remembered, setup_of
 from eval.systems.nscma import NscmaOptions, NscmaSession

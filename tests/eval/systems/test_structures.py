@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.contract import Passage, Reply
+from eval.harness.contract import Passage, Reply
 from eval.systems.catalogue import make_system
 from eval.systems.memories import MemoryOptions, MemorySystem, Remembered, remembered, setup_of
 from eval.systems.structures import KINDS, StructureOptions, StructureSession
@@ -95,7 +95,7 @@ def test_rounds_and_what_their_questions_are_made_of(
         seen.append(len(hits))
         return f"{question} On day {len(seen)}?"
 
-    monkeypatch.setattr(memory.memory.parts.tasks, "refine", refine)
+    monkeypatch.setattr(memory.memory.components.tasks, "refine", refine)
     reply, _ = read(memory, strategy="iterative", n=n, t=t)
     assert seen == shown and (n > 1 or reply.evidence == read(memory)[0].evidence)
 

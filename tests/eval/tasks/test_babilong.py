@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.contract import Reply, Sample
+from eval.harness.contract import Reply, Sample
 from eval.tasks.background import LEAST, Background
 from eval.tasks.catalogue import make_task
 from nscma_torch.errors import ConfigError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.contract import Question, Reply
+from eval.harness.contract import Question, Reply
 from eval.tasks.catalogue import make_task
 from nscma_torch.errors import ConfigError
 

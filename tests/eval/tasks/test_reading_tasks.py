@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.contract import Reply
+from eval.harness.contract import Reply
 from eval.tasks.catalogue import KINDS, make_task
 from eval.tasks.multihop_rag import ranks
 from nscma_torch.errors import ConfigError

@@ -13,13 +13,13 @@ from pydantic import BaseModel, Field
 
 from nscma_torch.errors import EngineError, EngineUnavailableError, InvalidInputError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Request, Turn
-from nscma_torch.llm.engines.http import HttpEngine
-from nscma_torch.llm.engines.misbehaving import Fault, MisbehavingServer
-from nscma_torch.llm.engines.patience import Patience
+from nscma_torch.llm.engines.openai_http import OpenAIEngine
+from nscma_torch.llm.engines.retry_policy import RetryPolicy
 from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill, schema_of
+from tests.helpers.misbehaving_server import Fault, MisbehavingServer
 
-SEVERAL = Patience(connect=5.0, read=5.0, total=20.0, attempts=3, backoff=0.01)
-HASTY = Patience(connect=5.0, read=0.25, total=5.0, attempts=2, backoff=0.01)
+SEVERAL = RetryPolicy(connect=5.0, read=5.0, total=20.0, attempts=3, backoff=0.01)
+HASTY = RetryPolicy(connect=5.0, read=0.25, total=5.0, attempts=2, backoff=0.01)
 MIXED = {
     Fault.NONE: 4.0,
     Fault.SLOW: 1.0,
@@ -70,13 +70,13 @@ def server() -> Iterator[MisbehavingServer]:
 
 
 @pytest.fixture
-def engine(server: MisbehavingServer) -> Iterator[HttpEngine]:
-    engine = HttpEngine(server.url, server="vllm", patience=SEVERAL)
+def engine(server: MisbehavingServer) -> Iterator[OpenAIEngine]:
+    engine = OpenAIEngine(server.url, server="vllm", retry_policy=SEVERAL)
     yield engine
     engine.close()
 
 
-def test_a_form_comes_back_with_its_reply_and_cost(server: MisbehavingServer, engine: HttpEngine) -> None:
+def test_a_form_comes_back_with_its_reply_and_cost(server: MisbehavingServer, engine: OpenAIEngine) -> None:
     results, usage = fill(engine, Facts, [ask(i, logprobs=True) for i in range(5)])
     assert [result.form for result in results if isinstance(result, Filled)] == [right(i) for i in range(5)]
     replies = [result.reply for result in results if isinstance(result, Filled)]
@@ -86,7 +86,7 @@ def test_a_form_comes_back_with_its_reply_and_cost(server: MisbehavingServer, en
     assert server.bodies[0]["response_format"]["json_schema"]["schema"] == schema_of(Facts)
 
 
-def test_nothing_asked(engine: HttpEngine) -> None:
+def test_nothing_asked(engine: OpenAIEngine) -> None:
     results, usage = fill(engine, Facts, [])
     assert (results, usage.llm_calls, usage.tokens) == ([], 0, 0)
 
@@ -104,7 +104,7 @@ UNUSABLE = {
 
 @pytest.mark.parametrize("fault", UNUSABLE)
 def test_each_unusable_reply_is_asked_for_once_more_and_then_fails(
-    fault: Fault, server: MisbehavingServer, engine: HttpEngine
+    fault: Fault, server: MisbehavingServer, engine: OpenAIEngine
 ) -> None:
     server.misbehave({fault: 1})
     results, usage = fill(engine, Facts, [ask(i) for i in range(4)])
@@ -115,7 +115,7 @@ def test_each_unusable_reply_is_asked_for_once_more_and_then_fails(
 
 @pytest.mark.parametrize("fault", UNUSABLE)
 def test_each_unusable_reply_is_mended_by_the_second(
-    fault: Fault, server: MisbehavingServer, engine: HttpEngine
+    fault: Fault, server: MisbehavingServer, engine: OpenAIEngine
 ) -> None:
     server.misbehave({fault: 1, Fault.NONE: 1})
     results, _ = fill(engine, Facts, [ask(i) for i in range(30)])
@@ -127,7 +127,7 @@ def test_each_unusable_reply_is_mended_by_the_second(
 
 @pytest.mark.parametrize("fault", [Fault.BUSY, Fault.BROKEN, Fault.HALF_CLOSED])
 def test_what_the_engine_has_tried_again_is_not_asked_once_more(
-    fault: Fault, server: MisbehavingServer, engine: HttpEngine
+    fault: Fault, server: MisbehavingServer, engine: OpenAIEngine
 ) -> None:
     server.misbehave({fault: 1})
     (error,), usage = fill(engine, Facts, [ask(1)])
@@ -299,7 +299,7 @@ def test_a_form_without_end_is_refused_before_anything_is_asked() -> None:
 def rounds(count: int, seed: int) -> dict[str, int]:
     """Ask for `count` forms over a server that misbehaves, then again for those that failed once it behaves."""
     with MisbehavingServer(answer, faults=MIXED, seed=seed) as server:
-        engine = HttpEngine(server.url, server="vllm", patience=HASTY, concurrency=32)
+        engine = OpenAIEngine(server.url, server="vllm", retry_policy=HASTY, concurrency=32)
         results, usage = fill(engine, Facts, [ask(i) for i in range(count)])
         engine.close()
         assert len(results) == count
@@ -312,7 +312,7 @@ def rounds(count: int, seed: int) -> dict[str, int]:
         met = dict(server.met)
         assert set(met) == set(MIXED), "every fault was met"
         server.behave()
-        engine = HttpEngine(server.url, server="vllm", patience=SEVERAL, concurrency=32)
+        engine = OpenAIEngine(server.url, server="vllm", retry_policy=SEVERAL, concurrency=32)
         mended, _ = fill(engine, Facts, [ask(i) for i in failed])
         engine.close()
         assert [result.form for result in mended if isinstance(result, Filled)] == [right(i) for i in failed]
@@ -340,7 +340,7 @@ def test_a_thousand_mixed_replies() -> None:
 def test_control_characters_in_a_string_are_blanks() -> None:
     """Constrained decoding by xgrammar lets them through; JSON's reader does not."""
     with MisbehavingServer(lambda _: '{"item": 1,\n"facts": [{"subject": "a\x10b\nc", "year": 5}]}') as server:
-        engine = HttpEngine(server.url, server="vllm", patience=SEVERAL)
+        engine = OpenAIEngine(server.url, server="vllm", retry_policy=SEVERAL)
         (filled,), _ = fill(engine, Facts, [ask(1)])
         engine.close()
     assert isinstance(filled, Filled)

@@ -1,4 +1,4 @@
-"""What each strategy makes of a search and of a hierarchy, on a ground whose answers are written down."""
+"""What each strategy makes of a search and of a hierarchy, on a context whose answers are written down."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.records import Hit, Scope, Unit, UnitKind
 from nscma_torch.retrieval.bounds import Bounds
-from nscma_torch.retrieval.ground import Found, Ground
+from nscma_torch.retrieval.context import RetrievalContext, StrategyResult
 from nscma_torch.retrieval.search import Ranked
 from nscma_torch.retrieval.strategies import STRATEGIES
 
@@ -22,7 +22,7 @@ SUMMARY = 100  # row numbers from here on are summaries
 
 @dataclass
 class Written:
-    """A ground. `answers` gives the scores of each question; units of row number n say "n"."""
+    """A context. `answers` gives the scores of each question; units of row number n say "n"."""
 
     answers: Mapping[str, Mapping[int, float]]
     questions: Sequence[str] = ()  # what refine gives, one after the other
@@ -79,8 +79,8 @@ def kind_of(n: int) -> UnitKind:
     return "summary" if n >= SUMMARY else "chunk"
 
 
-def run(name: str, written: Written, top_k: int) -> Found:
-    return STRATEGIES[name](cast("Ground", cast("Any", written)), "q", top_k)
+def run(name: str, written: Written, top_k: int) -> StrategyResult:
+    return STRATEGIES[name](cast("RetrievalContext", cast("Any", written)), "q", top_k)
 
 
 def test_rerank_orders_what_it_looked_at_and_lets_the_rest_follow() -> None:

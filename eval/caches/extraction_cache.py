@@ -1,0 +1,68 @@
+"""Embedded language tasks that read a text once, however often and by whichever system it is read."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
+from typing import Any
+
+from eval.caches.cached_time import KeptTime
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.records import Extraction, Unit
+from nscma_torch.relations import Schema, load_relations
+
+_MOST = 50_000  # texts; the oldest go first
+_Kept = tuple[Extraction, float]  # and the seconds that it took
+
+
+@cache
+def schema_of(relations: str) -> Schema:
+    """The relations that facts.relations names; the same object each time, for a schema equals itself alone."""
+    return load_relations(None if relations == "bundled" else relations)
+
+
+class ExtractionCache:
+    """What was read out of texts."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+
+    def of(self, key: Hashable, read: Callable[[], _Kept]) -> _Kept:
+        """What is kept under a key, read where it is not."""
+        if key not in self._kept:
+            self._kept[key] = read()
+            if len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+        return self._kept[key]
+
+
+class KeptExtractions(EmbeddedTasks):
+    """`EmbeddedTasks` that read what the cache does not know.
+
+    Args:
+        time: hears what was spared.
+        settings: of `EmbeddedTasks`.
+    """
+
+    def __init__(self, cache: ExtractionCache, time: KeptTime, relations: Schema, **settings: Any) -> None:
+        super().__init__(relations=relations, **settings)
+        self._cache = cache
+        self._time = time
+        self._relations = relations
+
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        """As embedded tasks do."""
+        with self._time.timed() as timed:
+            found = [self._one(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
+            timed.cold = sum(seconds for _, seconds in found)
+            return [extraction for extraction, _ in found]
+
+    def _one(self, unit: Unit, listener: str) -> _Kept:
+        said = (unit.kind, unit.text, unit.role, unit.name, unit.session, unit.source, unit.occurred_at, listener)
+        return self._cache.of((self._relations, *said), lambda: self._read(unit, listener))
+
+    def _read(self, unit: Unit, listener: str) -> _Kept:
+        began = self._time.clock()
+        (extraction,) = super().extract([unit], listeners=[listener])
+        return extraction, self._time.clock() - began

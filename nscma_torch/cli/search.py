@@ -1,0 +1,177 @@
+"""Commands that find things: search, ask, get, history."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from typing import Annotated, Any
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.ids import full_id
+from nscma_torch.cli.messages import MemoryId
+from nscma_torch.cli.output import at, hint_at_others, opened, plain, print_json, say, verdict
+from nscma_torch.errors import NotFoundError
+from nscma_torch.records import Hit
+from nscma_torch.text.timestamps import format_time
+
+AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as it was then, ISO 8601.", metavar="TIME")]
+TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many hits.")]
+Filter = Annotated[
+    list[str] | None, typer.Option("--filter", help="Metadata that must match; repeatable.", metavar="KEY=VALUE")
+]
+
+
+@o.app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    *,
+    top_k: TopK = 10,
+    threshold: Annotated[float, typer.Option("--threshold", help="Lowest score; 0 keeps all.")] = 0.0,
+    filter: Filter = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="chunk, summary or of facts.units; repeatable.")
+    ] = None,
+    strategy: Annotated[str | None, typer.Option("--strategy", help="How to go on from the first results.")] = None,
+    budget: Annotated[int | None, typer.Option("--budget", help="Most tokens of all texts.", min=1)] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the strategy, each lane's score and rank.")] = False,
+    as_of: AsOf = None,
+    now: o.Now = None,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    run: o.Run = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Find what was said."""
+    kinds: Any = tuple(kind) if kind else None
+    with opened(store, config) as memory:
+        hits = memory.search(
+            query,
+            user_id=user,
+            agent_id=agent,
+            run_id=run,
+            filters=_filters(filter),
+            top_k=top_k,
+            threshold=threshold,
+            kinds=kinds,
+            strategy=strategy,
+            budget=budget,
+            as_of=at(as_of),
+            now=at(now),
+            explain=explain,
+        )
+        asked_of = kinds or memory.config.retrieval.kinds
+        why = memory.components.retriever.chosen(query, strategy, asked_of).reasons if explain else ()
+        if not hits:
+            hint_at_others(memory, user)
+    if json:
+        print_json(hits)
+        return
+    for line in why:
+        say(f"[dim]{plain(line)}[/]")
+    for hit in hits:
+        say(f"[bold]{hit.score:.3f}[/]  {_heading(hit)}")
+        say("       " + plain(hit.text).replace("\n", "\n       "))
+        if hit.parts:
+            say("       [dim]" + "  ".join(f"{key} {value:.3g}" for key, value in hit.parts.items()) + "[/]")
+    if not hits:
+        say("nothing found")
+
+
+@o.app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="What to answer from memory.")],
+    *,
+    top_k: TopK = 10,
+    filter: Filter = None,
+    as_of: AsOf = None,
+    now: o.Now = None,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    run: o.Run = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Answer from memory with evidence, or say that it does not know."""
+    with opened(store, config) as memory:
+        answer = memory.ask(
+            question,
+            user_id=user,
+            agent_id=agent,
+            run_id=run,
+            filters=_filters(filter),
+            top_k=top_k,
+            as_of=at(as_of),
+            now=at(now),
+        )
+        if answer.abstained:
+            hint_at_others(memory, user)
+    if json:
+        print_json(answer)
+        return
+    say(plain(answer.text))
+    for item in answer.evidence:
+        say(f"[dim]  {item.score:.2f}  {_heading(item.hit)}[/]")
+    for note in answer.notes:
+        say(f"[yellow]note:[/] {plain(note)}")
+
+
+@o.app.command()
+def get(
+    memory_id: MemoryId, user: o.User = o.USER, store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False
+) -> None:
+    """Show one message with the gate's decision on it."""
+    with opened(store, config) as memory:
+        episode = memory.get(full_id(memory, memory_id, user), user_id=user)
+    if episode is None:
+        raise NotFoundError(
+            f"user {user!r} has no active memory with id {memory_id!r}; `nscma log` lists the ids, deleted ones too"
+        )
+    if json:
+        print_json(episode)
+        return
+    say(f"[bold]{plain(episode.name or episode.role)}[/], {format_time(episode.occurred_at)}  [dim]{episode.id}[/]")
+    say(plain(episode.text))
+    if episode.decision is not None:
+        say(f"{verdict(episode.decision)}: {plain(episode.decision.reason)}")
+        say("[dim]" + "  ".join(f"{k} {v:.3g}" for k, v in episode.decision.parts.items()) + "[/]")
+
+
+@o.app.command()
+def history(
+    memory_id: MemoryId, user: o.User = o.USER, store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False
+) -> None:
+    """Show what happened to a message since it was added."""
+    with opened(store, config) as memory:
+        events = memory.history(full_id(memory, memory_id, user), user_id=user)
+    if json:
+        print_json(events)
+        return
+    for event in events:
+        change = plain(event.new_text or event.reason or "")
+        say(f"{format_time(event.at)}  [bold]{event.event}[/]  {change}")
+
+
+def _heading(hit: Hit) -> str:
+    unit = hit.unit
+    where = f" in {plain(unit.source)}" if unit.source else ""
+    if unit.kind == "summary":
+        return f"summary of {len(unit.episode_ids)} messages until {format_time(unit.occurred_at)}"
+    return f"{plain(unit.name or unit.role)}, {format_time(unit.occurred_at)}{where}  [dim]{hit.id}[/]"
+
+
+def _filters(pairs: list[str] | None) -> dict[str, Any]:
+    """Values are JSON where they parse as JSON (numbers, true, null), else strings."""
+    filters: dict[str, Any] = {}
+    for pair in pairs or []:
+        key, found, value = pair.partition("=")
+        if not found:
+            raise typer.BadParameter(f"write KEY=VALUE, got {pair!r}", param_hint="--filter")
+        try:
+            filters[key] = jsonlib.loads(value)
+        except ValueError:
+            filters[key] = value
+    return filters

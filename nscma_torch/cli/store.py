@@ -1,0 +1,214 @@
+"""Commands that keep a store: export, import, reembed, reextract, replay, retry, demo."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.messages import flush
+from nscma_torch.cli.output import at, opened, plain, print_json, progress, say, verdict
+from nscma_torch.errors import EncodingError, StoreAccessError
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
+
+
+@o.app.command()
+def export(
+    target: Annotated[str, typer.Argument(metavar="FILE", help="Where to write JSON lines; - for stdout.")] = "-",
+    *,
+    user: Annotated[str | None, typer.Option("--user", help="One user; without it, the whole store.")] = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Write the store, or one user, as JSON lines."""
+    lines = 0
+    with opened(store, config) as memory, progress("exporting") as advance:
+        if target == "-":
+            for line in memory.export(user_id=user):
+                sys.stdout.write(line + "\n")
+            return
+        try:
+            _refuse_target(Path(target), memory)
+            with _replacing(Path(target)) as out:
+                for lines, line in enumerate(memory.export(user_id=user), start=1):
+                    out.write(line + "\n")
+                    advance(lines)
+        except OSError as error:
+            raise StoreAccessError(f"cannot write {target}: {error.strerror}") from error
+    if json:
+        print_json({"file": target, "lines": lines})
+    else:
+        say(f"exported {lines} lines to {plain(target)}")
+
+
+def _refuse_target(target: Path, memory: Memory) -> None:
+    """Keep an export from taking the place of the store it is made of, or of what is no file."""
+    from nscma_torch.storage import store_path
+
+    if target.exists() and not target.is_file():
+        raise StoreAccessError(f"{target} is no file; name one, or - for stdout")
+    if Path(os.path.realpath(target)) in store_path.names(memory.components.database.path):
+        raise StoreAccessError(f"{target} is a file of the store itself; name another one")
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[TextIO]:
+    """A new file, which only its owner can read, that takes the target's place once it is whole and on disk."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent)  # mode 0600
+    part = Path(name)
+    if os.name == "posix":
+        os.fchmod(descriptor, 0o600)  # whatever the umask took away
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+            yield out
+            out.flush()
+            os.fsync(descriptor)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@o.app.command(name="import")
+def import_(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - for stdin.")],
+    *,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Read an export into this store: all of it, or nothing."""
+    try:
+        with (
+            nullcontext(sys.stdin) if file == "-" else Path(file).open(encoding="utf-8") as lines,
+            opened(store, config, must_exist=False) as memory,
+            progress("importing") as advance,
+        ):
+            rows = memory.import_(lines, progress=advance)
+    except OSError as error:
+        raise StoreAccessError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise EncodingError(f"{file} is not UTF-8 ({error.reason}), so it is no export; nothing was stored") from error
+    if json:
+        print_json({"file": file, "rows": rows})
+    else:
+        say(f"imported {rows} rows into {plain(str(store))}")
+
+
+@o.app.command()
+def reembed(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
+    """Replace all vectors by those of the configured embedder."""
+    with opened(store, config) as memory:
+        with progress("embedding") as advance:
+            count = memory.reembed(progress=advance)
+        fingerprint = memory.components.new_embedder.fingerprint
+    if json:
+        print_json({"vectors": count, "embedder": fingerprint})
+    else:
+        say(f"replaced {count} vectors; the store is now bound to {plain(fingerprint)}")
+
+
+@o.app.command()
+def reextract(
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Read for facts again, after a change of relations, of the kinds of units or of the language model."""
+    with opened(store, config) as memory:
+        count = memory.reextract(user_id=user, agent_id=agent)
+        flush(memory)
+    if json:
+        print_json({"messages": count})
+    else:
+        say(f"read {count} {'message' if count == 1 else 'messages'} again")
+
+
+@o.app.command()
+def replay(
+    *,
+    gate: Annotated[
+        Path,
+        typer.Option(
+            "--gate",
+            help="TOML file whose [gate] section holds the rules to try; keys that it leaves out have their defaults.",
+        ),
+    ],
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Replace the decisions; without it nothing is changed.")
+    ] = False,
+    now: o.Now = None,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    run: o.Run = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Decide the log again under other gate rules, and show what would change."""
+    from nscma_torch.config import load_config
+
+    rules = load_config(gate).gate.model_dump()
+    with opened(store, config) as memory:
+        decided, changed = memory.replay(
+            user_id=user, agent_id=agent, run_id=run, gate=rules, dry_run=not apply, now=at(now)
+        )
+        if apply:
+            flush(memory)
+    if json:
+        entries = [
+            {
+                "id": item.episode.id,
+                "text": item.episode.text,
+                "write": item.decision.write,
+                "reason": item.decision.reason,
+            }
+            for item in changed
+        ]
+        print_json({"decided": decided, "applied": apply, "changed": entries})
+        return
+    for item in changed:
+        say(f"{verdict(item.episode.decision)} → {verdict(item.decision)}  {plain(item.episode.text[:120])}")
+        say(f"       [dim]{plain(item.decision.reason)}[/]")
+    done = "changed" if apply else "would change (--apply changes them)"
+    say(f"{len(changed)} of {decided} decisions {done}")
+
+
+@o.app.command()
+def retry(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
+    """Run failed background jobs again."""
+    with opened(store, config) as memory:
+        queued = memory.retry_failed()
+        flush(memory)
+        failed = memory.stats().jobs_failed
+    if json:
+        print_json({"retried": queued, "failed": failed})
+    else:
+        say(f"retried {queued} jobs, {failed} failed again")
+
+
+@o.app.command()
+def demo(
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Keep the demo's store in this new file.", metavar="FILE")
+    ] = None,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Remember an eight-month conversation, show what the gate made of it, and answer 20 questions."""
+    from nscma_torch.demo.show import run_demo
+
+    result = run_demo(store, config, quiet=json)
+    if json:
+        print_json(result)

@@ -1,0 +1,390 @@
+"""Makes the parts of a memory from its configuration, each on first use, and hands them to each other.
+
+A part's module is imported when the part is made, so that a command which only reads rows does not load torch.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nscma_torch.config import Config
+from nscma_torch.encode.stages import Stages
+from nscma_torch.llm.engines.choose import choose_engine
+from nscma_torch.llm.engines.lazy import LazyEngine
+from nscma_torch.locked_property import locked_cached_property
+from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
+from nscma_torch.relations import Schema, load_relations
+from nscma_torch.settling import Settling
+from nscma_torch.storage.backlog import EXTRACT, RESTATE
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.hierarchies import INTEGRATE
+from nscma_torch.storage.statements import CURATE
+from nscma_torch.storage.statistics import Process
+from nscma_torch.worker import Handler, Worker
+
+if TYPE_CHECKING:
+    import torch
+
+    from nscma_torch.buffer.gate import MessageGate
+    from nscma_torch.buffer.salience_head import SalienceHead
+    from nscma_torch.curator.curation import Curator
+    from nscma_torch.curator.settings import CuratorSettings
+    from nscma_torch.curator.skills import Skills
+    from nscma_torch.curator.sleep import Sleeper
+    from nscma_torch.encode.edits import Editor
+    from nscma_torch.encode.eraser import Eraser
+    from nscma_torch.encode.indexer import Indexer
+    from nscma_torch.encode.writer import Writer
+    from nscma_torch.hierarchy.integrator import Integrator
+    from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+    from nscma_torch.retrieval.fact_graphs import FactGraphs
+    from nscma_torch.retrieval.fact_qa import FactQA
+    from nscma_torch.retrieval.retriever import Retriever
+    from nscma_torch.retrieval.search import Searcher
+    from nscma_torch.text.cross_encoder import CrossEncoder
+
+
+_ALWAYS_THERE = ("auto", "cpu")  # names of devices that are right on every machine
+
+
+class Components:
+    """Database and models of one memory, and what is built on them.
+
+    Args:
+        store: the database file.
+        embedder, proxy, tasks: stand in for the configured ones.
+    """
+
+    def __init__(
+        self,
+        store: str | Path,
+        config: Config,
+        *,
+        embedder: Embedder | None = None,
+        proxy: Proxy | None = None,
+        tasks: LanguageTasks | None = None,
+    ) -> None:
+        self.config = config
+        self.build_lock = threading.RLock()
+        if config.device not in _ALWAYS_THERE:  # what torch has no device for is said before the file is opened
+            _ = self.device
+        self.database = Database(store, busy_timeout=config.store.busy_timeout, max_pages=config.store.max_pages)
+        self.stages = Stages()
+        self.tally: Counter[str] = Counter()
+        self._embedder = embedder
+        self._proxy = proxy
+        self._tasks = tasks
+
+    @locked_cached_property
+    def device(self) -> torch.device:
+        """Where models, indexes and graphs are."""
+        from nscma_torch.models import torch_device
+
+        return torch_device(self.config.device)
+
+    @locked_cached_property
+    def new_embedder(self) -> Embedder:
+        """The configured embedder, whatever the store's vectors come from."""
+        from nscma_torch.text.embedder import load_embedder
+
+        section = self.config.embedder
+        return self._embedder or load_embedder(
+            section.model, device=self.device, batch_size=section.batch_size, dtype=section.dtype
+        )
+
+    @locked_cached_property
+    def embedder(self) -> Embedder:
+        """The configured embedder; `EmbedderMismatchError` where the store's vectors come from another one."""
+        from nscma_torch.encode.reembed import check_fingerprint
+
+        check_fingerprint(self.database, self.new_embedder)
+        return self.new_embedder
+
+    @locked_cached_property
+    def proxy(self) -> Proxy:
+        """The model whose surprise the gate weighs."""
+        from nscma_torch.models import load_proxy, serve_proxy
+
+        if self._proxy is None and self.config.proxy.engine == "llm":
+            return serve_proxy(self.config, self.engine)
+        return self._proxy or load_proxy(self.config.proxy, self.device)
+
+    @locked_cached_property
+    def tasks(self) -> LanguageTasks:
+        """The language tasks."""
+        if self._tasks is not None:
+            return self._tasks
+        if self.engine is None:
+            return self.embedded_tasks
+        from nscma_torch.llm.prompted import PromptedTasks
+
+        return PromptedTasks(
+            self.engine,
+            relations=self.relations,
+            max_tokens=self.config.llm.max_tokens,
+            temperature=self.config.llm.temperature,
+            summary_words=self.config.hierarchy.summary_words,
+            words=self.config.answer.words,
+            tally=self.tally,
+        )
+
+    @locked_cached_property
+    def embedded_tasks(self) -> EmbeddedTasks:
+        """The language tasks without a model: the configured ones, or what answers while the model is away."""
+        from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+
+        words = self.config.hierarchy.summary_words
+        return EmbeddedTasks(**self.config.answer.model_dump(), summary_words=words, relations=self.relations)
+
+    @locked_cached_property
+    def engine(self) -> LazyEngine | None:
+        """The configured language engine, which starts when it is first asked; None for the embedded tasks."""
+        return choose_engine(self.config.llm, lambda: self.device)
+
+    @property
+    def process(self) -> Process:
+        """What this process did, for `stats`."""
+        name = "embedded" if self.engine is None else self.engine.name
+        language = name if self._tasks is None else type(self._tasks).__name__
+        return Process(self.stages.seconds, language, self.tally)
+
+    @locked_cached_property
+    def relations(self) -> Schema:
+        """The relation schema."""
+        path = self.config.facts.relations
+        return load_relations(None if path == "bundled" else path)
+
+    @locked_cached_property
+    def gate(self) -> MessageGate:
+        """The gate with the configured rules."""
+        from nscma_torch.models import message_gate
+
+        return message_gate(self.config.gate, self.salience_head)
+
+    @locked_cached_property
+    def salience_head(self) -> SalienceHead | None:
+        """The gate's learned head; None where the embedder is not the one whose vectors it reads."""
+        from nscma_torch.buffer.salience_head import SalienceHead
+
+        head = SalienceHead.load()
+        return head if head.embedder == self.embedder.fingerprint else None
+
+    @locked_cached_property
+    def indexer(self) -> Indexer:
+        """Chunks, embeds and analyses texts."""
+        from nscma_torch.encode.indexer import Indexer
+        from nscma_torch.text.chunker import Chunker
+        from nscma_torch.text.segmentation import Segmentation
+
+        section = self.config.chunker
+        limit = min(section.max_tokens or self.embedder.max_tokens, self.embedder.max_tokens)
+        segmentation = None
+        if section.strategy == "surprise":
+            segmentation = Segmentation(self._surprise, section.gamma, section.window, section.min_tokens)
+        chunker = Chunker(self.embedder.count_tokens, limit, section.overlap_sentences, section.strategy, segmentation)
+        return Indexer(self.embedder, chunker, self.stages)
+
+    def _surprise(self, text: str) -> torch.Tensor:
+        """Nats of each byte of a text read alone, and of its end."""
+        from nscma_torch.buffer.surprise import nats_per_byte
+
+        score = self.proxy.score([[text]], [None])[0]
+        if score.ends is None:
+            return score.nll[0]
+        return nats_per_byte(score.nll[0], score.ends[0], len(text.encode()) + 1)
+
+    @locked_cached_property
+    def writer(self) -> Writer:
+        """The write path."""
+        from nscma_torch.encode.writer import Writer
+        from nscma_torch.llm.vllm_proxy import VllmProxy
+
+        deferred = self.config.embedder.deferred
+        return Writer(
+            self.database,
+            self.indexer,
+            self.proxy,
+            self.gate,
+            self.stages,
+            embed_deferred=deferred,
+            served=isinstance(self.proxy, VllmProxy),
+        )
+
+    @locked_cached_property
+    def editor(self) -> Editor:
+        """Update, delete, restore."""
+        from nscma_torch.encode.edits import Editor
+
+        return Editor(self.database, self.indexer, integrate=self.config.hierarchy.enabled)
+
+    @locked_cached_property
+    def eraser(self) -> Eraser:
+        """Real deletion."""
+        from nscma_torch.encode.eraser import Eraser
+        from nscma_torch.llm.vllm_proxy import VllmProxy
+        from nscma_torch.models import message_gate
+
+        gate = message_gate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
+        return Eraser(self.database, self.proxy, gate, served=isinstance(self.proxy, VllmProxy))
+
+    @locked_cached_property
+    def searcher(self) -> Searcher:
+        """Hybrid search."""
+        import torch
+
+        from nscma_torch.retrieval.lexical import BM25Settings
+        from nscma_torch.retrieval.search import Searcher, SearchSettings
+        from nscma_torch.storage.vectors import EpisodicWeights
+
+        retrieval, score, index = self.config.retrieval, self.config.score, self.config.index
+        settings = SearchSettings(
+            lanes=retrieval.lanes,
+            fusion=retrieval.fusion,
+            candidates=retrieval.candidates,
+            speaker_boost=retrieval.speaker_boost,
+            bm25=BM25Settings(retrieval.k1, retrieval.b, retrieval.hops, retrieval.reach),
+            episodic=EpisodicWeights(score.alpha, score.beta, score.gamma, math.log(2) / score.half_life),
+            backend=index.backend,
+            faiss_factory=index.faiss_factory,
+            faiss_nprobe=index.faiss_nprobe,
+            faiss_ef_search=index.faiss_ef_search,
+            dtype=getattr(torch, index.dtype),
+        )
+        return Searcher(self.database, self.embedder, settings, self.device)
+
+    @locked_cached_property
+    def fact_graphs(self) -> FactGraphs:
+        """The graphs of facts."""
+        from nscma_torch.retrieval.fact_graphs import FactGraphs
+
+        return FactGraphs(self.relations, self.device)
+
+    @locked_cached_property
+    def retriever(self) -> Retriever:
+        """Retrieval strategies."""
+        from nscma_torch.retrieval.retriever import Retriever
+
+        section = self.config.retrieval
+        reranker = (lambda: self.cross_encoder) if section.reranker else None
+        return Retriever(self.searcher, self.database, self.fact_graphs, self.tasks, section.strategy, reranker)
+
+    @locked_cached_property
+    def cross_encoder(self) -> CrossEncoder:
+        """The configured reranker."""
+        from nscma_torch.text.cross_encoder import CrossEncoder
+
+        return CrossEncoder(self.config.retrieval.reranker, self.device)
+
+    @locked_cached_property
+    def fact_qa(self) -> FactQA:
+        """Answers from facts."""
+        from nscma_torch.retrieval.fact_qa import FactQA
+
+        return FactQA(self.database, self.relations, self.fact_graphs)
+
+    @locked_cached_property
+    def curator(self) -> Curator:
+        """Keeps facts in step with what was said."""
+        from nscma_torch.curator.curation import Curator
+
+        return Curator(self.database, self.relations, self._curator_settings)
+
+    @property
+    def _curator_settings(self) -> CuratorSettings:
+        from nscma_torch.curator.settings import CuratorSettings
+
+        return CuratorSettings(**self.config.curator.model_dump())
+
+    @locked_cached_property
+    def sleeper(self) -> Sleeper:
+        """Tidies the memory."""
+        from nscma_torch.curator.sleep import Sleeper
+
+        return Sleeper(
+            self.database,
+            self.curator,
+            self.relations,
+            self._curator_settings,
+            self.worker.run_pending,
+            tasks=self.tasks,
+            judge=self._judge,
+        )
+
+    def _judge(self) -> str:
+        """Who settles disputes, by a name that is the same in every process: `sleep` knows by it whom it has asked."""
+        if self._tasks is not None:
+            return type(self._tasks).__name__
+        return "embedded" if self.engine is None else self.engine.configured
+
+    @locked_cached_property
+    def skills(self) -> Skills:
+        """Procedural memory."""
+        from nscma_torch.curator.skills import Skills
+
+        return Skills(self.database, self.embedder, self.indexer)
+
+    @locked_cached_property
+    def worker(self) -> Worker:
+        """Runs background jobs."""
+        from nscma_torch.encode.extraction import Extractor
+        from nscma_torch.encode.recheck_repeats import RepeatRecheck
+
+        section, hierarchy = self.config.worker, self.config.hierarchy
+        made = self.config.facts.units
+        extractor = Extractor(
+            self.database, self.indexer, self.tasks, self.relations, made=made, integrate=hierarchy.enabled
+        )
+        return Worker(
+            self.database,
+            {
+                EXTRACT: Handler(extractor.run, section.batch_size, language=True),
+                RESTATE: Handler(RepeatRecheck(self.database).run, 1, stage=1),
+                CURATE: Handler(self.curator.run, section.batch_size, separable=False),
+                INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False, stage=2, language=True),
+            },
+            recall_kind=EXTRACT,
+            max_attempts=section.max_attempts,
+            lease_seconds=section.lease,
+        )
+
+    @locked_cached_property
+    def settling(self) -> Settling:
+        """What a question waits for."""
+        from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+
+        return Settling(
+            self.database,
+            lambda: self.worker,
+            seconds=self.config.retrieval.settle_seconds,
+            reads=lambda: isinstance(self.tasks, EmbeddedTasks),
+        )
+
+    def forget(self, user_id: str) -> None:
+        """Let go of what searching and answering keep of a user in this process."""
+        made = vars(self)
+        if "searcher" in made:
+            self.searcher.forget(user_id)
+        if "fact_graphs" in made:
+            self.fact_graphs.forget(user_id)
+
+    def close(self) -> None:
+        """Let go of the language engine and close the file."""
+        try:
+            if self.engine is not None:
+                self.engine.close()
+        finally:
+            self.database.close()
+
+    @locked_cached_property
+    def integrator(self) -> Integrator:
+        """Brings what was extracted into the hierarchy."""
+        from nscma_torch.hierarchy.integrator import Integrator
+        from nscma_torch.hierarchy.settings import CamSettings
+
+        section = self.config.hierarchy
+        settings = CamSettings(**section.model_dump(exclude={"enabled", "batch_size", "summary_words"}))
+        return Integrator(self.database, self.indexer, self.tasks, settings, self.device)

@@ -1,0 +1,94 @@
+"""Whether one turn in view tells all that a question asks for, so that the facts need not be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from nscma_torch.reading.questions import question_reader
+from nscma_torch.reading.statements import statement_reader
+from nscma_torch.records import FactQuery, Statement, Unit
+from nscma_torch.relations import Schema, family
+from nscma_torch.retrieval.fact_graph import topic_key
+from nscma_torch.retrieval.fact_wording import Language, Wording
+from nscma_torch.retrieval.renewed import matter, may_renew
+from nscma_torch.text.names import name_key
+from nscma_torch.text.terms import script
+
+
+def asked(question: str, turns: Sequence[Unit], schema: Schema, now: datetime) -> FactQuery | None:
+    """The fact that a question asks for, where it is one."""
+    return question_reader(schema, _asker(turns)).read(question, now=now)
+
+
+def value_in(query: FactQuery, turn: Unit, turns: Sequence[Unit], schema: Schema, now: datetime) -> str | None:
+    """The object that a turn gives to a question for one, as the facts would word it."""
+    for statement in statement_reader(schema).read(turn):
+        if _states(statement, query, schema, now):
+            language: Language = "zh" if script(turn.text) == "cjk" else "en"
+            return Wording(language, _asker(turns)).listed([statement.object])
+    return None
+
+
+def context_suffices(
+    question: str, query: FactQuery | None, turns: Sequence[Unit], best: int, schema: Schema, now: datetime
+) -> bool:
+    """Whether the turn at `best` holds the whole answer, as far as its statements can be read.
+
+    A question for a fact is answered by a statement of it alone: of the same relation, topic and person, that holds
+    now, and of which there is one at a time. Who has several of something may have told the others elsewhere, and what
+    is no longer so says nothing of what is. And whatever is asked, what a later turn tells of the same, or one whose
+    time is later, is for the facts to weigh.
+
+    Args:
+        turns: all that was said, in the order it came, up to now.
+    """
+    own = turns[best]
+    if any(turn.occurred_at > own.occurred_at for turn in turns[:best]):  # it came late: others may be newer
+        return False
+    said = statement_reader(schema).read(own)
+    if query is not None and not any(_states(statement, query, schema, now) for statement in said):
+        return False
+    later = [statement for turn in turns[best + 1 :] for statement in statement_reader(schema).read(turn)]
+    return not (
+        any(_same_matter(one, other, schema) for one in said for other in later)
+        or _renewed_unread(question, own, said, turns[best + 1 :], schema)
+    )
+
+
+def _renewed_unread(question: str, own: Unit, said: Sequence[Statement], after: Sequence[Unit], schema: Schema) -> bool:
+    """Whether the same speaker may have renewed it since, in words that no form reads."""
+    spoken = [turn for turn in after if (turn.role, turn.name) == (own.role, own.name)]
+    read = [{one.relation for one in statement_reader(schema).read(turn)} for turn in spoken]
+    return any(
+        may_renew(one, turn.text, turn.occurred_at, matter(one, question), schema, follows=i == 0)
+        for one in said
+        if schema[one.relation].cardinality == "one" and one.object
+        for i, turn in enumerate(spoken)
+        if one.relation not in read[i]
+    )
+
+
+def _asker(turns: Sequence[Unit]) -> str:
+    """Whom "I" means: whose name all turns of the user carry."""
+    names = {turn.name for turn in turns if turn.role == "user"}
+    return (next(iter(names)) if len(names) == 1 else None) or "user"
+
+
+def _states(statement: Statement, query: FactQuery, schema: Schema, now: datetime) -> bool:
+    simple = query.asks == "object" and not (query.previous or query.before or query.count or query.as_of)
+    if not simple or query.path != (statement.relation,) or schema[statement.relation].cardinality != "one":
+        return False
+    same = name_key(statement.subject) == name_key(query.subject)
+    same = same and topic_key(statement.topic) == topic_key(query.topic)
+    begins, ends = statement.valid_from, statement.valid_to
+    holds = (begins is None or begins <= now) and (ends is None or ends > now)
+    return same and holds and bool(statement.object) and not (statement.negated or statement.past)
+
+
+def _same_matter(one: Statement, other: Statement, schema: Schema) -> bool:
+    """Whether both may say of the same person where they live, what they like: "my sister" may be anybody."""
+    people = name_key(one.subject), name_key(other.subject)
+    if people[0] != people[1] and not any("'s " in person for person in people):
+        return False
+    return not set(family(one.relation, schema)).isdisjoint(family(other.relation, schema))

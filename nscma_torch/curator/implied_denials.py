@@ -1,0 +1,45 @@
+"""What a statement of a symmetric relation with one object says of third ones: who marries leaves the spouse before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from nscma_torch.relations import Schema
+from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statements import StatementRow
+
+
+def implied_denials(rows: Iterable[StatementRow], schema: Schema) -> set[Key]:
+    """Groups of the objects that these statements name, where the object stands in the same relation."""
+    return {
+        Key(named, row.relation, row.topic)
+        for row in rows
+        if row.relation in schema and schema[row.relation].exclusive
+        for named in (row.object_key, row.replaces_key)
+        if named
+    }
+
+
+def partings(rows: Collection[StatementRow], keys: Collection[Key], schema: Schema) -> list[StatementRow]:
+    """For each group in `keys`, the denials that follow from what is said of its subject's implied_denials.
+
+    "I am married to Ben" denies that Ana, whom I had married before, is married to me; "I am divorced" denies it of
+    whomever I had. A denial has the number, the time, the speaker and the weight of the statement that it follows from.
+    """
+    sides: dict[Key, set[str]] = {}
+    for row in rows:
+        sides.setdefault(row.key, set()).update(key.subject for key in implied_denials([row], schema))
+    return [
+        replace(row, subject=side, object="", object_key=row.subject, replaces="", replaces_key="", negated=True)
+        for row in rows
+        if _is_said_of_all(row)
+        for side in sorted(sides[row.key] - {row.object_key})
+        if Key(side, row.relation, row.topic) in keys
+    ]
+
+
+def _is_said_of_all(row: StatementRow) -> bool:
+    """Whether a statement says whom its subject has now, so that others are not, or that it has none."""
+    ended = row.past or row.valid_to is not None
+    return not row.object_key if row.negated else bool(row.object_key) and not ended

@@ -1,0 +1,241 @@
+"""A language engine behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama and others.
+
+What they have in common is `POST /v1/chat/completions` with `response_format` of type `json_schema`, `max_tokens`,
+`seed` and `logprobs`, and `GET /v1/models`. How tokens are counted and who tells the context is each server's own.
+Three things to know of them:
+
+- vLLM lets a model put any white space between the parts of JSON unless it is started with
+  `--structured-outputs-config.disable_any_whitespace true`; without it a small model may print blanks until its limit.
+- vLLM 0.32 on a CPU dies of a temperature above 0 with a seed where it reads the prompt in parts (longer than its
+  `--max-num-batched-tokens`): its generators there cannot be set back.
+- Ollama drops the front of a prompt that does not fit its `num_ctx` and says nothing: `context` must be that number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from nscma_torch.errors import ConfigError, EngineError, EngineRefusedError
+from nscma_torch.extras import require
+from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn, most_tokens
+from nscma_torch.llm.engines.events import read_tokens
+from nscma_torch.llm.engines.protocol_schemas import (
+    Counted,
+    Filled,
+    Model,
+    Models,
+    Props,
+    Scored,
+    ShapeT,
+    Tokenized,
+    read_reply,
+    shaped,
+    without_logprobs,
+)
+from nscma_torch.llm.engines.retry_policy import RetryPolicy
+from nscma_torch.llm.engines.scoring import logprobs_of
+
+if TYPE_CHECKING:
+    from nscma_torch.llm.engines.http_client import HttpClient
+
+
+class OpenAIEngine:
+    """`LanguageEngine` over HTTP.
+
+    Args:
+        url: of the server, with or without `/v1`.
+        server: which one it is. "vllm" and "llama.cpp" count tokens exactly and tell their context. "other" (Ollama, a
+            cloud service) does neither: there a prompt counts as its bytes of UTF-8, plus 16 for each turn, plus 128,
+            which no byte-level tokenizer exceeds, and `context` must be given.
+        model: its name there; None where the server has only one.
+        api_key: sent as a bearer token.
+        context: most tokens of prompt and reply together; None for what the server says.
+        concurrency: most requests in flight.
+
+    Raises ConfigError for a bad argument, MissingDependencyError without httpx2, and EngineError where the model or the
+    context has to be asked for and the server does not tell.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        server: Literal["vllm", "llama.cpp", "other"] = "other",
+        model: str | None = None,
+        api_key: str | None = None,
+        context: int | None = None,
+        concurrency: int = 16,
+        retry_policy: RetryPolicy | None = None,
+    ) -> None:
+        if server == "other" and context is None:
+            raise ConfigError("a server of kind 'other' does not tell its context: set llm.context, in tokens")
+        if context is not None and context < 1:
+            raise ConfigError(f"llm.context must be at least 1 token, not {context}")
+        self._client = _connect(url, api_key, concurrency, retry_policy or RetryPolicy())
+        self._server = server
+        try:
+            self._model, told = (model, None) if model and context else self._find_model(model)
+            self._context = context or told or self._find_context()
+        except BaseException:
+            self._client.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """Engine and model."""
+        return f"http/{self._model}"
+
+    @property
+    def context(self) -> int:
+        """Most tokens of prompt and reply together."""
+        return self._context
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """Tokens of each prompt, template included; an upper bound for a server of kind "other".
+
+        Raises the first EngineError.
+        """
+        if self._server == "other":
+            return [most_tokens(turns) for turns in prompts]
+        messages = [{"model": self._model, "messages": _messages(turns)} for turns in prompts]
+        if self._server == "vllm":
+            return [counted.count for counted in self._ask("/tokenize", messages, Counted)]
+        texts = self._ask("/apply-template", messages, Filled)
+        bodies = [{"content": text.prompt, "add_special": True, "parse_special": True} for text in texts]
+        return [len(tokenized.tokens) for tokenized in self._ask("/tokenize", bodies, Tokenized)]
+
+    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
+        """One result for each request, in order; what interrupts it (Ctrl-C, `close`) cancels those in flight."""
+        bodies = self._client.send("/v1/chat/completions", [self._body(request) for request in requests])
+        return [_result(request, body) for request, body in zip(requests, bodies, strict=True)]
+
+    def stream(self, request: Request) -> Iterator[Token]:
+        """Tokens of one reply as the server sends them; tried again only while none has come. Raises EngineError."""
+        lines = self._client.lines("/v1/chat/completions", {**self._body(request), "stream": True})
+        try:
+            yield from read_tokens(lines, logprobs=request.logprobs)
+        except EngineRefusedError as error:
+            raise _refused(request, error) from error
+
+    def tokenize(self, text: str) -> list[int]:
+        """Ids of a text, nothing added; of a server of kind "vllm". Raises EngineError."""
+        body = {"model": self._model, "prompt": text, "add_special_tokens": False}
+        return list(self._ask("/tokenize", [body], Tokenized)[0].tokens)
+
+    def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
+        """Log-probabilities of each prompt's ids but the first, of a server of kind "vllm".
+
+        The others have nothing for it: `echo` with `logprobs`, which was OpenAI's way, is gone or was never there.
+        """
+        settings = {"model": self._model, "max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0}
+        bodies = [{**settings, "prompt": list(prompt)} for prompt in prompts]
+        answers = self._client.send("/v1/completions", bodies)
+        return [_scored(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
+
+    def close(self) -> None:
+        """Cancel what is in flight and close the connections; again is harmless."""
+        self._client.close()
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": _messages(request.turns),
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
+        }
+        if request.schema is not None:
+            form = {"name": "reply", "strict": True, "schema": dict(request.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        if request.logprobs:
+            body |= {"logprobs": True, "top_logprobs": 1}  # with 0 llama.cpp sends none
+        return body
+
+    def _find_model(self, wanted: str | None) -> tuple[str, int | None]:
+        """The model's name, and its context where the list of models says it."""
+        (models,) = self._ask("/v1/models", [None], Models)
+        model = model_of(models, wanted)
+        return model.id, model.max_model_len
+
+    def _find_context(self) -> int:
+        if self._server == "llama.cpp":
+            return self._ask("/props", [None], Props)[0].default_generation_settings.n_ctx
+        raise ConfigError("the server does not tell its context: set llm.context, in tokens")
+
+    def _ask(self, path: str, bodies: Sequence[dict[str, Any] | None], shape: type[ShapeT]) -> list[ShapeT]:
+        """Every response as that shape; raises the first error."""
+        answers = []
+        for body in self._client.send(path, bodies):
+            if isinstance(body, EngineError):
+                raise body
+            answers.append(shaped(body, shape))
+        return answers
+
+
+def served(url: str, *, api_key: str | None, retry_policy: RetryPolicy) -> Models:
+    """What a server serves. Raises EngineError where it does not say, ConfigError for a bad argument."""
+    client = _connect(url, api_key, 1, retry_policy)
+    try:
+        (body,) = client.send("/v1/models", [None])
+    finally:
+        client.close()
+    if isinstance(body, EngineError):
+        raise body
+    return shaped(body, Models)
+
+
+def _connect(url: str, api_key: str | None, concurrency: int, retry_policy: RetryPolicy) -> HttpClient:
+    require("httpx2", extra="http", purpose="the http engine")
+    from nscma_torch.llm.engines.http_client import HttpClient
+
+    if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
+        raise ConfigError("the API key has characters that no HTTP header carries")
+    headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+    root = url.rstrip("/").removesuffix("/v1")
+    return HttpClient(root, headers=headers, concurrency=concurrency, retry_policy=retry_policy)
+
+
+def model_of(models: Models, wanted: str | None) -> Model:
+    """The model of that name, or the only one; ConfigError where there is none such."""
+    found = {model.id: model for model in models.data}
+    if wanted is None and len(found) == 1:
+        return next(iter(found.values()))
+    if wanted is None or wanted not in found:
+        problem = f"serves no model {wanted!r}" if wanted is not None else f"serves {len(found)} models"
+        names = ", ".join(found) or "(none)"
+        raise ConfigError(f"the server at llm.base_url {problem}; name one of these as llm.model: {names}")
+    return found[wanted]
+
+
+def _messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
+    return [{"role": turn.role, "content": turn.content} for turn in turns]
+
+
+def _result(request: Request, body: bytes | EngineError) -> Reply | EngineError:
+    if isinstance(body, EngineError):
+        return _refused(request, body)
+    try:
+        return read_reply(body, logprobs=request.logprobs)
+    except EngineError as error:
+        return error
+
+
+def _scored(prompt: Sequence[int], body: bytes | EngineError) -> list[float] | EngineError:
+    if isinstance(body, EngineError):
+        return body
+    try:
+        (choice,) = shaped(body, Scored).choices
+        places = [
+            None if place is None else {token: one.logprob for token, one in place.items()}
+            for place in choice.prompt_logprobs
+        ]
+        return logprobs_of(prompt, places)
+    except EngineError as error:
+        return error
+
+
+def _refused(request: Request, error: EngineError) -> EngineError:
+    """The error, saying what to do where it is the log-probabilities that a server refuses to give."""
+    about = request.logprobs and isinstance(error, EngineRefusedError) and "logprob" in str(error).lower()
+    return without_logprobs(str(error)) if about else error

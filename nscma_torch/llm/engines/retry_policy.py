@@ -1,0 +1,42 @@
+"""How long a request to a server may take, how often it is tried, and how long to wait in between."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from nscma_torch.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Timeouts and retries of one request.
+
+    Attributes:
+        connect: seconds until a connection stands.
+        read: seconds without a byte; a server that does not stream is silent until the whole reply is written.
+        total: seconds of all attempts and the waits between them; the time spent queueing for a free slot is not in it.
+        attempts: how often it is sent at most.
+        backoff: seconds that the first wait lasts at most; it doubles with each further one.
+        longest_wait: seconds that no wait exceeds, unless the server itself asks for more.
+    """
+
+    connect: float = 5.0
+    read: float = 300.0
+    total: float = 900.0
+    attempts: int = 4
+    backoff: float = 0.5
+    longest_wait: float = 30.0
+
+    def __post_init__(self) -> None:
+        if min(self.connect, self.read, self.total) <= 0 or min(self.backoff, self.longest_wait) < 0:
+            raise ConfigError(f"timeouts must be above 0 s, and waits at least 0 s: {self}")
+        if self.attempts < 1:
+            raise ConfigError(f"attempts must be at least 1, not {self.attempts}")
+
+    def wait_after(self, attempt: int) -> float:
+        """Seconds to wait after that attempt, the first being 1: exponential backoff with full jitter.
+
+        Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+        """
+        return random.uniform(0.0, min(self.longest_wait, self.backoff * 2.0 ** (attempt - 1)))

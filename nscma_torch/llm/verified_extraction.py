@@ -1,0 +1,133 @@
+"""What a model's reading of one message comes to: statements and notes that its text bears out, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nscma_torch.llm.grounding import holds, resolves, stands_for
+from nscma_torch.llm.prompts import tasks as prompts
+from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementForm
+from nscma_torch.reading.coreference import Coreference
+from nscma_torch.reading.embedded_tasks import resolved
+from nscma_torch.reading.form_slots import times_of
+from nscma_torch.records import Extraction, Statement, Unit
+from nscma_torch.relations import Schema
+from nscma_torch.text.names import name_key
+from nscma_torch.text.sentences import Span, split_sentences
+from nscma_torch.text.spelling_variants import american
+
+_CONFIDENCE = 0.9  # that of the embedded reader, so that neither outweighs the other in one store
+_STATES: Mapping[str, Mapping[str, bool]] = {
+    "holds": {},
+    "not": {"negated": True},
+    "past": {"past": True},
+    "never": {"negated": True, "correction": True},
+    "corrected": {"correction": True},
+}
+
+
+@dataclass
+class Reading:
+    """A unit as a model reads it, sentence by sentence.
+
+    `dropped` counts what the model wrote and the text does not bear out: statements, replaced objects, and notes, in
+    whose place the sentence itself is noted.
+    """
+
+    unit: Unit
+    listener: str
+    dropped: int = 0
+    _spans: list[Span] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._spans = split_sentences(self.unit.text) or [Span(0, len(self.unit.text))]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The unit's text in parts."""
+        return [self.unit.text[span.start : span.end] for span in self._spans]
+
+    def extraction(self, form: ExtractionForm, schema: Schema) -> Extraction:
+        """What is borne out, in the order of the form, each once."""
+        statements: dict[Any, Statement] = {}
+        for read in form.statements:
+            for one in self._statements(read, schema):
+                key = (name_key(one.subject), one.relation, one.topic, name_key(one.object), one.negated)
+                statements.setdefault(key, one)
+        notes = dict.fromkeys(note for read in form.notes for note in self._note(read))
+        return Extraction(tuple(notes), tuple(statements.values()))
+
+    def _statements(self, read: StatementForm, schema: Schema) -> list[Statement]:
+        relation = schema[read.relation]
+        kind = schema.kinds[relation.object].like
+        topical = prompts.takes_topic(schema, read.relation)
+        negated = read.state in ("not", "never")
+        subject = self._meant(read.subject)
+        object_ = self._meant(read.object) if kind == "person" else read.object
+        number = self._place(read.sentence - 1, object_, person=kind == "person")
+        if (
+            number is None
+            or not (object_ or (negated and not read.object))
+            or not resolves(subject, self.unit.text, self._speaker, self.listener)
+            or name_key(subject) == name_key(object_)
+            or (topical and not holds(read.topic, self.unit.text))
+        ):
+            self.dropped += 1
+            return []
+        replaces = read.replaces if read.replaces and holds(read.replaces, self.unit.text) else ""
+        self.dropped += bool(read.replaces) and not replaces
+        dates = [object_] if kind == "date" else []
+        begins, ends = times_of(self.sentences[number], dates, self.unit.occurred_at, past=read.state == "past")
+        made = Statement(
+            subject=subject,
+            relation=relation.name,
+            object=object_,
+            topic=american(read.topic) if topical else "",
+            replaces=replaces,
+            valid_from=begins,
+            valid_to=ends,
+            confidence=_CONFIDENCE,
+            start=self._spans[number].start,
+            end=self._spans[number].end,
+            **_STATES[read.state],
+        )
+        if replaces and relation.cardinality == "many":
+            return [made, replace(made, object=replaces, replaces="", negated=True, past=False)]
+        return [made]
+
+    def _place(self, named: int, object_: str, *, person: bool) -> int | None:
+        """The sentence that states it: the one it names, or else the first that holds the object."""
+        sentences = self.sentences
+        if named >= len(sentences):
+            return None
+        if not object_:
+            return named
+        order: list[int] = [named, *range(len(sentences))]
+        return next((i for i in order if self._names(object_, sentences[i], person=person)), None)
+
+    def _names(self, object_: str, sentence: str, *, person: bool) -> bool:
+        """Whether a sentence names an object; a person it may name as "me" or "you"."""
+        return holds(object_, sentence) or (person and resolves(object_, sentence, self._speaker, self.listener))
+
+    def _meant(self, phrase: str) -> str:
+        """The name of whom or what a phrase means, "" for a pronoun that only what was said before explains."""
+        return Coreference(self._speaker, self.listener).resolve(phrase)
+
+    @property
+    def _speaker(self) -> str:
+        return self.unit.name or self.unit.role
+
+    def _note(self, read: NoteForm) -> list[str]:
+        """The note with its speaker and dates; the sentence itself where the model wrote more than the text says."""
+        sentences = self.sentences
+        if read.sentence > len(sentences):
+            self.dropped += 1
+            return []
+        sentence = sentences[read.sentence - 1]
+        text = read.text
+        if not stands_for(text, sentence, self.unit.text, self._speaker, self.listener):
+            self.dropped += 1
+            text = sentence
+        return [f"{self._speaker}: {resolved(text, self.unit.occurred_at)}"]

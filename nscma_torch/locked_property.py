@@ -1,0 +1,38 @@
+"""Properties that are computed once, by one thread while others wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class HasBuildLock(Protocol):
+    """What has such properties: one lock for all of them, as they ask for each other."""
+
+    build_lock: threading.RLock
+
+
+class locked_cached_property(Generic[T]):  # noqa: N801 - a decorator, as `functools.cached_property` is
+    """`functools.cached_property`, which lets each thread compute its own from Python 3.12 on: models are large."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> locked_cached_property[T]: ...
+    @overload
+    def __get__(self, owner: HasBuildLock, kind: type) -> T: ...
+    def __get__(self, owner: HasBuildLock | None, kind: type) -> locked_cached_property[T] | T:
+        if owner is None:
+            return self
+        with owner.build_lock:
+            known = vars(owner)
+            if self._name not in known:
+                known[self._name] = self._compute(owner)
+            value: T = known[self._name]
+            return value

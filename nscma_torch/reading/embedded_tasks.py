@@ -1,0 +1,205 @@
+"""Language tasks without a language model: facts and answers are sentences that were really said, shown with who and
+when.
+
+What it cannot do: join two statements into one, count, or compare. It points at the evidence instead.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+
+from nscma_torch.reading.cues import salience
+from nscma_torch.reading.extractive_summary import extract_summary
+from nscma_torch.reading.passage import best_passage, covered, term_weights
+from nscma_torch.reading.relevance import helpful, refined, relevance
+from nscma_torch.reading.statements import StatementReader, statement_reader
+from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
+from nscma_torch.relations import Schema, load_relations
+from nscma_torch.text.dates import find_dates
+from nscma_torch.text.sentences import split_sentences
+from nscma_torch.text.terms import script
+from nscma_torch.text.timestamps import format_day, format_days
+
+_PLAIN = 0.5  # salience of a sentence without any cue
+_KIND_BONUS = 0.2  # for a passage that holds an expression of the kind asked for; best of .1-.4 on LoCoMo
+_TIME_ASKED = re.compile(
+    r"\W*(?:when|(?:in|on )?\s*(?:what|which) (?:date|day|month|year|time))\b|.*(?:什么时候|何时|哪[天年月]|几[号月])",
+    re.I,
+)
+_NUMBER_ASKED = re.compile(r"\bhow (?:many|much|long|often|old|far|tall)\b|\bwhat number\b|多少|多久|几[个次岁]", re.I)
+_NAME_ASKED = re.compile(r"\W*(?:who|whose|whom|where)\b|.*(?:谁|哪里|哪儿|在哪)", re.I)
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|once|twice)\b|[一二两三四五六七八九十百千]",
+    re.I,
+)
+_RELATIVE = re.compile(
+    r"\b(?:last|past|previous|this|next|coming|ago|back|earlier|yesterday|today|tonight|tomorrow)\b"
+    r"|[上下前后後昨今明去这這本]",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<=[a-z,;:'’\"] )[\"“']?[A-Z][\w'’]+")
+
+
+class EmbeddedTasks:
+    """`LanguageTasks` by rules.
+
+    Args:
+        min_answerability: below this answerability (`retrieval.answerability`) it says that it does not know.
+        passages: most passages that an answer shows.
+        cutoff: score, relative to the best passage, below which one is not shown.
+        words: longest passage; a shorter message is shown whole.
+        summary_words: longest summary.
+        relations: what facts there are, and the wordings that state them; None for the bundled ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        relations: Schema | None = None,
+        min_answerability: float = 0.72,
+        passages: int = 3,
+        cutoff: float = 0.6,
+        words: int = 60,
+        summary_words: int = 100,
+    ) -> None:
+        self._min_answerability = min_answerability
+        self._passages = passages
+        self._cutoff = cutoff
+        self._words = words
+        self._summary_words = summary_words
+        self._relations = relations or load_relations()
+
+    @cached_property
+    def _reader(self) -> StatementReader:
+        """Made when something is first extracted: a search needs none of the forms that it compiles."""
+        return statement_reader(self._relations)
+
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        """Sentences of each unit that state a fact, their speaker and relative dates resolved; and its statements."""
+        return [
+            Extraction(
+                tuple(_attributed(unit, sentence) for sentence in _factual(unit.text)),
+                self._reader.read(unit, listener),
+            )
+            for unit, listener in zip(units, listeners, strict=True)
+        ]
+
+    def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+        """The units' own sentences that cover most of what they share."""
+        return [extract_summary([_lines(unit) for unit in group], self._summary_words) for group in groups]
+
+    def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        """Score and coverage of the question's words; see `relevance`."""
+        return relevance(question, hits)
+
+    def refine(self, question: str, hits: Sequence[Hit]) -> str:
+        """The question with the names that the hits mention most."""
+        return refined(question, hits)
+
+    def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
+        """The hits that are at least half as relevant as the best."""
+        return helpful(question, hits) if hits else []
+
+    def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
+        """None: rules have weighed all that they can weigh, so what is disputed stays so."""
+        return [None for _ in disputes]
+
+    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
+        """The passages that answer best, each with its speaker and day; or that it does not know.
+
+        What a newer hit renews is not shown, unless it has more of the question's words: that tells of something alike.
+        """
+        begin = time.perf_counter()
+        chinese = script(question) == "cjk"
+        trace = (f"{len(hits)} hits", f"answerability {answerability:.2f} of {self._min_answerability:.2f} needed")
+        confidence = min(1.0, max(0.0, answerability / 2))
+        if not hits or answerability < self._min_answerability:
+            text = (
+                "我不知道：记忆里没有能回答这个问题的内容。"
+                if chinese
+                else "I don't know: nothing I remember answers that."
+            )
+            usage = Usage(seconds=time.perf_counter() - begin)
+            return Answer(text, True, confidence, (), (*trace, "abstained"), usage)
+        kind = _kind_asked(question)
+        weights = term_weights(question, hits)
+        hits = _standing(hits, weights)
+        passages = [best_passage(hit.text, weights, self._words) for hit in hits]
+        top = max(hit.score for hit in hits)
+        scores = [
+            hit.score / top + _KIND_BONUS * (kind is not None and _holds(kind, passage.text, hit.occurred_at))
+            for hit, passage in zip(hits, passages, strict=True)
+        ]
+        order = sorted(range(len(hits)), key=lambda i: -scores[i])[: self._passages]
+        evidence = tuple(
+            Evidence(hits[i], passages[i].text, passages[i].start, passages[i].end, scores[i])
+            for i in order
+            if scores[i] >= self._cutoff * scores[order[0]]
+        )
+        text = "\n".join(_quoted(item, chinese) for item in evidence)
+        usage = Usage(seconds=time.perf_counter() - begin)
+        return Answer(text, False, confidence, evidence, (*trace, f"{len(evidence)} passages shown"), usage)
+
+
+def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
+    """The hits without those of which a newer one, not renewed itself, covers as much of the question."""
+    covers = [covered(hit.text, weights) for hit in hits]
+    newest = [(hit.occurred_at, own) for hit, own in zip(hits, covers, strict=True) if not hit.renewed]
+    return [
+        hit
+        for hit, own in zip(hits, covers, strict=True)
+        if not (hit.renewed and any(at >= hit.occurred_at and other >= own for at, other in newest))
+    ]
+
+
+def _factual(text: str) -> list[str]:
+    sentences = (text[span.start : span.end] for span in split_sentences(text))
+    return [sentence for sentence in sentences if salience(sentence) > _PLAIN]
+
+
+def _lines(unit: Unit) -> str:
+    """A unit's text, where each line of a summary, which is a sentence whether it looks so or not, stands apart."""
+    return unit.text.replace("\n", "\n\n") if unit.kind == "summary" else unit.text
+
+
+def _attributed(unit: Unit, sentence: str) -> str:
+    return f"{unit.name or unit.role}: {resolved(sentence, unit.occurred_at)}"
+
+
+def _quoted(item: Evidence, chinese: bool) -> str:
+    unit = item.hit.unit
+    who = unit.name or unit.role
+    said = " ".join(resolved(item.text, unit.occurred_at).split())
+    if chinese:
+        return f"{who}（{unit.occurred_at:%Y-%m-%d}）：{said}"
+    return f"{who}, {format_day(unit.occurred_at.date())}: {said}"
+
+
+def _kind_asked(question: str) -> str | None:
+    for kind, pattern in (("time", _TIME_ASKED), ("number", _NUMBER_ASKED), ("name", _NAME_ASKED)):
+        if pattern.match(question) or (kind == "number" and pattern.search(question)):
+            return kind
+    return None
+
+
+def _holds(kind: str, text: str, said: datetime) -> bool:
+    if kind == "time":
+        return bool(find_dates(text, said))
+    return bool((_NUMBER if kind == "number" else _NAME).search(text))
+
+
+def resolved(text: str, said: datetime) -> str:
+    """The text with the days that its relative dates mean: "last Saturday [11 July 2026]".
+
+    A bare weekday or month is left as it is: it may as well lie ahead.
+    """
+    out, end = [], 0
+    for mention in find_dates(text, said):
+        if _RELATIVE.search(text[mention.start : mention.end]):
+            out.append(f"{text[end : mention.end]} [{format_days(mention.first_day, mention.last_day)}]")
+            end = mention.end
+    return "".join(out) + text[end:]

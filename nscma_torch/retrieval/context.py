@@ -1,0 +1,131 @@
+"""What retrieval strategies stand on: one memory, within the bounds of one question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from nscma_torch.errors import ConfigError
+from nscma_torch.protocols import LanguageTasks, RetrievalTasks
+from nscma_torch.records import Hit, Unit, UnitKind
+from nscma_torch.retrieval.answerability import Answerability
+from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.retrieval.fact_graphs import FactGraphs
+from nscma_torch.retrieval.search import Ranked, Searcher
+from nscma_torch.storage import hierarchy_walks
+from nscma_torch.storage.database import Database
+from nscma_torch.text.cross_encoder import CrossEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyResult:
+    """Scores by the row number of the unit, and what the strategy did.
+
+    Attributes:
+        parts: of a unit, what its score was made of.
+        trace: short lines for people.
+        renewed: units of which a newer one of the same matter was found too; see `current`.
+    """
+
+    scores: Mapping[int, float]
+    answerability: Answerability
+    parts: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    trace: tuple[str, ...] = ()
+    renewed: frozenset[int] = frozenset()
+
+
+def best_first(scores: Mapping[int, float], top_k: int) -> dict[int, float]:
+    """The `top_k` largest scores, best first; equal ones in the order in which the units were stored."""
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top_k])
+
+
+class RetrievalContext:
+    """The operations that strategies are made of. Each reads the store in a transaction of its own."""
+
+    def __init__(
+        self,
+        searcher: Searcher,
+        database: Database,
+        graphs: FactGraphs,
+        tasks: LanguageTasks,
+        bounds: Bounds,
+        *,
+        reranker: CrossEncoder | None = None,
+        explain: bool = False,
+    ) -> None:
+        self._searcher = searcher
+        self._database = database
+        self._graphs = graphs
+        self._units: dict[int, Unit] = {}
+        self._tasks = tasks
+        self._reranker = reranker
+        self._explain = explain
+        self.bounds = bounds
+
+    @property
+    def tasks(self) -> RetrievalTasks:
+        """What can judge hits. Raises `ConfigError` where the language tasks cannot."""
+        if not isinstance(self._tasks, RetrievalTasks):
+            raise ConfigError("this strategy needs language tasks with rerank, refine and select; take single-step")
+        return self._tasks
+
+    def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranked:
+        """The best units by hybrid search; of the bounds' kinds, or of these."""
+        bounds = self.bounds if kinds is None else replace(self.bounds, kinds=tuple(kinds))
+        return self._searcher.rank(text, bounds, top_k, explain=self._explain)
+
+    def linked(self, texts: Sequence[str]) -> list[dict[int, float]]:
+        """For each text, the units under the headings that it mentions, with the weight of the link in (0, 1]."""
+        return self._searcher.linked(texts, self.bounds)
+
+    def term_weights(self, text: str) -> dict[str, float]:
+        """What each term of a question weighs, by how few units hold it."""
+        return self._searcher.term_weights(text, self.bounds)
+
+    def cosines(self, seqs: Sequence[int]) -> Tensor:
+        """Cosine of each two of these units, [m] to [m, m]; 0 for one that has no vector."""
+        return self._searcher.cosines(seqs, self.bounds)
+
+    def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
+        """The units with these row numbers, in this order, but for those that were erased since they were ranked."""
+        seqs = list(seqs)
+        new = [seq for seq in seqs if seq not in self._units]
+        if new:
+            self._units |= self._searcher.load(new, self.bounds.scope.user_id)
+        return {seq: self._units[seq] for seq in seqs if seq in self._units}
+
+    def hits(self, scores: Mapping[int, float]) -> dict[int, Hit]:
+        """These units as hits, by their row numbers."""
+        return {seq: Hit(unit, scores[seq]) for seq, unit in self.units(scores).items()}
+
+    def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        """How far each hit answers the question, in [0, 1]: by the configured cross-encoder, or the language tasks."""
+        if self._reranker is not None:
+            return self._reranker.score(question, [hit.text for hit in hits])
+        return self.tasks.rerank(question, hits)
+
+    def roots(self) -> list[int]:
+        """Units of the hierarchy that no summary holds."""
+        with self._database.read() as connection:
+            return hierarchy_walks.roots(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id)
+
+    def children(self, seqs: Sequence[int]) -> dict[int, list[int]]:
+        """The units right below each of these that is a summary."""
+        with self._database.read() as connection:
+            return hierarchy_walks.children(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
+
+    def peers(self, seqs: Sequence[int]) -> dict[int, list[int]]:
+        """The units that each of these is linked to on its level of the hierarchy."""
+        with self._database.read() as connection:
+            return hierarchy_walks.peers(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
+
+    def facts(self) -> FactGraph:
+        """The facts of the scope, as they hold at the bounds' time."""
+        with self._database.read() as connection:
+            return self._graphs.of(connection, self.bounds.scope).at(self.bounds.now)
+
+
+Strategy = Callable[[RetrievalContext, str, int], StrategyResult]  # a question, and how many units are wanted

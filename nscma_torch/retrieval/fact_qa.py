@@ -1,0 +1,155 @@
+"""Answers a question from the facts of a store, with the messages they come from; None where they do not tell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import date, datetime
+from functools import partial
+
+from sqlalchemy import Connection
+
+from nscma_torch.reading.questions import question_reader
+from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
+from nscma_torch.relations import Schema
+from nscma_torch.retrieval.fact_answer import answer_query
+from nscma_torch.retrieval.fact_graphs import FactGraphs
+from nscma_torch.retrieval.fact_wording import Wording
+from nscma_torch.retrieval.renewed import matter, may_renew
+from nscma_torch.storage import backlog, episodes, speakers, units
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import Database
+from nscma_torch.storage.later_messages import said_later
+from nscma_torch.text.terms import script, terms
+
+_SHOWN = 3  # messages shown under an answer
+_UNSURE = 0.5  # of a fact's confidence that is left where something newer may have renewed it
+_LOOKED_AT = 20  # later messages on a matter, the newest first
+
+
+class FactQA:
+    """Reads a question as a walk over facts and takes it."""
+
+    def __init__(self, database: Database, schema: Schema, graphs: FactGraphs) -> None:
+        self._database = database
+        self._schema = schema
+        self._graphs = graphs
+
+    def ask(
+        self,
+        question: str,
+        scope: Scope,
+        *,
+        now: datetime,
+        follows: FactQuery | None = None,
+        as_of: datetime | None = None,
+    ) -> Answer | None:
+        """The answer of the facts, or None.
+
+        None where no form fits the question, no fact tells, or the scope is a run; and where a message behind the facts
+        was hidden, erased or edited since they were made of it.
+
+        Args:
+            now: what relative dates in the question count from.
+            follows: the query of the question before.
+            as_of: the world time asked about, where the question names none.
+        """
+        begin = time.perf_counter()
+        if scope.run_id is not None:  # what a run says of a fact may have been ended outside of it
+            return None
+        with self._database.read() as connection:
+            asker = speakers.asker_of(connection, scope.user_id)
+            query = question_reader(self._schema, asker.name).read(question, now=now, follows=follows)
+            if query is None:
+                return None
+            messages = partial(_messages, connection, scope.user_id)
+            graph = self._graphs.of(connection, scope).at(as_of or now, messages, asker)
+            found = answer_query(query, graph, language="zh" if script(question) == "cjk" else "en", asker=asker.name)
+            if found is None or not episodes.all_read(connection, scope.user_id, _sources(found.facts)):
+                return None
+            evidence = _evidence(connection, scope.user_id, found.facts)
+            deferred = backlog.deferred(connection, scope.user_id, to_micros(now))
+            newer = self._newer(connection, question, query, found.facts, scope, now) if as_of is None else []
+        confidence = min((fact.confidence for fact in found.facts), default=0.5)
+        trace = [f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts"]
+        if deferred:
+            trace.append(f"{deferred} messages are not read for facts yet; sleep reads them")
+        usage = Usage(seconds=time.perf_counter() - begin)
+        if newer:
+            wording = Wording("zh" if script(question) == "cjk" else "en", asker.name)
+            evidence = (*newer, *evidence)[:_SHOWN]
+            quotes = [_quote(item) for item in evidence]
+            trace.append(f"{len(newer)} newer messages, read for no such fact, may renew it")
+            return Answer(wording.unsure(quotes), False, confidence * _UNSURE, evidence, tuple(trace), usage, (), query)
+        return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
+
+    def _newer(
+        self,
+        connection: Connection,
+        question: str,
+        query: FactQuery,
+        found: Sequence[Fact],
+        scope: Scope,
+        now: datetime,
+    ) -> list[Evidence]:
+        """The newest message that may renew one of the facts that answer a question of how something stands now."""
+        if query.asks not in ("object", "whether") or query.previous or query.before or query.as_of is not None:
+            return []
+        for fact in found:
+            if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
+                continue
+            about = matter(fact, question)
+            later = said_later(
+                connection,
+                scope,
+                fact.episode_ids[-1],
+                naming=about,
+                without=fact.relation,
+                now=to_micros(now),
+                limit=_LOOKED_AT,
+            )
+            for episode, follows in later:
+                if may_renew(fact, episode.text, episode.occurred_at, about, self._schema, follows=follows):
+                    seq, _ = episodes.require(connection, scope.user_id, episode.id)
+                    chunks = units.load(connection, scope.user_id, units.seqs_of_episode(connection, seq, "chunk"))
+                    unit = max(chunks.values(), key=lambda chunk: len(about.intersection(terms(chunk.text))))
+                    return [Evidence(Hit(unit, _UNSURE), unit.text, 0, len(unit.text), _UNSURE)]
+        return []
+
+
+def _quote(item: Evidence) -> tuple[str, date, str]:
+    unit = item.hit.unit
+    return unit.name or unit.role, unit.occurred_at.date(), " ".join(item.text.split())
+
+
+def _messages(connection: Connection, user_id: str, fact: Fact) -> list[tuple[str, datetime]]:
+    """Texts behind a fact and when they were said, the newest first."""
+    found = (episodes.require(connection, user_id, episode_id) for episode_id in reversed(fact.episode_ids))
+    return [(episode.text, episode.occurred_at) for _, episode in found]
+
+
+def _sources(found: Sequence[Fact]) -> set[str]:
+    """Ids of the messages behind facts."""
+    return {episode_id for fact in found for episode_id in fact.episode_ids}
+
+
+def _telling(chunks: Sequence[Unit], fact: Fact) -> Unit:
+    """The part of a message that names most of what the fact is of; of equal ones the first."""
+    wanted = set(terms(f"{fact.subject} {fact.topic} {fact.object}"))
+    return max(chunks, key=lambda chunk: (fact.object in chunk.text, len(wanted.intersection(terms(chunk.text)))))
+
+
+def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:
+    """The sentences behind the facts, those of the newest facts first."""
+    shown: dict[str, Evidence] = {}
+    for fact in reversed(found):
+        for episode_id in reversed(fact.episode_ids):
+            if episode_id in shown or len(shown) == _SHOWN:
+                continue
+            seq, _ = episodes.require(connection, user_id, episode_id)
+            chunks = units.load(connection, user_id, units.seqs_of_episode(connection, seq, "chunk"))
+            if chunks:
+                unit = _telling(list(chunks.values()), fact)
+                hit = Hit(unit, fact.confidence)
+                shown[episode_id] = Evidence(hit, unit.text, 0, len(unit.text), fact.confidence)
+    return tuple(shown.values())

@@ -1,0 +1,97 @@
+"""The programs that measure the hierarchy, on small corpora."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from eval.caches.embedding_cache import CachedEmbedder
+from eval.experiments.hierarchy.cam_cost import Bench, Cost, growth, plot, table, write_csv
+from eval.experiments.hierarchy.cam_stability import build, recalls, split
+from eval.tasks.corpus import Corpus, Document, Question, Span
+from nscma_torch import Message, load_config
+from nscma_torch.text.hash_embedder import HashEmbedder
+
+_TOPICS = ("harbour ships sail anchor", "garden roses soil water", "engine piston fuel valve", "court judge law trial")
+
+
+def sentence(topic: int, rng: random.Random) -> str:
+    words = _TOPICS[topic].split()
+    return f"The {rng.choice(words)} and the {rng.choice(words)} of the {rng.choice(words)} number {rng.randrange(99)}."
+
+
+def documents(n: int) -> tuple[Document, ...]:
+    rng = random.Random(n)
+    return tuple(Document(f"d{i}", " ".join(sentence(i % 4, rng) for _ in range(60))) for i in range(n))
+
+
+def test_split_keeps_the_order_and_loses_nothing() -> None:
+    found = documents(10)
+    for batches in (1, 3, 10, 16):
+        parts = split(found, batches)
+        assert [document for part in parts for document in part] == list(found)
+        assert len(parts) == min(batches, 10)
+
+
+def test_a_corpus_is_read_back_from_its_store() -> None:
+    own = documents(12)
+    question = Question("the judge of the court", (Span(3, 0, len(own[3].text)),))
+    corpus = Corpus("small", own, (question,), whole_documents=True)
+    embedder = CachedEmbedder(HashEmbedder())
+    one, four = (build(corpus, batches, {}, embedder) for batches in (1, 4))
+    for built in (one, four):
+        assert built.nodes[0] == len(built.chunks) > 12
+        assert built.nodes[1] == len(built.clusters) > 1
+        assert torch.equal(built.vectors, embedder.embed([own[c.document].text[c.start : c.end] for c in built.chunks]))
+        assert set(built.through(question_vector := embedder.embed_query(question.text))) <= set(range(built.nodes[0]))
+        assert sorted(built.dense(question_vector)) == list(range(built.nodes[0]))
+    assert one.calls == sum(one.nodes[1:])
+    assert four.calls > sum(four.nodes[1:]) / 2
+    ((at_5, _, at_20),) = recalls(corpus, one, [embedder.embed_query(question.text)], one.dense)
+    assert at_5 <= at_20 == 1.0
+
+
+def test_costs_are_counted_for_every_way(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    messages = [Message("document", sentence(i // 10 % 4, rng), source="book") for i in range(90)]
+    config = load_config({"gate": {"rule": "everything"}, "hierarchy": {"batch_size": 1000}})
+    bench = Bench(tmp_path, config, CachedEmbedder(HashEmbedder()), time.perf_counter)
+    base, built = bench.build(messages[:40])
+    online = bench.online(base, 40, messages[40:])
+    rebuild = bench.rebuild(base, 40, messages[40:])
+    (single,) = bench.one_by_one(base, 40, messages[40:])
+    assert built.calls > 0
+    assert 0 < online.calls <= rebuild.calls
+    assert single.batch == 50 and single.calls > online.calls
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix == ".db") == ["40.db"]
+    costs = [online, rebuild, single]
+    assert table(costs).row_count == 3
+    write_csv(costs, tmp_path / "costs.csv")
+    assert len((tmp_path / "costs.csv").read_text().splitlines()) == 4
+
+
+def test_a_call_costs_a_second_in_place_of_the_embedded_summariser() -> None:
+    cost = Cost("online", 1000, 50, calls=10, raw=3.0, language=1.0, embedding=0.5)
+    assert cost.priced == pytest.approx(12.0)
+    assert cost.outside == pytest.approx(1.5 / 12)
+
+
+def test_growth_is_the_exponent_of_the_priced_seconds() -> None:
+    costs = [Cost("online", 1000, batch, calls=batch, raw=0.0, language=0.0, embedding=0.0) for batch in (50, 200, 800)]
+    assert growth(costs, 1000) == pytest.approx(1.0)
+
+
+def test_the_plot_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    costs = [
+        Cost(way, size, batch, calls, 1.0, 0.5, 0.2)
+        for way, calls in (("online", 10), ("rebuild", 100), ("one by one", 300))
+        for size in (100, 200)
+        for batch in (50, 100)
+    ]
+    plot(costs, tmp_path / "cost.png")
+    assert (tmp_path / "cost.png").read_bytes().startswith(b"\x89PNG")

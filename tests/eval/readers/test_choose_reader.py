@@ -1,0 +1,53 @@
+"""Reading with a model in the evaluations, and how much of a faultless reading its check lets through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eval.experiments.facts.grounding_check import stands
+from eval.experiments.facts.statements_quality import load, score, unit_of
+from eval.readers.choose_reader import Reader, reader_of
+from nscma_torch.llm.prompted import PromptedTasks
+from nscma_torch.reading.statements import statement_reader
+from nscma_torch.relations import load_relations
+from tests.llm.scripted import ScriptedEngine, extraction, statement
+
+SCHEMA = load_relations()
+
+
+def test_a_faultless_model_is_scored_as_one() -> None:
+    messages = [one for one in load("dev") if one["lang"] == "en" and len(one["facts"]) == 1][:100]
+    labels = {"".join(one["text"].split()): one["facts"][0] for one in messages}
+
+    def reply(data: dict[str, Any]) -> dict[str, Any]:
+        label = labels["".join("".join(data["sentences"].values()).split())]
+        state = "not" if label["negated"] else "past" if label["past"] else "holds"
+        return extraction(
+            statement(label["subject"], label["relation"], label["object"], topic=label["topic"] or "", state=state)
+        )
+
+    reader = Reader(SCHEMA, PromptedTasks(ScriptedEngine(reply), relations=SCHEMA))
+    found = reader.read([unit_of(message) for message in messages], [one["listener"] or "" for one in messages])
+    result, _ = score(messages, found, SCHEMA)
+    assert result.precision == 1.0
+    assert result.recall > 0.9, "what a label words otherwise than its text is dropped"
+    assert f"requests {len(messages)}" in reader.work()
+
+
+def test_without_a_configuration_the_embedded_reader_reads() -> None:
+    with reader_of(SCHEMA, None) as reader:
+        units = [unit_of(message) for message in load("dev")[:20]]
+        found = reader.read(units, [""] * 20)
+    assert found == [statement_reader(SCHEMA).read(unit, "") for unit in units]
+    assert any(found)
+    assert reader.work() == ""
+
+
+def test_labels_stand_with_their_own_message_and_with_no_other() -> None:
+    messages = [one for one in load("dev") if one["lang"] == "en"]
+    labels = [(one, label) for one in messages for label in one["facts"]]
+    kept = sum(stands(label, one, SCHEMA) for one, label in labels)
+    assert kept >= 0.98 * len(labels)
+    others = [messages[(i * 7 + 3) % len(messages)] for i in range(len(labels))]
+    pairs = [(label, other) for (one, label), other in zip(labels, others, strict=True) if other is not one]
+    assert not any(stands(label, other, SCHEMA) for label, other in pairs)

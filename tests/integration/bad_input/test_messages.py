@@ -1,0 +1,255 @@
+"""Messages, files, times, scopes and ids that make no sense."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import (
+    EmptyTextError,
+    EncodingError,
+    InvalidInputError,
+    MalformedInputError,
+    NotFoundError,
+    NscmaError,
+    ScopeError,
+    TextTooLargeError,
+    TextTooLongError,
+    TimestampError,
+)
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+from nscma_torch.text.file_readers import read_messages
+
+Open = Callable[..., Memory]
+Contents = Callable[[Path], dict[str, list[Any]]]
+
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u3000", "\u00a0\u2003"])
+def test_text_without_text(text: str, filled: Memory, untouched: Any) -> None:
+    some = filled.log(user_id="ada")[0].id
+    for bad in (text, Message("user", text), {"role": "user", "content": text}, ["I am fine.", text]):
+        with untouched(EmptyTextError):
+            filled.add(bad, user_id="ada")
+    with untouched(EmptyTextError):
+        list(filled.add_many([Message("user", "fine"), Message("user", text)], user_id="ada"))
+    with untouched(EmptyTextError):
+        filled.update(some, text, user_id="ada")
+    with untouched(EmptyTextError):
+        filled.search(text, user_id="ada")
+    with untouched(EmptyTextError):
+        filled.ask(text, user_id="ada")
+
+
+def test_no_messages_at_all(filled: Memory, untouched: Any) -> None:
+    with untouched(EmptyTextError, "nothing to add"):
+        filled.add([], user_id="ada")
+    assert list(filled.add_many([], user_id="ada")) == []
+
+
+def test_fifty_megabytes(filled: Memory, untouched: Any, tmp_path: Path) -> None:
+    text = "word " * 10_000_000
+    with untouched(TextTooLargeError, r"50,000,000 bytes.*max_message_bytes"):
+        filled.add(text, user_id="ada")
+    with untouched(TextTooLargeError):
+        list(filled.add_many([Message("user", "small"), Message("user", text)], user_id="ada"))
+    with untouched(TextTooLargeError):
+        filled.update(filled.log(user_id="ada")[0].id, text, user_id="ada")
+    path = tmp_path / "large.jsonl"
+    path.write_text(json.dumps({"role": "user", "content": "a first line"}) + "\n"
+                    + json.dumps({"role": "user", "content": text}) + "\n")  # fmt: skip
+    with untouched(TextTooLargeError, "line 2"):
+        list(filled.add_many(read_messages(path), user_id="ada"))
+
+
+def test_a_question_longer_than_the_embedder_reads(filled: Memory, untouched: Any) -> None:
+    """Either it is answered, or it is refused by name; never anything else."""
+    question = "where did I move in March? " * 400
+    try:
+        hits = filled.search(question, user_id="ada", now=NOW)
+    except TextTooLongError:
+        hits = []
+    assert filled.verify() == []
+    assert all(hit.text == "I moved to Porto in March." for hit in hits[:1])
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind", "match"),
+    [
+        ("latin1.jsonl", '{"role": "user", "content": "caf\u00e9"}'.encode("latin-1"), EncodingError, "line 1.*offset"),
+        ("latin1.txt", b"fine\n\nna\xefve", EncodingError, "0xef at offset 8"),
+        ("utf16.txt", "text".encode("utf-16"), EncodingError, "UTF-16"),
+        ("cut.jsonl", b'{"role": "user", "content": "a"}\n{"role": "user", "cont', MalformedInputError, "line 2"),
+        ("plain.jsonl", b'{"role": "user", "content": "a"}\n\nhello\n', MalformedInputError, "line 3"),
+        ("list.jsonl", b'{"role": "user", "content": "a"}\n[1]\n', MalformedInputError, "line 2.*object"),
+        ("role.jsonl", b'{"role": "wizard", "content": "a"}\n', MalformedInputError, "line 1.*role"),
+        ("nan.jsonl", b'{"role": "user", "content": "a", "x": NaN}\n', MalformedInputError, "line 1"),
+        ("half.jsonl", b'{"role": "user", "content": "\\ud83d"}\n', EncodingError, "line 1.*surrogate"),
+        ("time.jsonl", b'{"role": "user", "content": "a", "timestamp": "soon"}\n', TimestampError, "line 1.*'soon'"),
+        ("broken.json", b'[{"role": "user", "content": "a"},', MalformedInputError, "line 1"),
+        ("no.json", b'{"turns": []}', MalformedInputError, "messages"),
+        ("empty.txt", b"", EmptyTextError, "empty.txt"),
+        ("blank.md", b" \n\n", EmptyTextError, "blank.md"),
+    ],
+)  # fmt: skip
+def test_files_that_do_not_parse(
+    name: str, data: bytes, kind: type[NscmaError], match: str, filled: Memory, untouched: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with untouched(kind, match):
+        list(filled.add_many(read_messages(path), user_id="ada"))
+
+
+def test_files_that_are_not_there(filled: Memory, untouched: Any, tmp_path: Path) -> None:
+    for path in (tmp_path / "missing.jsonl", tmp_path):
+        with untouched(InvalidInputError, "cannot read"):
+            list(filled.add_many(read_messages(path), user_id="ada"))
+
+
+@pytest.mark.parametrize(
+    "when", ["tomorrow-ish", "2024-13-01", "", "32nd of May", math.nan, math.inf, 1e15, True, [2024]]
+)
+def test_times_that_do_not_parse(when: Any, filled: Memory, untouched: Any) -> None:
+    with untouched(TimestampError):
+        filled.add("I moved.", user_id="ada", timestamp=when)
+    with untouched(TimestampError):
+        filled.add({"role": "user", "content": "I moved.", "timestamp": when}, user_id="ada")
+    with untouched(TimestampError):
+        filled.add("I moved.", user_id="ada", expiration_date=when)
+
+
+def test_times_in_the_future(filled: Memory, untouched: Any) -> None:
+    future = NOW + timedelta(hours=1)
+    for when in (future, future.isoformat(), future.timestamp(), future.replace(tzinfo=None)):
+        with untouched(TimestampError, "future"):
+            filled.add("I will have moved.", user_id="ada", timestamp=when, now=NOW)
+        with untouched(TimestampError, "future"):
+            message = {"role": "user", "content": "I will have moved.", "timestamp": when}
+            filled.add(["This one is fine.", message], user_id="ada", now=NOW)
+    for aware in (future, future.replace(tzinfo=None)):
+        with untouched(TimestampError, "future"):
+            list(filled.add_many([Message("user", "I will have moved.", aware)], user_id="ada", now=NOW))
+    with untouched(TimestampError, "future"):
+        filled.add("I will have moved.", user_id="ada", timestamp=datetime.now(UTC) + timedelta(days=1))
+
+
+def test_a_clock_that_is_a_little_ahead_is_accepted_and_found(filled: Memory) -> None:
+    said = filled.add("My kettle is purple.", user_id="ada", timestamp=NOW + timedelta(seconds=200), now=NOW)[0]
+    assert filled.search("purple kettle", user_id="ada", now=NOW, top_k=1)[0].id == said.id, "read your writes"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"user_id": ""}, {"user_id": "  "}, {"user_id": None}, {"user_id": 7}, {"user_id": "a\nb"}, {"user_id": "a\0b"},
+        {"user_id": "x" * 257}, {"user_id": "\ud83d"}, {"agent_id": ""}, {"agent_id": 3}, {"run_id": "\t"},
+        {"run_id": "r\x1fs"},
+    ],
+)  # fmt: skip
+def test_bad_scopes(bad: dict[str, Any], filled: Memory, untouched: Any) -> None:
+    scope = {"user_id": "ada", **bad}
+    with untouched(ScopeError, next(iter(bad))):
+        filled.add("I moved.", **scope)
+    with untouched(ScopeError):
+        list(filled.add_many([Message("user", "I moved.")], **scope))
+    for read in (filled.get_all, filled.log, filled.delete_all):
+        with untouched(ScopeError):
+            read(**scope)
+    with untouched(ScopeError):
+        filled.search("moved", **scope)
+    with untouched(ScopeError):
+        filled.ask("who moved?", **scope)
+    with untouched(ScopeError):
+        filled.replay(**scope)
+    if "user_id" in bad:
+        user = bad["user_id"]
+        with untouched(ScopeError):
+            filled.get("some id", user_id=user)
+        with untouched(ScopeError):
+            filled.erase(user_id=user)
+        with untouched(ScopeError):
+            filled.history("some id", user_id=user)
+        with untouched(ScopeError):
+            filled.delete("some id", user_id=user)
+    else:
+        with untouched(ScopeError):
+            filled.search("moved", user_id="ada", filters=bad)
+
+
+def test_unknown_ids(filled: Memory, untouched: Any) -> None:
+    for unknown in ("0" * 32, "", "no such id", "%"):
+        assert filled.get(unknown, user_id="ada") is None
+        for act in (
+            lambda i: filled.update(i, "new text", user_id="ada"),
+            lambda i: filled.delete(i, user_id="ada"),
+            lambda i: filled.restore(i, user_id="ada"),
+            lambda i: filled.history(i, user_id="ada"),
+            lambda i: filled.erase(user_id="ada", memory_id=i),
+        ):
+            with untouched(NotFoundError, "no memory with id"):
+                act(unknown)
+    with untouched(NotFoundError, "nobody"):
+        filled.erase(user_id="nobody")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        7, None, [7], {"role": "user"}, {"content": "x"}, {"role": "wizard", "content": "x"},
+        {"role": "user", "content": 7}, Message("wizard", "x"), Message("user", None), Message("user", 7),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_things_that_are_no_message(bad: Any, filled: Memory, untouched: Any) -> None:
+    with untouched(InvalidInputError):
+        filled.add(bad, user_id="ada")
+    if isinstance(bad, Message):
+        with untouched(InvalidInputError):
+            list(filled.add_many([bad], user_id="ada"))
+
+
+@pytest.mark.parametrize("bad", [{"x": {1, 2}}, {"x": NOW}, {"x": math.nan}, {"x": "\ud83d"}, {1: "a", "b": 2}])
+def test_metadata_that_json_cannot_say(bad: dict[Any, Any], filled: Memory, untouched: Any) -> None:
+    with untouched(InvalidInputError, "metadata"):
+        filled.add("I moved.", user_id="ada", metadata=bad)
+
+
+def test_half_a_surrogate_pair(filled: Memory, untouched: Any) -> None:
+    half = "\ud83d"
+    for message in (
+        Message("user", f"hello {half}"), Message("user", "x", name=half), Message("user", "x", session=half),
+        Message("user", "x", idempotency_key=half), Message("document", "x", source=half),
+    ):  # fmt: skip
+        with untouched(EncodingError):
+            filled.add(message, user_id="ada")
+        with untouched(EncodingError):
+            list(filled.add_many([message], user_id="ada"))
+    with untouched(EncodingError):
+        filled.search(half, user_id="ada")
+    with untouched(EncodingError):
+        filled.get(half, user_id="ada")
+    with untouched(EncodingError):
+        filled.update(filled.log(user_id="ada")[0].id, half, user_id="ada")
+
+
+def test_one_message_is_not_many(filled: Memory, untouched: Any) -> None:
+    for one in ("hello", Message("user", "hello"), {"role": "user", "content": "hello"}):
+        with untouched(InvalidInputError, "hand a single one to `add`"):
+            list(filled.add_many(one, user_id="ada"))  # type: ignore[arg-type]
+
+
+def test_a_question_up_to_the_limit_is_asked(filled: Memory) -> None:
+    told = filled.add("My boat is called Elvira.", user_id="ada", timestamp=NOW, now=NOW)[0]
+    question = "The weather and the trains are a long story. " * 350 + "What is my boat called?"
+    assert filled.search(question, user_id="ada", now=NOW, top_k=3)
+    filled.ask(question, user_id="ada", now=NOW)
+    long = "boat called Elvira " * 400
+    assert filled.search(long, user_id="ada", now=NOW, top_k=1)[0].id == told.id

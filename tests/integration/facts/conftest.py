@@ -1,0 +1,23 @@
+"""Memories whose messages state what their notation says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nscma_torch.memory import Memory
+from tests.helpers.noting import opener
+
+Open = Callable[..., Memory]
+
+
+@pytest.fixture
+def noted(open_memory: Open, light_proxy: Any) -> Open:
+    return opener(open_memory, light_proxy)
+
+
+@pytest.fixture
+def memory(noted: Open) -> Memory:
+    return noted()

@@ -1,0 +1,84 @@
+"""The profile: bounded, dated, sourced, and true to the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+from nscma_torch.memory import Memory
+from tests.helpers.noting import day, held, say, tell
+
+Open = Callable[..., Memory]
+FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
+
+
+FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
+
+
+def test_a_profile_is_bounded_dated_and_sourced(noted: Open) -> None:
+    memory = noted(config={"curator": {"profile_lines": 3, "profile_objects": 2}})
+    relations = ("lives_in", "works_at", "job", "speaks", "owns", "likes")
+    for at, relation in enumerate(relations):
+        for thing in range(4):
+            say(memory, f"{{Ann|{relation}|{relation} {thing}}}", at, name="Ann")
+    say(memory, "{Zoe|lives_in|Paris}", 9, name="Ann")
+    memory.sleep(now=day(10))
+    lines = memory.profile(user_id="ada")
+    assert len(lines) == 3
+    facts = {fact.id: fact for fact in memory.facts(user_id="ada")}
+    for number, line in enumerate(lines):
+        assert line.number == number and isinstance(line.day, date)
+        assert 1 <= len(line.fact_ids) <= 2
+        for source in line.fact_ids:
+            assert facts[source].object in line.text and facts[source].subject == "Ann"
+            assert memory.get(facts[source].episode_ids[0], user_id="ada", now=day(10)) is not None
+        newest = max(facts[source].valid_from for source in line.fact_ids)  # type: ignore[type-var]
+        assert newest is not None and line.day == newest.date()
+        assert "Paris" not in line.text, "it is about who speaks"
+
+
+def test_a_profile_follows_the_facts(memory: Memory) -> None:
+    tell(memory, "{Ann|lives_in|Oslo} {Ann|likes|tea}", 1, name="Ann")
+    memory.sleep(now=day(2))
+    assert any("Oslo" in line.text for line in memory.profile(user_id="ada"))
+    moved = tell(memory, "{Ann|lives_in|Rome} {Ann|likes|tea|not}", 5, name="Ann")
+    assert memory.sleep(now=day(6)).profile_lines
+    (line,) = memory.profile(user_id="ada")
+    assert "Rome" in line.text and line.day == day(5).date()
+    memory.delete(moved, user_id="ada", now=day(7))
+    memory.sleep(now=day(8))
+    assert sorted(line.text for line in memory.profile(user_id="ada")) == ["Ann lives in Oslo", "Ann likes tea"][::-1]
+
+
+def test_a_profile_holds_nothing_disputed_corrected_past_or_only_said_by_an_assistant(memory: Memory) -> None:
+    tell(memory, "{Ann|works_at|Acme} {Ann|favourite/colour|red}", 1, name="Ann")
+    tell(memory, "{Ann|favourite/colour|blue|sorry}", 1.1, name="Ann", stored=2)
+    tell(memory, "{Ann|owns|car|once}", 2, name="Ann")
+    tell(memory, "{Ann|works_at|Initech}", 2, name="Bob")
+    memory.sleep(now=day(3))
+    assert [line.text for line in memory.profile(user_id="ada")] == ["Ann's favourite colour is blue"]
+
+
+def test_profiles_belong_to_an_agent(memory: Memory) -> None:
+    tell(memory, "{Ann|lives_in|Oslo}", 1, name="Ann")
+    tell(memory, "{Ann|lives_in|Rome}", 1, name="Ann", agent_id="cook")
+    tell(memory, "{Ann|lives_in|Bern}", 1, name="Ann", user_id="eve")
+    memory.sleep(now=day(2))
+    assert [line.text for line in memory.profile(user_id="ada", agent_id="cook")] == ["Ann lives in Rome"]
+    assert sorted(line.text for line in memory.profile(user_id="ada")) == ["Ann lives in Oslo", "Ann lives in Rome"]
+    assert [line.text for line in memory.profile(user_id="eve")] == ["Ann lives in Bern"]
+    assert memory.profile(user_id="nobody") == []
+
+
+def test_disputes_are_settled_when_newer_evidence_outweighs(noted: Open) -> None:
+    """Under rules by which the older side has faded, the dispute ends in the night."""
+    memory = noted()
+    tell(memory, "{Bob|lives_in|Bonn}", 1, name="Ann")
+    tell(memory, "{Bob|lives_in|Kyoto}", 9, name="Carl")
+    assert memory.sleep(now=day(10)).disputed == 1
+    memory.close()
+    memory = noted(config={"curator": {"half_life": 2.0}})
+    report = memory.sleep(now=day(10))
+    assert (report.settled, report.disputed) == (1, 0)
+    assert memory.conflicts(user_id="ada") == [] and held(memory) == ["Kyoto"]

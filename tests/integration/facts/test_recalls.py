@@ -1,0 +1,127 @@
+"""What is recalled or helped grows stronger; what was deferred is read by sleep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import NotFoundError
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+from tests.helpers.noting import DEFERRED, a_life, bare, day, everything, held, log, say, tell
+
+Open = Callable[..., Memory]
+FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
+
+
+FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
+
+
+def test_what_is_recalled_grows_stronger_once_for_each_recall(noted: Open) -> None:
+    memory = noted()
+    zebra = say(memory, "The zebra says hello.", 0).id
+    say(memory, "The lion says hello.", 0)
+    memory.flush()
+
+    def kept() -> tuple[float, float, int]:
+        episode = memory.get(zebra, user_id="ada", now=day(50))
+        assert episode is not None
+        return episode.importance, episode.strength, episode.accesses
+
+    before = kept()
+    for _ in range(3):
+        memory.search("zebra", user_id="ada", top_k=1, now=day(1))
+    assert kept() == before, "search itself writes nothing"
+    assert memory.sleep(now=day(1)).promoted == 1
+    after = kept()
+    assert after[0] > before[0] and after[1] > before[1] and after[2] == before[2] + 3
+    assert memory.sleep(now=day(1)).promoted == 0
+    assert kept() == after
+    memory.search("zebra", user_id="ada", top_k=1, now=day(2))
+    memory.sleep(now=day(2))
+    assert after[0] < kept()[0] <= 1 and kept()[1] > after[1]
+
+
+def test_recalls_counted_at_once_or_night_by_night_come_to_the_same(noted: Open) -> None:
+    found = []
+    for name in ("at once", "nightly"):
+        memory = noted(f"{name}.db")
+        target = say(memory, "The zebra says hello.", 0).id
+        for night in (1, 2, 3):
+            memory.search("zebra", user_id="ada", top_k=1, now=day(night))
+            if name == "nightly":
+                memory.sleep(now=day(night))
+        memory.sleep(now=day(3))
+        episode = memory.get(target, user_id="ada", now=day(4))
+        assert episode is not None
+        found.append((round(episode.importance, 9), episode.strength, episode.accesses))
+    assert found[0] == found[1]
+
+
+def test_a_message_that_helped_lasts_longer_and_ranks_higher(noted: Open) -> None:
+    memory = noted(config={**FADING, "score": {"gamma": 0.5}, "retrieval": {"lanes": ["vector"]}})
+    plain_, helped, useless = (say(memory, f"zebra number {n}", 0).id for n in ("one", "two", "three"))
+    memory.flush()
+    memory.feedback(helped, user_id="ada", helpful=True, now=day(1))
+    memory.feedback(useless, user_id="ada", helpful=False, now=day(1))
+    memory.sleep(now=day(2))
+    importance = {e.id: e.importance for e in memory.get_all(user_id="ada", now=day(2))}
+    assert importance[helped] > importance[plain_] >= importance[useless]
+    order = [hit.id for hit in memory.search("zebra", user_id="ada", now=day(2))]
+    assert order[0] == helped and set(order) == {plain_, helped, useless}
+    events = memory.history(useless, user_id="ada")
+    assert [event.event for event in events] == ["ADD", "FEEDBACK"] and events[1].reason == "not helpful"
+    memory.sleep(now=day(2))
+    again = noted("again.db", FADING)
+    kept, gone = (say(again, f"zebra number {n}", 0).id for n in ("one", "two"))
+    again.feedback(kept, user_id="ada", helpful=True, now=day(1))
+    again.sleep(now=day(150))
+    assert [hit.id for hit in again.search("zebra", user_id="ada", now=day(151))] == [kept]
+    assert again.get(gone, user_id="ada", now=day(151)) is not None
+
+
+def test_feedback_is_for_messages_of_the_user(memory: Memory) -> None:
+    target = tell(memory, "The zebra says hello.", 0)
+    tell(memory, "Hello.", 0, user_id="eve")
+    digest = memory.digest()
+    for user, key in (("eve", target), ("ada", "no such id"), ("nobody", target)):
+        for helpful in (True, False):
+            with pytest.raises(NotFoundError):
+                memory.feedback(key, user_id=user, helpful=helpful)
+    assert memory.digest() == digest
+    assert [event.event for event in memory.history(target, user_id="ada")] == ["ADD"]
+
+
+# The backlog
+
+
+def test_deferred_messages_are_read_by_sleep(noted: Open) -> None:
+    memory = noted(config=DEFERRED)
+    a_life(memory)
+    memory.flush()
+    assert everything(memory) == [] and memory.stats().deferred == 9
+    assert memory.sleep(now=day(11)).replayed == 9
+    assert held(memory, subject="Ann") == ["Rome", "blue", "jazz", "tea"]
+    assert all(episode.encoded for episode in memory.log(user_id="ada"))
+
+
+def test_deferring_changes_no_fact(noted: Open) -> None:
+    """Read at once or in the night after: the same facts, profile and decisions."""
+    seen = []
+    for name, config in (("at once", None), ("deferred", DEFERRED)):
+        memory = noted(f"{name}.db", config)
+        a_life(memory)
+        memory.sleep(now=day(11))
+        seen.append((everything(memory), [line.text for line in memory.profile(user_id="ada")], bare(log(memory))))
+    assert seen[0] == seen[1]
+
+
+def test_deleted_and_expired_messages_are_not_read(noted: Open) -> None:
+    memory = noted(config=DEFERRED)
+    gone = say(memory, "{Ann|lives_in|Oslo}", 0).id
+    memory.delete(gone, user_id="ada", now=day(1))
+    memory.add(Message("user", "{Ann|lives_in|Rome}", day(1)), user_id="ada", expiration_date=day(3), now=day(1))
+    assert memory.sleep(now=day(5)).replayed == 0
+    assert everything(memory) == []

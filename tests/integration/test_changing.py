@@ -1,0 +1,103 @@
+"""Update, delete, restore and delete_all: what they change, and what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nscma_torch.memory import Memory
+from tests.helpers.finding import NOW, found
+
+Open = Callable[..., Memory]
+
+
+def test_update_keeps_the_id_and_the_old_text(eager: Memory) -> None:
+    said = eager.add("My favourite colour is red.", user_id="ada", now=NOW)[0]
+    other = eager.add("The kettle is new.", user_id="ada", now=NOW)[0]
+    episode = eager.update(said.id, "My favourite colour is turquoise.", user_id="ada", now=NOW)
+    assert episode.id == said.id and episode.text == "My favourite colour is turquoise."
+    assert episode.decision == said.decision
+    assert found(eager, "turquoise")[0] == "My favourite colour is turquoise."
+    assert not any("red" in text.split() for text in found(eager, "red colour"))
+    assert [hit.id for hit in eager.search("kettle", user_id="ada", now=NOW, top_k=1)] == [other.id]
+    events = eager.history(said.id, user_id="ada")
+    assert [(e.event, e.old_text, e.new_text) for e in events] == [
+        ("ADD", None, "My favourite colour is red."),
+        ("UPDATE", "My favourite colour is red.", "My favourite colour is turquoise."),
+    ]
+    eager.flush()
+    assert eager.verify() == []
+    facts = found(eager, "favourite colour", kinds=("atomic_fact",))
+    assert any("turquoise" in fact for fact in facts) and not any("red" in fact.split() for fact in facts)
+
+
+def test_update_after_extraction_replaces_the_facts(eager: Memory) -> None:
+    said = eager.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", now=NOW)[0]
+    eager.flush()
+    assert any("Kyoto" in text for text in found(eager, "Ana", kinds=("atomic_fact",)))
+    eager.update(said.id, "My sister Ana was born in Bergen in 1985.", user_id="ada", now=NOW)
+    assert found(eager, "Kyoto", kinds=("chunk", "atomic_fact")) == [
+        text for text in found(eager, "Kyoto", kinds=("chunk", "atomic_fact")) if "Kyoto" not in text
+    ]
+    eager.flush()
+    assert any("Bergen" in text for text in found(eager, "Ana", kinds=("atomic_fact",)))
+
+
+def told(memory: Memory) -> list[tuple[int, str, tuple[str, ...]]]:
+    """What the hierarchy says."""
+    return [(node.level, node.text, node.episode_ids) for node in memory.tree(user_id="ada")]
+
+
+def test_delete_hides_and_restore_brings_back(eager: Memory) -> None:
+    said = eager.add("My safe code has been in the marmalade jar since May 2023.", user_id="ada", now=NOW)[0]
+    eager.flush()
+    assert found(eager, "marmalade", kinds=("atomic_fact",)) != []
+    before, nodes = eager.digest(), told(eager)
+    assert eager.delete(said.id, user_id="ada", now=NOW) is True
+    assert eager.delete(said.id, user_id="ada", now=NOW) is False
+    assert eager.get(said.id, user_id="ada") is None
+    assert eager.get_all(user_id="ada", now=NOW) == []
+    assert found(eager, "marmalade", kinds=("chunk", "atomic_fact")) == []
+    assert eager.ask("where is the safe code?", user_id="ada", now=NOW).abstained
+    assert [(e.id, e.status) for e in eager.log(user_id="ada")] == [(said.id, "deleted")]
+    assert eager.stats(user_id="ada").deleted == 1
+    assert eager.verify() == []
+    assert eager.restore(said.id, user_id="ada", now=NOW) is True
+    assert eager.restore(said.id, user_id="ada", now=NOW) is False
+    assert eager.get(said.id, user_id="ada") is not None
+    assert len(found(eager, "marmalade")) == 1
+    assert found(eager, "marmalade", kinds=("atomic_fact",)) != []
+    assert [event.event for event in eager.history(said.id, user_id="ada")] == ["ADD", "DELETE", "RESTORE"]
+    eager.flush()
+    assert told(eager) == nodes, "in the hierarchy as before, under new numbers"
+    assert eager.digest() != before
+
+
+def test_what_was_deleted_before_its_extraction_stays_hidden(eager: Memory) -> None:
+    said = eager.add("My sister Ana was born in Kyoto in 1984.", user_id="ada", now=NOW)[0]
+    assert eager.stats().jobs_queued == 1
+    eager.delete(said.id, user_id="ada", now=NOW)
+    eager.flush()
+    assert found(eager, "Ana Kyoto", kinds=("chunk", "atomic_fact")) == []
+    assert eager.stats().units == {}
+    eager.restore(said.id, user_id="ada", now=NOW)
+    assert len(found(eager, "Ana Kyoto", kinds=("chunk", "atomic_fact"))) >= 1
+
+
+def test_an_update_of_what_was_deleted_stays_hidden(eager: Memory) -> None:
+    said = eager.add("My sister Ana was born in Kyoto.", user_id="ada", now=NOW)[0]
+    eager.delete(said.id, user_id="ada", now=NOW)
+    eager.update(said.id, "My sister Ana was born in Bergen.", user_id="ada", now=NOW)
+    assert eager.get(said.id, user_id="ada") is None
+    assert found(eager, "Ana") == []
+    assert eager.verify() == []
+
+
+def test_delete_all_keeps_to_its_scope(memory: Memory) -> None:
+    for agent, run in (("cook", "r1"), ("cook", "r2"), ("guide", "r1")):
+        memory.add(f"{agent} said so in {run}", user_id="ada", agent_id=agent, run_id=run)
+    memory.add("cook said so in r1", user_id="bob", agent_id="cook", run_id="r1")
+    assert memory.delete_all(user_id="ada", agent_id="cook", run_id="r1") == 1
+    assert memory.delete_all(user_id="ada", agent_id="cook") == 1
+    assert [episode.text for episode in memory.get_all(user_id="ada")] == ["guide said so in r1"]
+    assert len(memory.get_all(user_id="bob")) == 1
+    assert memory.delete_all(user_id="ada") == 1

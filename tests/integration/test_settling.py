@@ -1,0 +1,224 @@
+"""A question first works off its own user's queue; what is left when the time is up is said, and facts are whole."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nscma_torch.aio import AsyncMemory
+from nscma_torch.controller.controller import Controller
+from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.memory import Memory
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.records import Answer, Extraction, Unit
+from nscma_torch.storage import jobs
+
+Open = Callable[..., Memory]
+BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
+CONFIG: dict[str, Any] = {"gate": {"rule": "everything"}}
+
+
+@pytest.fixture
+def open_memory(open_memory: Open, light_proxy: Any) -> Open:
+    return lambda name="store.db", config=None, **parts: open_memory(
+        name, {**CONFIG, **(config or {})}, proxy=light_proxy, **parts
+    )
+
+
+class Slow(EmbeddedTasks):
+    """Takes a while over each batch."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        time.sleep(self.seconds)
+        return super().extract(units, listeners=listeners)
+
+
+def told(memory: Memory, *texts: str, user: str = "ada", day: int = 0) -> list[str]:
+    at = BEGIN + timedelta(day)
+    return [memory.add(text, user_id=user, timestamp=at, now=at)[0].id for text in texts]
+
+
+def home(memory: Memory, user: str = "ada", **more: Any) -> Answer:
+    return memory.ask("Where do I live?", user_id=user, **{"now": BEGIN + timedelta(99), **more})
+
+
+def test_what_was_said_last_is_in_the_answer(open_memory: Open) -> None:
+    memory = open_memory()
+    told(memory, "I live in Rome.")
+    answer = home(memory)
+    assert (answer.text, len(answer.facts), answer.notes) == ("Rome", 1, ())
+    told(memory, "I moved to Oslo.", day=9)
+    assert home(memory).text == "Oslo"
+    assert home(memory, as_of=BEGIN + timedelta(3)).text == "Rome"
+
+
+def test_only_the_askers_queue_is_worked_off(open_memory: Open) -> None:
+    memory = open_memory()
+    told(memory, "I live in Bern.", user="eve")
+    told(memory, "I live in Rome.")
+    assert home(memory).text == "Rome"
+    assert memory.facts(user_id="eve") == [] and memory.stats(user_id="eve").jobs_queued
+
+
+def test_search_reads_nothing(open_memory: Open) -> None:
+    memory = open_memory()
+    told(memory, "I live in Rome.")
+    digest = memory.digest()
+    assert memory.search("Where do I live?", user_id="ada", now=BEGIN) and memory.digest() == digest
+
+
+def test_asking_in_between_changes_nothing_that_is_made_in_the_end(open_memory: Open, conversation: Any) -> None:
+    """The hierarchy is left to `flush`, which builds it after everything is read: its batches shape it."""
+    texts = [message.content for message in conversation(40, long=False)]
+    digests = []
+    for name, asks in (("plain.db", False), ("asked.db", True)):
+        memory = open_memory(name)
+        told(memory, *texts[:20])
+        if asks:
+            home(memory)
+        told(memory, *texts[20:])
+        memory.flush()
+        digests.append(memory.digest())
+    assert digests[0] == digests[1]
+
+
+def test_when_the_time_is_up_the_facts_are_those_of_before(open_memory: Open) -> None:
+    memory = open_memory()
+    told(memory, "I live in Rome.")
+    memory.flush()
+    slow = open_memory(config={"retrieval": {"settle_seconds": 0.2}, "worker": {"batch_size": 1}}, tasks=Slow(0.3))
+    told(slow, *(f"My aunt {i} lives in Porto." for i in range(4)), "I moved to Oslo.", day=9)
+    begin = time.monotonic()
+    answer = home(slow)
+    assert time.monotonic() - begin < 3, "one batch beyond the limit, not five"
+    assert answer.text == "Rome" and answer.notes == ("4 messages not yet read",) and answer.trace[0] == answer.notes[0]
+    assert [fact.object for fact in slow.facts(user_id="ada", subject="user's aunt 0")] == ["Porto"], "of what was read"
+    slow.flush()
+    assert (home(slow).text, home(slow).notes) == ("Oslo", ())
+
+
+def test_without_time_nothing_is_read_and_all_is_counted(open_memory: Open) -> None:
+    memory = open_memory(config={"retrieval": {"settle_seconds": 0}})
+    told(memory, "I live in Rome.")
+    answer = home(memory)
+    assert answer.facts == () and "Rome" in answer.text and answer.notes == ("1 message not yet read",)
+
+
+@pytest.mark.parametrize("change", ["delete", "update", "erase"])
+def test_facts_of_what_was_hidden_or_edited_are_not_shown(change: str, open_memory: Open) -> None:
+    memory = open_memory(config={"retrieval": {"settle_seconds": 0}})
+    told(memory, "I like tea.")
+    (said,) = told(memory, "I live in Rome.")
+    memory.flush()
+    assert home(memory).text == "Rome"
+    if change == "update":
+        memory.update(said, "I live in Bern.", user_id="ada")
+    elif change == "delete":
+        memory.delete(said, user_id="ada")
+    else:
+        memory.erase(user_id="ada", memory_id=said)
+    answer = home(memory)
+    assert answer.facts == () and "Rome" not in answer.text
+
+
+def test_another_workers_lease_is_respected_and_the_limit_holds(open_memory: Open) -> None:
+    memory = open_memory(config={"retrieval": {"settle_seconds": 0.3}})
+    told(memory, "I live in Rome.")
+    with memory.components.database.write() as connection:
+        jobs.acquire_lease(connection, "worker", "elsewhere 1 x", now=0, until=2**62)
+    begin = time.monotonic()
+    answer = home(memory)
+    assert 0.2 < time.monotonic() - begin < 5 and answer.notes == ("1 message not yet read",)
+    with memory.components.database.read() as connection:
+        assert jobs.lease_holder(connection, "worker") == "elsewhere 1 x"
+
+
+def test_a_store_that_another_process_is_writing_to(open_memory: Open) -> None:
+    memory, other = open_memory(config={"retrieval": {"settle_seconds": 0.3}}), open_memory()
+    told(memory, "I live in Rome.")
+    with other.components.database.write():
+        begin = time.monotonic()
+        answer = home(memory)
+    assert time.monotonic() - begin < 5, "not the 30 s of store.busy_timeout"
+    assert "Rome" in answer.text and "held by another process" in answer.notes[1]
+
+
+def test_a_store_that_can_only_be_read_still_answers(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = open_memory()
+    told(memory, "I live in Rome.")
+    memory.flush()
+    told(memory, "I moved to Oslo.", day=9)
+    memory.components.database.close()  # connections from here on may not write
+    monkeypatch.setitem(memory.components.database._pragmas, "query_only", "ON")
+    answer = home(memory)
+    assert answer.text == "Rome"
+    assert answer.notes[0] == "1 message not yet read" and "cannot be written" in answer.notes[1]
+
+
+def test_what_could_not_be_read_is_said(open_memory: Open) -> None:
+    class Broken(EmbeddedTasks):
+        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+            raise EngineUnavailableError(f"away from {len(units)} units, {len(listeners)} listeners")
+
+    memory = open_memory(tasks=Broken(), config={"worker": {"max_attempts": 1}})
+    told(memory, "I live in Rome.")
+    answer = home(memory)
+    assert "Rome" in answer.text
+    assert answer.notes == ("1 message could not be read; see `nscma stats`, then `nscma retry`",)
+
+
+def test_a_model_of_the_users_own_reads_in_flush_alone(open_memory: Open) -> None:
+    class Model:
+        """Language tasks that may be slow or away."""
+
+        reads = 0
+
+        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+            self.reads += 1
+            return EmbeddedTasks().extract(units, listeners=listeners)
+
+        def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+            return EmbeddedTasks().summarize(groups)
+
+        def answer(self, question: str, hits: Any, *, answerability: float) -> Answer:
+            return EmbeddedTasks().answer(question, hits, answerability=answerability)
+
+    model = Model()
+    memory = open_memory(tasks=model)
+    told(memory, "I live in Rome.")
+    assert home(memory).notes == ("1 message not yet read",) and model.reads == 0
+    memory.flush()
+    assert home(memory).text == "Rome" and model.reads == 1
+
+
+def test_the_controller_takes_the_same_way(open_memory: Open) -> None:
+    memory = open_memory()
+    told(memory, "I live in Rome.")
+    controller = Controller(memory, None, user_id="ada", flush=False)
+    assert controller.turn("Where do I live?").text == "Rome"
+    late = open_memory("late.db", config={"retrieval": {"settle_seconds": 0}})
+    told(late, "I live in Rome.")
+    answer = Controller(late, None, user_id="ada", flush=False).turn("Where do I live?")
+    assert any("1 message not yet read" in line for line in answer.trace)
+
+
+def test_asking_for_asyncio(tmp_path: Path, open_memory: Open) -> None:
+    told(open_memory("async.db"), "I live in Rome.")
+
+    async def ask() -> Answer:
+        async with AsyncMemory(
+            tmp_path / "async.db", config={"embedder": {"model": "hash"}, "device": "cpu"}
+        ) as memory:
+            return await memory.ask("Where do I live?", user_id="ada")
+
+    assert asyncio.run(ask()).text == "Rome"

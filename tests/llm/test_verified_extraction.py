@@ -1,0 +1,172 @@
+"""Prompted tasks that read what was found: summaries, rankings, better questions, answers, disputes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.llm.engines.structured import schema_of
+from nscma_torch.llm.prompted import PromptedTasks
+from nscma_torch.llm.prompts import tasks as prompts
+from nscma_torch.protocols import CuratorTasks
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from tests.llm.scripted import ScriptedEngine, data_of, hit, unit
+
+
+def first_words(data: dict[str, Any]) -> dict[str, Any]:
+    texts = [text if isinstance(text, str) else text["text"] for text in data["texts"]]
+    return {"summary": " ".join(word for text in texts for word in text.split() if word.startswith("w"))}
+
+
+def test_a_group_that_does_not_fit_is_summarized_in_parts() -> None:
+    engine = ScriptedEngine(first_words, context=2048)
+    tasks = PromptedTasks(engine)
+    groups = [[unit(f"w{g}.{i} {'filler ' * 40}") for i in range(n)] for g, n in enumerate((2, 25, 1))]
+    texts = tasks.summarize(groups)
+    assert [text.split() for text in texts] == [[f"w{g}.{i}" for i in range(n)] for g, n in enumerate((2, 25, 1))]
+    assert len(engine.batches) == 2, "one batch for the parts of all groups, one for their summaries together"
+    assert len(engine.batches[0]) > 4
+    assert len(engine.batches[1]) == 1
+    with pytest.raises(EngineRefusedError, match="does not fit"):
+        tasks.summarize([[unit("word " * 2000)]])
+
+
+def test_a_summary_that_cannot_shrink_fails() -> None:
+    tasks = PromptedTasks(ScriptedEngine(lambda _: {"summary": "w" * 1800}, context=1800), summary_words=2000)
+    with pytest.raises(EngineRefusedError, match="no two of"):
+        tasks.summarize([[unit("x" * 600)] * 6])
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("One two three. Four five six.", "One two three."),
+        ("One two three. Four five.", "One two three. Four five."),
+        ("One two three four five six seven.", "One two three four five"),
+        ("一二三四五六。七八九十。", "一二三四五六。"),
+    ],
+)
+def test_summaries_keep_to_their_words(said: str, kept: str) -> None:
+    tasks = PromptedTasks(ScriptedEngine(lambda _: {"summary": said}), summary_words=5)
+    assert tasks.summarize([[unit("a")]]) == [kept]
+
+
+def by_number(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: int(text["text"].split()[1]) for name, text in data["texts"].items()}
+
+
+@pytest.mark.parametrize("context", [1500, 8192])
+def test_every_hit_is_judged_by_its_own_number(context: int) -> None:
+    engine = ScriptedEngine(by_number, context=context)
+    hits = [hit(f"text {i * 7 % 11} {'filler ' * 20}", id_=str(i)) for i in range(47)]
+    assert PromptedTasks(engine, max_tokens=500).rerank("which?", hits) == [(i * 7 % 11) / 10 for i in range(47)]
+    engine.reply = lambda data: {name: value > 5 for name, value in by_number(data).items()}
+    assert PromptedTasks(engine, max_tokens=500).select("which?", hits) == [i * 7 % 11 > 5 for i in range(47)]
+    sizes = [len(data_of(request.turns)["texts"]) for batch in engine.batches for request in batch]
+    assert max(sizes) <= prompts.MOST_JUDGED
+    assert sum(sizes) == 94
+
+
+def test_a_judgement_that_leaves_a_hit_out_is_no_reply() -> None:
+    tasks = PromptedTasks(ScriptedEngine(lambda _: {"text_1": 3}))
+    with pytest.raises(ReplyError, match="text_2"):
+        tasks.rerank("which?", [hit("one"), hit("two")])
+
+
+@pytest.mark.parametrize(("said", "better"), [("", ""), ("Who is she?", ""), ("Who is Kim?", "Who is Kim?")])
+def test_a_better_question_or_none(said: str, better: str) -> None:
+    tasks = PromptedTasks(ScriptedEngine(lambda _: {"question": said}))
+    assert tasks.refine("Who is she?", [hit("Kim came.")]) == better
+    assert tasks.refine("Who is she?", []) == ""
+
+
+def test_an_answer_names_its_evidence_and_its_cost() -> None:
+    hits = [hit("Nothing here.", 2.0, "a"), hit("Kim moved to Oslo yesterday.", 1.0, "b")]
+    engine = ScriptedEngine(lambda _: {"known": True, "evidence": [2, 2], "answer": "Oslo"})
+    answer = PromptedTasks(engine).answer("Where is Kim?", hits, answerability=1.0)
+    assert (answer.text, answer.abstained, answer.confidence) == ("Oslo", False, 0.5)
+    assert [(e.hit.unit.id, e.text, e.start, e.score) for e in answer.evidence] == [("b", hits[1].text, 0, 0.5)]
+    assert answer.usage.llm_calls == 1
+    assert answer.usage.tokens > 100
+    assert "read by scripted" in answer.trace
+    ((request,),) = engine.batches
+    texts = data_of(request.turns)["texts"]
+    assert texts["2"] == {"by": "Ludger", "said": "14 May 2026", "text": "Kim moved to Oslo yesterday [13 May 2026]."}
+
+
+def test_it_does_not_know() -> None:
+    engine = ScriptedEngine(lambda _: {"known": False, "evidence": [], "answer": ""})
+    tasks = PromptedTasks(engine)
+    for question, said in (("Where?", "I don't know"), ("在哪里？", "我不知道")):
+        answer = tasks.answer(question, [hit("Hello.")], answerability=1.0)
+        assert answer.abstained
+        assert answer.text.startswith(said)
+        assert answer.usage.llm_calls == 1
+    assert tasks.answer("Where?", [], answerability=1.0).abstained
+    assert len(engine.batches) == 2, "without hits there is nothing to ask"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"known": True, "evidence": [], "answer": "Oslo"},
+        {"known": True, "evidence": [1], "answer": " "},
+        {"known": True, "evidence": [2], "answer": "Oslo"},
+        {"known": True, "evidence": [0], "answer": "Oslo"},
+    ],
+)
+def test_an_answer_that_rests_on_nothing_is_none(said: dict[str, Any]) -> None:
+    with pytest.raises(ReplyError, match=r"answer without text or evidence|evidence\.0"):
+        PromptedTasks(ScriptedEngine(lambda _: said)).answer("Where?", [hit("Hello.")], answerability=1.0)
+
+
+def test_hits_that_do_not_fit_are_left_out_from_below_and_the_trace_says_so() -> None:
+    hits = [hit(f"text {i} {'filler ' * 60}", score, str(i)) for i, score in enumerate((1.0, 9.0, 5.0, 7.0))]
+    engine = ScriptedEngine(lambda _: {"known": True, "evidence": [1], "answer": "yes"}, context=1700)
+    answer = PromptedTasks(engine).answer("Which?", hits, answerability=1.0)
+    ((request,),) = engine.batches
+    read = [text["text"].split()[1] for text in data_of(request.turns)["texts"].values()]
+    assert read == ["1", "3"]
+    assert answer.evidence[0].hit.unit.id == "1"
+    assert "the 2 lowest hits did not fit the context" in answer.trace
+    with pytest.raises(EngineRefusedError, match="does not fit"):
+        PromptedTasks(engine).answer("Which?", [hit("word " * 2000)], answerability=1.0)
+
+
+def test_errors_of_the_engine_keep_their_type() -> None:
+    for error in (EngineRefusedError("no"), EngineUnavailableError("away")):
+        tasks = PromptedTasks(ScriptedEngine(lambda _, error=error: error))
+        with pytest.raises(EngineError) as caught:
+            tasks.summarize([[unit("a")], [unit("b")]])
+        assert type(caught.value) is type(error)
+
+
+def test_disputes_are_decided_or_left_open() -> None:
+    engine = ScriptedEngine(lambda data: {"right": 2 if "Kyoto" in str(data["sides"].get("2")) else 0})
+    told = {"Ann": "Oslo", "Carl": "Kyoto", "Eve": "Rome"}
+    oslo, kyoto, rome = ([unit(f"Bob lives in {place}.", name=who)] for who, place in told.items())
+    tasks = PromptedTasks(engine)
+    assert isinstance(tasks, CuratorTasks)
+    assert tasks.adjudicate([[oslo, kyoto], [kyoto, rome], [oslo, kyoto, rome]]) == [1, None, 1]
+    first, second = engine.batches
+    assert [len(first), len(second)] == [2, 1], "those of one size are one batch"
+    assert data_of(first[0].turns) == {
+        "sides": {
+            "1": [{"by": "Ann", "said": "14 May 2026", "text": "Bob lives in Oslo."}],
+            "2": [{"by": "Carl", "said": "14 May 2026", "text": "Bob lives in Kyoto."}],
+        }
+    }
+    assert tasks.adjudicate([]) == []
+    assert EmbeddedTasks().adjudicate([[oslo, kyoto]]) == [None]
+    bounds = schema_of(prompts.verdict_form(3))["properties"]["right"]
+    assert (bounds["minimum"], bounds["maximum"]) == (0, 3)
+
+
+@pytest.mark.parametrize("right", [3, -1, "1", None, 1.0])
+def test_a_verdict_for_no_side_is_none(right: Any) -> None:
+    tasks = PromptedTasks(ScriptedEngine(lambda _: {"right": right}))
+    with pytest.raises(ReplyError):
+        tasks.adjudicate([[[unit("Bob lives in Oslo.")], [unit("Bob lives in Kyoto.")]]])
+    assert tasks.tally["failed"] == 1

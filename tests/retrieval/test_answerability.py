@@ -1,0 +1,35 @@
+"""Support: does the memory hold an answer at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message, Scope
+from nscma_torch.retrieval.bounds import Bounds
+
+Open = Callable[..., Memory]
+NOW = datetime(2024, 9, 1, tzinfo=UTC)
+
+
+def support(memory: Memory, question: str, user: str = "ada") -> float:
+    return memory.components.searcher.rank(question, Bounds(Scope(user), NOW), 1).answerability()
+
+
+def test_what_was_said_supports_more_than_what_was_not(memory: Memory) -> None:
+    for text in ("My sister Ana moved to Bergen.", "The kettle is blue.", "Grandfather sold the bicycle."):
+        memory.add(text, user_id="ada", now=NOW)
+    said = support(memory, "where did sister Ana move?")
+    assert said > support(memory, "which violin did the dentist tune?")
+    assert -1 <= said <= 2
+
+
+def test_a_topic_of_somebody_else_counts_against(memory: Memory) -> None:
+    memory.add(Message("user", "I adopted a parrot named Coco.", NOW, name="Kim"), user_id="ada", now=NOW)
+    memory.add(Message("user", "I painted the fence.", NOW, name="Robin"), user_id="ada", now=NOW)
+    assert support(memory, "Did Kim adopt a parrot?") > support(memory, "Did Robin adopt a parrot?")
+
+
+def test_nothing_supports_nothing(memory: Memory) -> None:
+    assert support(memory, "where did Ana move?") == 0

@@ -1,0 +1,230 @@
+"""Tool-use traces for the controller: its own prompts over real memories, with the right replies.
+
+The real `Controller` converses with an engine that knows the answers (`Oracle`); what it asked and what it was told is
+the trace, so that training and serving cannot differ in format. The oracle goes by what a prompt shows: it answers only
+what stands there, and asks the memory for the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from eval.harness.fakes import IndifferentProxy
+from nscma_torch.config import Controller as Settings
+from nscma_torch.controller.controller import Controller
+from nscma_torch.errors import EngineError, InvalidInputError
+from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
+from nscma_torch.llm.engines.structured import ReplyForm
+from nscma_torch.llm.prompts.acting import (
+    Act,
+    Conclusion,
+    Draft,
+    FinalAnswer,
+    Memorize,
+    RetrieveEpisodic,
+    RetrieveSemantic,
+)
+from nscma_torch.memory import Memory
+from nscma_torch.records import Message
+from nscma_torch.text.hash_embedder import HashEmbedder
+from train.controller.controller_dialogues import Dialogue, Said, Split, Wording, made_up
+
+_EARLIER = datetime(2026, 3, 2, 9, tzinfo=UTC)
+_SPAN = 300  # days over which dialogues are spread
+_NO_LIMIT = 1 << 20  # tokens; no prompt of these dialogues comes near
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One decision: the prompt, the JSON object of the right reply, and the made-up words in both."""
+
+    form: str
+    situation: str
+    turns: tuple[Turn, ...]
+    reply: Mapping[str, Any]
+    words: tuple[str, ...]
+
+    def renamed(self, rng: random.Random, split: Split) -> Trace:
+        """The same of other made-up words."""
+        fresh: list[str] = []
+        while len(fresh) < len(self.words):
+            word = made_up(rng, split)
+            if word not in fresh and word not in self.words:
+                fresh.append(word)
+        new = dict(zip(self.words, fresh, strict=True))
+        known = re.compile(r"\b(?:" + "|".join(self.words) + r")\b")
+
+        def rename(text: str) -> str:
+            return known.sub(lambda found: new[found[0]], text)
+
+        turns = tuple(Turn(turn.role, rename(turn.content)) for turn in self.turns)
+        reply = json.loads(rename(json.dumps(self.reply)))
+        return Trace(self.form, self.situation, turns, reply, tuple(fresh))
+
+    def line(self) -> str:
+        """As a line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def of_line(cls, line: str) -> Trace:
+        """What `line` wrote."""
+        read = json.loads(line)
+        turns = tuple(Turn(**turn) for turn in read.pop("turns"))
+        return cls(turns=turns, words=tuple(read.pop("words")), **read)
+
+
+class Oracle:
+    """A `LanguageEngine` that gives the right replies to the turn that it is told of, and records them.
+
+    Attributes:
+        said: the turn that is being answered.
+    """
+
+    name = "oracle"
+    context = 2 * _NO_LIMIT
+
+    def __init__(self, unknown: str) -> None:
+        self.said: Said | None = None
+        self.words: tuple[str, ...] = ()
+        self.traces: list[Trace] = []
+        self._unknown = unknown
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """Words: the traces are cut by no limit."""
+        return [sum(len(turn.content.split()) for turn in turns) for turns in prompts]
+
+    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
+        """The right reply to each, as sure as can be."""
+        return [self._reply(request) for request in requests]
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _reply(self, request: Request) -> Reply:
+        assert self.said is not None and request.schema is not None
+        form = str(request.schema["title"])
+        shown = _shown(request)
+        right: dict[str, Callable[[Said, Mapping[str, Any]], ReplyForm]] = {
+            "Draft": self._draft,
+            "Act": self._act,
+            "Conclusion": self._conclusion,
+        }
+        if form not in right:
+            raise InvalidInputError(
+                f"the controller asks for a {form}, which these dialogues have no right reply to; raise "
+                "controller.active_turns above the turns of a dialogue"
+            )
+        filled = right[form](self.said, shown)
+        self.traces.append(Trace(form, self.said.situation, request.turns, filled.model_dump(mode="json"), self.words))
+        text = filled.model_dump_json()
+        (prompt,) = self.count_tokens([request.turns])
+        return Reply(text, prompt, len(text.split()), True, (Token(text, 0.0),))
+
+    def _draft(self, said: Said, shown: Mapping[str, Any]) -> Draft:
+        if said.situation == "remember":
+            return Draft(known=False, text=said.reply)
+        if said.situation in ("talk", "told"):
+            return Draft(known=True, text=said.reply)
+        known = _stated(said, shown.get("earlier_turns", ())) is not None
+        return Draft(known=known, text=_value(said) if known else self._unknown)
+
+    def _act(self, said: Said, shown: Mapping[str, Any]) -> Act:
+        done = [line.partition("(")[0] for line in shown.get("done", ())]
+        if said.situation == "remember" and "memorize" not in done:
+            return Act(act=Memorize(action="memorize", content=said.keep))
+        if said.situation in ("talk", "told", "remember") or _stated(said, shown.get("found", ())) is not None:
+            return Act(act=self._final(said, shown))
+        assert said.fact is not None
+        semantic = RetrieveSemantic(action="retrieve_semantic", entity=said.fact.entity)
+        episodic = RetrieveEpisodic(action="retrieve_episodic", query=said.fact.query)
+        order = (semantic, episodic) if said.fact.tool == "retrieve_semantic" else (episodic, semantic)
+        left = [tool for tool in order if tool.action not in done]
+        return Act(act=left[0] if left else self._final(said, shown))
+
+    def _conclusion(self, said: Said, shown: Mapping[str, Any]) -> Conclusion:
+        final = self._final(said, shown)
+        return Conclusion(text=final.text, evidence=final.evidence)
+
+    def _final(self, said: Said, shown: Mapping[str, Any]) -> FinalAnswer:
+        if said.situation in ("talk", "told", "remember"):
+            return FinalAnswer(action="answer", text=said.reply, evidence=())
+        place = _stated(said, shown.get("found", ()))
+        if place is not None:
+            return FinalAnswer(action="answer", text=_value(said), evidence=(place + 1,))
+        known = _stated(said, shown.get("earlier_turns", ())) is not None
+        return FinalAnswer(action="answer", text=_value(said) if known else self._unknown, evidence=())
+
+
+def _value(said: Said) -> str:
+    assert said.fact is not None
+    return said.fact.value
+
+
+def _stated(said: Said, items: Sequence[Mapping[str, Any]]) -> int | None:
+    """The first item that holds the answer: a value is said of one person and of nothing else."""
+    word = re.compile(rf"\b{_value(said)}\b")
+    return next((place for place, item in enumerate(items) if word.search(item["text"])), None)
+
+
+def _shown(request: Request) -> dict[str, Any]:
+    """The data that a prompt quotes."""
+    shown: dict[str, Any] = json.loads(request.turns[-1].content.split("\n")[1])
+    return shown
+
+
+@contextmanager
+def open_world(store: Path, settings: Settings) -> Iterator[Memory]:
+    """A memory of many users that keeps everything, without a model: what is learned here is to ask it, not to find."""
+    sections = {
+        "device": "cpu",
+        "embedder": {"model": "hash"},
+        "gate": {"rule": "everything"},
+        "hierarchy": {"enabled": False},
+        "controller": settings.model_dump(),
+    }
+    memory = Memory(store, config=sections, embedder=HashEmbedder(), proxy=IndifferentProxy())
+    try:
+        yield memory
+    finally:
+        memory.close()
+
+
+def begun(memory: Memory, dialogue: Dialogue, user: str, number: int) -> datetime:
+    """Tell the facts of the earlier conversation; returns when the present one begins."""
+    at = _EARLIER + timedelta(days=number % _SPAN)
+    messages = [Message("user", text) for text in dialogue.earlier]
+    memory.add(messages, user_id=user, run_id="earlier", now=at)
+    memory.flush()
+    return at + timedelta(days=2 + number % 5)
+
+
+def traces_of(
+    store: Path, settings: Settings, wording: Wording, split: Split, *, dialogues: int, seed: int
+) -> Iterator[Trace]:
+    """The traces of so many dialogues. Each question is also asked without a draft, as `threshold` 0 has it."""
+    settings = settings.model_copy(
+        update={"prompt_tokens": _NO_LIMIT, "turn_tokens": 64 * _NO_LIMIT, "reply_tokens": 512, "threshold": 0.5}
+    )
+    rng = random.Random(f"{seed} {split}")
+    with open_world(store, settings) as memory:
+        for number in range(dialogues):
+            dialogue, user = wording.dialogue(rng, split), f"{split} {seed} {number}"
+            now = begun(memory, dialogue, user, number)
+            oracle = Oracle(wording.unknown)
+            oracle.words = dialogue.words
+            controller = Controller(memory, oracle, user_id=user, run_id="present")
+            for minute, said in enumerate(dialogue.turns):
+                oracle.said = said
+                at = now + timedelta(minutes=minute)
+                if said.situation in ("talk", "told", "in context") and rng.random() < 0.25:
+                    controller.consider(said.text, threshold=0.0, now=at)
+                controller.turn(said.text, now=at)
+            yield from oracle.traces
