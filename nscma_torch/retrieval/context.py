@@ -81,10 +81,6 @@ class RetrievalContext:
         """For each text, the units under the headings that it mentions, with the weight of the link in (0, 1]."""
         return self._searcher.linked(texts, self.bounds)
 
-    def term_weights(self, text: str) -> dict[str, float]:
-        """What each term of a question weighs, by how few units hold it."""
-        return self._searcher.term_weights(text, self.bounds)
-
     def cosines(self, seqs: Sequence[int]) -> Tensor:
         """Cosine of each two of these units, [m] to [m, m]; 0 for one that has no vector."""
         return self._searcher.cosines(seqs, self.bounds)

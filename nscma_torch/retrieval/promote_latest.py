@@ -5,8 +5,8 @@ the same matter, the newer one is put directly before the older. Nothing is drop
 older one that turns out to be about something else is one place further down. It is marked as renewed; what is made of
 that is up to who reads the hits.
 
-Two messages are of one matter where their vectors are near, and the newer one matches the question about as well in
-what tells units apart: "My cat is called Tom" renews no "My dog is called Rex" for who asks what the dog is called.
+Two messages are of one matter where their vectors are near, and the newer one holds most of the question's words that
+the older holds: "My cat is called Tom" renews no "My dog is called Rex" for who asks what the dog is called.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from collections.abc import Callable, Mapping, Sequence
 from torch import Tensor
 
 from nscma_torch.records import Unit
-from nscma_torch.text.terms import terms
+from nscma_torch.text.terms import query_terms, terms
 
 HEAD = 10  # best hits that are looked at
 # chosen on even conversations, between the share of updates that come first in BEAM and recall@5 in LoCoMo
 _SAME_MATTER = 0.55  # least cosine of the two; of .4-.65
 _AS_GOOD = 0.7  # least score of the newer, as a share of that of the older; of .5-.9
-_AS_MUCH = 2 / 3  # least share of the question's words in the older, weighed, that the newer has too; of .5-1
+_AS_MUCH = 0.6  # least share of the question's words in the older that the newer has too; of .4-1
 
 
 def promote_latest(
     scores: Mapping[int, float],
     units: Mapping[int, Unit],
     cosines: Callable[[Sequence[int]], Tensor],
-    weights: Mapping[str, float],
+    question: str,
 ) -> tuple[dict[int, float], frozenset[int]]:
     """These scores (by row number, best first) in the new order, and the units that a newer one renews.
 
@@ -38,19 +38,14 @@ def promote_latest(
     Args:
         units: those of the first `HEAD`, at least.
         cosines: of units by row number, [m] to [m, m].
-        weights: what the question's terms weigh, by how few units hold them.
     """
     order = [seq for seq in list(scores)[:HEAD] if seq in units and units[seq].role == "user"]
     if len(order) < 2:
         return dict(scores), frozenset()
     alike = dict(zip(order, cosines(order).tolist(), strict=True))
     column = {seq: i for i, seq in enumerate(order)}
-    asked = {seq: weights.keys() & set(terms(units[seq].text)) for seq in order}
-
-    def as_much(newer: int, older: int) -> bool:
-        """Whether the newer holds what the older holds of the question, or nearly all."""
-        shared = sum(weights[term] for term in asked[older] & asked[newer])
-        return shared >= _AS_MUCH * sum(weights[term] for term in asked[older])
+    wanted = set(query_terms(question))
+    asked = {seq: wanted & set(terms(units[seq].text)) for seq in order}
 
     def renews(newer: int, older: int) -> bool:
         """Of the same matter, and said later."""
@@ -60,7 +55,7 @@ def promote_latest(
             and set(units[older].episode_ids).isdisjoint(units[newer].episode_ids)
             and scores[newer] >= _AS_GOOD * scores[older]
             and alike[newer][column[older]] >= _SAME_MATTER
-            and as_much(newer, older)
+            and len(asked[newer] & asked[older]) >= _AS_MUCH * len(asked[older])
         )
 
     ranked, value, renewed = list(scores), dict(scores), set()

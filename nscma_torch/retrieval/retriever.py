@@ -131,8 +131,7 @@ def _hits(context: RetrievalContext, found: StrategyResult, explain: bool) -> li
 
 def _renewed(context: RetrievalContext, question: str, found: StrategyResult, top_k: int) -> StrategyResult:
     head = list(found.scores)[:HEAD]
-    weights = context.term_weights(question)
-    scores, renewed = promote_latest(found.scores, context.units(head), context.cosines, weights)
+    scores, renewed = promote_latest(found.scores, context.units(head), context.cosines, question)
     own = {seq: {"own_score": found.scores[seq]} for seq, score in scores.items() if score != found.scores[seq]}
     parts = {seq: dict(found.parts.get(seq, {})) | own.get(seq, {}) for seq in scores}
     return replace(found, scores=dict(list(scores.items())[:top_k]), parts=parts, renewed=renewed)

@@ -34,7 +34,7 @@ from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch
 from nscma_torch.text.known_names import mentions
 from nscma_torch.text.query_vector import query_vector
-from nscma_torch.text.terms import query_terms, terms
+from nscma_torch.text.terms import terms
 
 Lane = Literal["lexical", "vector"]
 # advice is not in the memory; the wishes that bear on it share its meaning more than its words (of .5-1 on even BEAM)
@@ -151,16 +151,6 @@ class Searcher:
                     links[seq] = max(links.get(seq, 0.0), weights[name] / len(seqs) ** 0.5)
             found.append(links)
         return found
-
-    def term_weights(self, text: str, bounds: Bounds) -> dict[str, float]:
-        """The inverse document frequency of each term of a question, among the units within bounds."""
-        asked = dict.fromkeys(query_terms(text))
-        with self.indexes.reading(bounds.scope.user_id) as reading:
-            mask = self._mask(reading.connection, reading.index, bounds)
-            postings = reading.index.postings(reading.connection, list(asked))
-        count = int(mask.sum())
-        holders = {term: int(mask.index_select(0, posting.rows).sum()) for term, posting in postings.items()}
-        return {term: idf(count, holders.get(term, 0)) for term in asked}
 
     def cosines(self, seqs: Sequence[int], bounds: Bounds) -> Tensor:
         """Cosine of each two of these units, [m] to [m, m]; 0 for one that has no vector, or is gone."""
