@@ -15,7 +15,8 @@ import pytest
 import nscma_torch
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+FOLDERS = ("nscma_torch", "nscma_torch/storage", "configs", "eval", "kernels", "train")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", *(f"{folder}/README.md" for folder in FOLDERS))
 
 
 def text_of(name: str) -> str:
@@ -29,8 +30,16 @@ def test_files_that_a_page_names_are_there(name: str) -> None:
     links = [link for link in re.findall(r"\]\(([^)]+)\)", prose) if "://" not in link]
     marked = re.findall(r"`((?:nscma_torch|kernels|tests|configs|eval|train)/[\w/.-]+\.\w+)`", prose)
     made = set(re.findall(r"^# (\S+)$", text_of("CONTRIBUTING.md"), flags=re.MULTILINE))
-    for path in {*links, *marked} - made:
+    for path in {*marked} - made:
         assert (ROOT / path).exists(), f"{name} names {path}, which is not there"
+    for link in links:
+        path, _, section = link.partition("#")
+        page = (ROOT / name).parent / path if path else ROOT / name
+        assert page.exists(), f"{name} links to {path}, which is not there"
+        if section:
+            titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            slugs = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+            assert section in slugs, f"{name} links to {link}: no such section"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")

@@ -99,12 +99,12 @@ def test_four_bits_are_smaller_and_close(tiny_llama: Path) -> None:
 
 @pytest.mark.prove
 def test_error_and_size_of_four_bits(tmp_path: Path) -> None:
-    """A Llama of 2.8 million weights, taught this repository's README, in fp32, bf16 and NF4."""
+    """A Llama of 2.8 million weights, taught this repository's pages, in fp32, bf16 and NF4."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = build(tmp_path / "taught", scale=1.0, hidden_size=256, intermediate_size=640, num_hidden_layers=4)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "eval" / "README.md").read_text(encoding="utf-8")
     ids = torch.tensor(AutoTokenizer.from_pretrained(folder)(text, verbose=False)["input_ids"])
     rows = ids[: len(ids) // 128 * 128].view(-1, 128)
     taught, held = rows[::2], rows[1::2][:48]

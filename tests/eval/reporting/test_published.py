@@ -38,7 +38,7 @@ def same(told: str, value: str) -> bool:
     return f"{float(told):.{places}f}" == f"{float(value) + 0.0:.{places}f}" or told == value
 
 
-@pytest.mark.parametrize("row", table("README.md", "length"), ids=lambda row: row["length"])
+@pytest.mark.parametrize("row", table("eval/README.md", "length"), ids=lambda row: row["length"])
 def test_babilong(row: dict[str, str]) -> None:
     found = {(own["system"], own["half"]): own for own in report("babilong/report/babilong.csv")}
     length = f"BABILong {row['length']}"
