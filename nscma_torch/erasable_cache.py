@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import _lru_cache_wrapper, lru_cache
-from typing import TypeVar
+from typing import Protocol, TypeVar
+from weakref import WeakSet
 
 Result = TypeVar("Result")
 
+
+class _Keeper(Protocol):
+    def forget(self) -> None: ...
+
+
 _holders: list[_lru_cache_wrapper[object]] = []
+_keepers: WeakSet[_Keeper] = WeakSet()
 
 
 def erasable_cache(maxsize: int) -> Callable[[Callable[..., Result]], _lru_cache_wrapper[Result]]:
@@ -22,7 +29,14 @@ def erasable_cache(maxsize: int) -> Callable[[Callable[..., Result]], _lru_cache
     return cached
 
 
+def empty_with_others(keeper: _Keeper) -> None:
+    """Have an object's `forget` called, for as long as the object lives, whenever the caches are emptied."""
+    _keepers.add(keeper)
+
+
 def erase_caches() -> None:
-    """Empty every `erasable_cache` cache."""
+    """Empty every `erasable_cache` cache, and what else keeps texts of users."""
+    for keeper in list(_keepers):
+        keeper.forget()
     for holder in _holders:
         holder.cache_clear()

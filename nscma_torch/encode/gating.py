@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 
-import torch
 from torch import Tensor
 
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation, observe
 from nscma_torch.buffer.quoting import unquoted
-from nscma_torch.encode.novelty import Novelty
+from nscma_torch.encode.novelty import Novelty, followed
 from nscma_torch.encode.stages import Stages
 from nscma_torch.errors import StateMismatchError
 from nscma_torch.protocols import Proxy
@@ -44,8 +43,8 @@ class Past:
         """What the stream carries after these messages, whose vectors [m, d] these are, and from this past."""
         history = episodes.newest([*reversed(texts), *reversed(self.history)], HISTORY)
         if vectors is not None:
-            before = vectors.new_zeros(len(self.history), vectors.shape[1]) if self.vectors is None else self.vectors
-            vectors = torch.cat([before, vectors])[len(self.history) + len(texts) - len(history) :]
+            before = vectors.new_zeros(len(self.history), 1) if self.vectors is None else self.vectors
+            vectors = followed(before, vectors)[len(self.history) + len(texts) - len(history) :]
         said = self.said.union(map(episodes.text_hash, texts))
         return Past(weighed.proxy_state, weighed.gate_state, history, said, vectors)
 

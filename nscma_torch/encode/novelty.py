@@ -45,6 +45,11 @@ def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[i
     return message_vectors(owners, chunks, len(positions))
 
 
+def followed(past: Tensor, new: Tensor) -> Tensor:
+    """Vectors [n + m, d]: past ones [n, d], or zeros of any width, and new ones [m, d]."""
+    return torch.cat([past if past.any() else new.new_zeros(len(past), new.shape[1]), new])
+
+
 class Novelty:
     """The vectors of a stream's recent messages, to which those of a call are added one after the other.
 
@@ -54,7 +59,7 @@ class Novelty:
     """
 
     def __init__(self, past: Tensor, new: Tensor) -> None:
-        self._vectors = torch.cat([past if past.any() else new.new_zeros(len(past), new.shape[1]), new])
+        self._vectors = followed(past, new)
         self._next = len(past)
 
     def score(self, text: str, history: Sequence[str]) -> tuple[float, float | None]:

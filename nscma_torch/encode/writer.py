@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -34,6 +35,7 @@ from nscma_torch.encode.gating import (
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.novelty import message_vectors, stored_vectors
 from nscma_torch.encode.stages import Stages
+from nscma_torch.encode.windows import Window, Windows
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope
@@ -43,6 +45,8 @@ from nscma_torch.storage.clock import optional_micros, to_micros
 from nscma_torch.storage.database import Database, next_seq
 from nscma_torch.storage.packed_vectors import refuse_infinite
 from nscma_torch.storage.streams import Stream
+
+_BESIDE = 1024  # characters from which on embedding gets a thread of its own: below, starting one costs more time
 
 
 class Writer:
@@ -71,6 +75,7 @@ class Writer:
         self._stages = stages
         self._embed_deferred = embed_deferred
         self._served = served
+        self._windows = Windows()
 
     def add(
         self,
@@ -105,18 +110,20 @@ class Writer:
     def _add_batch(self, batch: _Batch) -> list[Added]:
         indexed: dict[int, list[IndexedChunk]] = {}
         for _ in range(SERVED_ATTEMPTS if self._served else OPTIMISTIC_ATTEMPTS):
+            erasures = self._windows.erasures
             with self._stages.stage("sql"), self._database.read() as connection:
                 known = batch.known(connection)
                 new = batch.new(known)
                 if not new:
                     return batch.results(known, {})
                 stream, past = self._past(connection, batch, new)
-            weighed = self._prepare(batch, new, stream, past, indexed)
+            weighed, after = self._prepare(batch, new, stream, past, indexed)
             with self._stages.stage("sql"), self._database.write() as connection:
-                if batch.known(connection).keys() == known.keys():
-                    stored = self._commit(connection, batch, new, stream, weighed, indexed)
-                    if stored is not None:
-                        return batch.results(known, stored)
+                unchanged = batch.known(connection).keys() == known.keys()
+                stored = self._commit(connection, batch, new, stream, weighed, indexed) if unchanged else None
+            if stored is not None:
+                self._windows.put(stream.id, stored.version, Window(after.history, after.vectors), erasures=erasures)
+                return batch.results(known, stored.rows)
         if self._served:
             raise StoreBusyError(
                 f"others added to the conversation {SERVED_ATTEMPTS} times while the served proxy read what comes "
@@ -128,26 +135,23 @@ class Writer:
             if not new:
                 return batch.results(known, {})
             stream, past = self._past(connection, batch, new)
-            weighed = self._prepare(batch, new, stream, past, indexed)
+            weighed, _ = self._prepare(batch, new, stream, past, indexed)
             stored = self._commit(connection, batch, new, stream, weighed, indexed)
             assert stored is not None, "nobody else can move a stream while this holds the write lock"
-            return batch.results(known, stored)
+            return batch.results(known, stored.rows)
 
     def _past(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Past]:
         """The stream as it is stored, and what the proxy and the gate must know of it and of the user's memory."""
         fingerprint.check(connection, self._indexer.fingerprint)  # before its vectors meet stored ones
         stream = streams.load(connection, batch.scope, batch.source)
         hashes = [key for i in new for key in content_hashes(batch.messages[i].content)]
-        recent = episodes.recent(connection, stream.id, HISTORY)
-        history = list(recent.values())
-        vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None
-        return stream, Past(
-            stream.proxy_state,
-            self._gate_state(stream),
-            history,
-            episodes.known_texts(connection, batch.scope.user_id, hashes),
-            vectors,
-        )
+        window = self._windows.get(stream.id, streams.version(connection, batch.scope.user_id))
+        if window is None:
+            recent = episodes.recent(connection, stream.id, HISTORY)
+            vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None
+            window = Window(list(recent.values()), vectors)
+        said = episodes.known_texts(connection, batch.scope.user_id, hashes)
+        return stream, Past(stream.proxy_state, self._gate_state(stream), window.history, said, window.vectors)
 
     def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
         """The stream's state; that of another proxy is not used, but made anew by reading the stream's recent text."""
@@ -167,25 +171,31 @@ class Writer:
         stream: Stream,
         past: Past,
         indexed: dict[int, list[IndexedChunk]],
-    ) -> Gated:
-        """Weigh and index the new messages: side by side, unless the gate must say first what is embedded."""
+    ) -> tuple[Gated, Past]:
+        """Weigh and index the new messages: side by side, unless the gate must say first what is embedded.
+
+        Returns what was made of them, and what the stream carries after them.
+        """
         past = replace(past, proxy_state=self._proxy_state(stream, past.history))
         texts = [batch.messages[i].content for i in new]
         if not self._embed_deferred:
             weighed = gate_messages(texts, past, self._proxy, self._gate, self._stages)
             self._index(batch, {i: d.write for i, d in zip(new, weighed.decisions, strict=True)}, indexed)
-            return weighed
+            return weighed, past.after(texts, weighed, None)
         with ThreadPoolExecutor(max_workers=1) as beside:
-            indexing = beside.submit(self._index, batch, dict.fromkeys(new, True), indexed)
+            index = partial(self._index, batch, dict.fromkeys(new, True), indexed)
+            indexing = beside.submit(index).result if sum(map(len, texts)) > _BESIDE else index
 
+            @cache
             def vectors() -> Tensor:
-                indexing.result()
+                indexing()
                 owned = [(row, chunk.vector) for row, i in enumerate(new) for chunk in indexed[i]]
                 chunks = torch.stack([vector for _, vector in owned if vector is not None]).float()
                 refuse_infinite(chunks)
                 return message_vectors([row for row, _ in owned], chunks, len(new))
 
-            return gate_messages(texts, past, self._proxy, self._gate, self._stages, vectors)
+            weighed = gate_messages(texts, past, self._proxy, self._gate, self._stages, vectors)
+            return weighed, past.after(texts, weighed, vectors())
 
     def _index(self, batch: _Batch, embed: Mapping[int, bool], indexed: dict[int, list[IndexedChunk]]) -> None:
         """Fill `indexed` for the messages of `embed` that it lacks, or whose vector it lacks."""
@@ -201,14 +211,14 @@ class Writer:
         stream: Stream,
         weighed: Gated,
         indexed: dict[int, list[IndexedChunk]],
-    ) -> dict[int, dict[str, Any]] | None:
+    ) -> _Stored | None:
         """Write everything of the batch; None, with nothing written, where the stream has moved."""
         user_id = batch.scope.user_id
         if not streams.unmoved(connection, stream):
             return None
         batch.check(connection)
         fingerprint.bind(connection, self._indexer.fingerprint)
-        streams.touch_user(connection, user_id)
+        version = streams.touch_user(connection, user_id)
         streams.save(
             connection,
             stream,
@@ -236,11 +246,19 @@ class Writer:
         episodes.insert(connection, rows)
         units.insert(connection, [u for row, i in zip(rows, new, strict=True) for u in chunk_units(row, indexed[i])])
         if batch.infer:
-            jobs.enqueue(connection, user_id, EXTRACT, [(stream.id, row["seq"]) for row in rows if row["write"]])
+            jobs.enqueue_new(connection, user_id, EXTRACT, [(stream.id, row["seq"]) for row in rows if row["write"]])
             deferred = zip(rows, weighed.observations, strict=True)
             repeated = [row for row, seen in deferred if seen.repeat and not row["write"]]
             backlog.queue_repeated(connection, RESTATE, repeated)
-        return dict(zip(new, rows, strict=True))
+        return _Stored(dict(zip(new, rows, strict=True)), version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """Rows of the new episodes by their place in the batch, and the user's version with them."""
+
+    rows: dict[int, dict[str, Any]]
+    version: tuple[int, int]
 
 
 @dataclass(slots=True)

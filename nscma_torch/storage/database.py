@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, create_engine, event, exc, select
+from sqlalchemy import URL, Connection, bindparam, create_engine, event, exc, select
 
 from nscma_torch.errors import (
     EncodingError,
@@ -217,20 +217,28 @@ def pages(values: Sequence[T]) -> Iterator[Sequence[T]]:
         yield values[start : start + PAGE]
 
 
+# Statements of every message are made once: making one costs as much as running it.
+_TAKE = (
+    schema.counters.update()
+    .where(schema.counters.c.name == bindparam("counter"))
+    .values(value=schema.counters.c.value + bindparam("taken"))
+    .returning(schema.counters.c.value)
+)
+_META = select(schema.meta.c.value).where(schema.meta.c.key == bindparam("key"))
+
+
 def next_seq(connection: Connection, name: str, n: int = 1) -> int:
     """Take `n` consecutive numbers of counter `name` and return the first; they are never given out again."""
-    table = schema.counters
-    moved = table.update().where(table.c.name == name).values(value=table.c.value + n).returning(table.c.value)
-    after = connection.execute(moved).scalar()
+    after = connection.execute(_TAKE, {"counter": name, "taken": n}).scalar()
     if after is None:
-        connection.execute(table.insert().values(name=name, value=1 + n))
+        connection.execute(schema.counters.insert().values(name=name, value=1 + n))
         return 1
     return int(after) - n
 
 
 def get_meta(connection: Connection, key: str) -> str | None:
     """Value of a store-wide setting, or None."""
-    return connection.execute(select(schema.meta.c.value).where(schema.meta.c.key == key)).scalar()
+    return connection.execute(_META, {"key": key}).scalar()
 
 
 def set_meta(connection: Connection, key: str, value: str) -> None:

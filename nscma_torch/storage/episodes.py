@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, select
 
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Decision, Episode, Message, Scope
@@ -16,6 +16,21 @@ from nscma_torch.storage.database import PAGE, pages
 from nscma_torch.storage.schema import episodes, streams, unit_sources
 from nscma_torch.storage.streams import derive_id
 from nscma_torch.text.json_messages import metadata_json
+
+# Statements of every message are made once: making one costs as much as running it.
+_INSERT = episodes.insert()
+_RECENT = (
+    select(episodes.c.position, episodes.c.text)
+    .where(episodes.c.stream_id == bindparam("stream_id"), episodes.c.status == "active")
+    .order_by(episodes.c.position.desc())
+    .execution_options(yield_per=32)
+)
+_KNOWN_TEXTS = (
+    select(episodes.c.text_hash)
+    .where(episodes.c.user_id == bindparam("user_id"), episodes.c.text_hash.in_(bindparam("hashes", expanding=True)))
+    .where(episodes.c.status == "active")
+    .distinct()
+)
 
 
 def text_hash(text: str) -> str:
@@ -80,7 +95,7 @@ def decision_of(row: Mapping[Any, Any]) -> Decision | None:
 
 def insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Append rows to the log."""
-    connection.execute(episodes.insert(), list(rows))
+    connection.execute(_INSERT, list(rows))
 
 
 def within(scope: Scope) -> ColumnElement[bool]:
@@ -118,10 +133,7 @@ def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> 
     """Which of these text hashes the user's live memory already holds."""
     known: set[str] = set()
     for some in pages(hashes):
-        query = select(episodes.c.text_hash).where(
-            episodes.c.user_id == user_id, episodes.c.text_hash.in_(some), episodes.c.status == "active"
-        )
-        known.update(connection.execute(query.distinct()).scalars())
+        known.update(connection.execute(_KNOWN_TEXTS, {"user_id": user_id, "hashes": some}).scalars())
     return frozenset(known)
 
 
@@ -130,11 +142,9 @@ def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]
 
     The same as `newest` of them: of a last one that is longer, its end.
     """
-    query = select(episodes.c.position, episodes.c.text)
-    query = query.where(episodes.c.stream_id == stream_id, episodes.c.status == "active")
     found: dict[int, str] = {}
     left = limit
-    for row in connection.execute(query.order_by(episodes.c.position.desc()).execution_options(yield_per=32)):
+    for row in connection.execute(_RECENT, {"stream_id": stream_id}):
         text = row.text if found else row.text[-limit:]
         left -= len(text)
         if left < 0:

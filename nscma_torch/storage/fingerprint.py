@@ -17,7 +17,10 @@ def stored(connection: Connection) -> str | None:
 
 def check(connection: Connection, fingerprint: str) -> None:
     """Raise `EmbedderMismatchError` where the store is bound to another embedder."""
-    bound = stored(connection)
+    _refuse_other(connection, stored(connection), fingerprint)
+
+
+def _refuse_other(connection: Connection, bound: str | None, fingerprint: str) -> None:
     if bound not in (None, fingerprint):
         raise EmbedderMismatchError(
             f"{connection.engine.url.database} holds vectors of {bound}, the configured embedder is {fingerprint}; "
@@ -27,8 +30,9 @@ def check(connection: Connection, fingerprint: str) -> None:
 
 def bind(connection: Connection, fingerprint: str) -> None:
     """Bind the store to an embedder, in the transaction that stores vectors of it; `EmbedderMismatchError` as above."""
-    check(connection, fingerprint)
-    if stored(connection) is None:
+    bound = stored(connection)
+    _refuse_other(connection, bound, fingerprint)
+    if bound is None:
         rebind(connection, fingerprint)
 
 

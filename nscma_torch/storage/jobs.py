@@ -19,6 +19,9 @@ from nscma_torch.storage.schema import episodes, jobs, leases, recalls
 FORGOTTEN = "its error was erased with a message that it may have quoted"  # in place of an error
 
 
+_INSERT = jobs.insert()
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """Work on one episode, or on its lane as a whole. `attempts` counts the failures so far."""
@@ -53,22 +56,18 @@ def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[
         again = jobs.update().where(jobs.c.seq.in_(numbers))
         connection.execute(again.values(state="queued", attempts=0))
     new = [subject for subject in dict.fromkeys(subjects) if subject not in known]
-    if new:
-        first = next_seq(connection, "jobs", len(new))
-        rows = [
-            {
-                "seq": first + i,
-                "user_id": user_id,
-                "kind": kind,
-                "lane": lane,
-                "episode_seq": episode_seq,
-                "state": "queued",
-                "attempts": 0,
-            }
-            for i, (lane, episode_seq) in enumerate(new)
-        ]
-        connection.execute(jobs.insert(), rows)
+    enqueue_new(connection, user_id, kind, new)
     return len(new)
+
+
+def enqueue_new(connection: Connection, user_id: str, kind: str, subjects: Sequence[tuple[str, int | None]]) -> None:
+    """Queue one job for each (lane, episode): distinct ones that have none of this kind, as new episodes have not."""
+    if not subjects:
+        return
+    first = next_seq(connection, "jobs", len(subjects))
+    own = {"user_id": user_id, "kind": kind, "state": "queued", "attempts": 0}
+    rows = [{"seq": first + i, "lane": lane, "episode_seq": seq, **own} for i, (lane, seq) in enumerate(subjects)]
+    connection.execute(_INSERT, rows)
 
 
 def next_batch(

@@ -5,12 +5,24 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from nscma_torch.records import Scope
 from nscma_torch.storage import unit_changes
 from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.schema import streams, users
+
+# Statements of every message are made once: making one costs as much as running it.
+_BY_ID = select(streams).where(streams.c.id == bindparam("stream_id"))
+_VERSION = select(streams.c.version).where(streams.c.id == bindparam("stream_id"))
+_UPDATE = streams.update().where(streams.c.id == bindparam("stream_id"))
+_TOUCH = (
+    users.update()
+    .where(users.c.user_id == bindparam("touched"))
+    .values(generation=users.c.generation + 1)
+    .returning(users.c.generation, users.c.epoch)
+)
+_USER_VERSION = select(users.c.generation, users.c.epoch).where(users.c.user_id == bindparam("user_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +53,7 @@ def stream_id_of(scope: Scope, source: str | None = None) -> str:
 def load(connection: Connection, scope: Scope, source: str | None) -> Stream:
     """The stream of this scope and document (None: the conversation), stored or new."""
     stream_id = stream_id_of(scope, source)
-    row = connection.execute(select(streams).where(streams.c.id == stream_id)).mappings().first()
+    row = connection.execute(_BY_ID, {"stream_id": stream_id}).mappings().first()
     if row is None:
         return Stream(stream_id, scope, source)
     return _from_row(row)
@@ -61,7 +73,7 @@ def _from_row(row: object) -> Stream:
 
 def unmoved(connection: Connection, stream: Stream) -> bool:
     """Whether the stream is still as it was read: the compare of compare-and-set, inside a write transaction."""
-    current = connection.execute(select(streams.c.version).where(streams.c.id == stream.id)).scalar()
+    current = connection.execute(_VERSION, {"stream_id": stream.id}).scalar()
     return (current or 0) == stream.version
 
 
@@ -83,23 +95,28 @@ def save(
         "gate_state": gate_state,
     }
     if stream.version:
-        connection.execute(streams.update().where(streams.c.id == stream.id).values(**values))
+        connection.execute(_UPDATE, {"stream_id": stream.id, **values})
         return
     scope = stream.scope
     owner = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     connection.execute(streams.insert().values(id=stream.id, source=stream.source, **owner, **values))
 
 
-def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -> None:
+def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -> tuple[int, int]:
     """Note that something of a user was written; with `changed`, that existing messages were changed or hidden.
+
+    Returns the user's `version` once this transaction is committed, if it touches the user no more.
 
     Which units changed is logged by what changes them; see `unit_changes`.
     """
-    epoch = new_epoch(connection) if changed else users.c.epoch
-    values = {"generation": users.c.generation + 1, "epoch": epoch}
-    if not connection.execute(users.update().where(users.c.user_id == user_id).values(**values)).rowcount:
+    epoch = {"epoch": new_epoch(connection)} if changed else {}
+    touched = connection.execute(_TOUCH, {"touched": user_id, **epoch}).first()
+    if touched is None:
         connection.execute(users.insert().values(user_id=user_id, **first_version(connection)))
-        unit_changes.begin(connection, user_id, version(connection, user_id)[0])
+        begun = version(connection, user_id)
+        unit_changes.begin(connection, user_id, begun[0])
+        return begun
+    return touched.generation, touched.epoch
 
 
 def first_version(connection: Connection) -> dict[str, int]:
@@ -110,8 +127,7 @@ def first_version(connection: Connection) -> dict[str, int]:
 
 def version(connection: Connection, user_id: str) -> tuple[int, int]:
     """(generation, epoch) of what is stored of a user: what was read before one of them changed is out of date."""
-    query = select(users.c.generation, users.c.epoch).where(users.c.user_id == user_id)
-    row = connection.execute(query).first()
+    row = connection.execute(_USER_VERSION, {"user_id": user_id}).first()
     return (0, 0) if row is None else (row.generation, row.epoch)
 
 

@@ -26,6 +26,10 @@ from nscma_torch.storage.schema import (
 )
 from nscma_torch.storage.streams import derive_id
 
+# Statements of every message are made once: making one costs as much as running it.
+_INSERT_UNITS, _INSERT_SOURCES = units.insert(), unit_sources.insert()
+_INSERT_VECTORS, _INSERT_POSTINGS = vectors.insert(), postings.insert()
+
 
 @dataclass(frozen=True, slots=True)
 class NewUnit:
@@ -51,28 +55,28 @@ def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
         return []
     first = next_seq(connection, "units", len(new))
     rows = [_row(unit, first + i) for i, unit in enumerate(new)]
-    connection.execute(units.insert(), rows)
+    connection.execute(_INSERT_UNITS, rows)
     sources = [
         {"unit_seq": first + i, "episode_seq": unit.origin["seq"], "user_id": unit.origin["user_id"]}
         for i, unit in enumerate(new)
         if unit.origin["seq"] is not None
     ]
     if sources:
-        connection.execute(unit_sources.insert(), sources)
+        connection.execute(_INSERT_SOURCES, sources)
     embedded = [
         {"unit_seq": first + i, "user_id": unit.origin["user_id"], "vector": unit.vector}
         for i, unit in enumerate(new)
         if unit.vector is not None
     ]
     if embedded:
-        connection.execute(vectors.insert(), embedded)
+        connection.execute(_INSERT_VECTORS, embedded)
     entries = [
         {"user_id": unit.origin["user_id"], "term": term, "unit_seq": first + i, "tf": tf}
         for i, unit in enumerate(new)
         for term, tf in Counter(unit.terms).items()
     ]
     if entries:
-        connection.execute(postings.insert(), entries)
+        connection.execute(_INSERT_POSTINGS, entries)
     return [row["seq"] for row in rows]
 
 
