@@ -52,8 +52,8 @@ def test_of_a_message_longer_than_the_window_the_end_is_compared(
     texts = ["Hello!", LONG, FACT, "ok", "Hello!"]
     memory = open_memory("-".join(map(str, cuts)) + ".db", proxy=light_proxy)
     windows: list[list[str]] = []
-    look = Novelty.look
-    monkeypatch.setattr(Novelty, "look", lambda *given: (windows.append(list(given[2])), look(*given))[1])
+    score = Novelty.score
+    monkeypatch.setattr(Novelty, "score", lambda *given: (windows.append(list(given[2])), score(*given))[1])
     for start, end in pairwise([0, *cuts, len(texts)]):
         memory.add(texts[start:end], user_id="ada", now=NOW)
     assert windows == [[], ["Hello!"], [LONG[-len(FACT) - 8 :]], [FACT], [FACT, "ok"]]
