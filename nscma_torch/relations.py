@@ -104,7 +104,7 @@ class Wordings(BaseModel):
     begins: tuple[str, ...] = Field((), description="It has come to hold: events.")
     ends: tuple[str, ...] = Field((), description="It holds no longer.")
     asks: tuple[str, ...] = Field((), description="Questions for the object, or for the subject where O is given.")
-    says: str = Field("{subject} {relation} {object}", description="Plain sentence that shows a fact.")
+    template: str = Field("{subject} {relation} {object}", description="Plain sentence that shows a fact.")
 
 
 class Relation(BaseModel):
@@ -120,7 +120,7 @@ class Relation(BaseModel):
     symmetric: bool = Field(False, description="The object stands in the same relation to the subject.")
     inverse: str = Field("", description="Relation in which the object stands to the subject.")
     opposite: str = Field("", description="Relation that ends where this one begins, for the same object.")
-    beside: tuple[str, ...] = Field((), description="Earlier relations whose words it reads too, where undated.")
+    may_overlap: tuple[str, ...] = Field((), description="Earlier relations whose words it reads too, where undated.")
     locates: bool = Field(False, description="The subject is where its object is.")
     lasting: bool = Field(False, description="What once held, holds for good: 'was born in'.")
     episodic: bool = Field(
@@ -133,7 +133,7 @@ class Relation(BaseModel):
         False, description="An object without a name takes no name's place: who lives in Ghent may live in a flat."
     )
     nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
-    apart: tuple[tuple[str, ...], ...] = Field(
+    exclusive_roles: tuple[tuple[str, ...], ...] = Field(
         (), description="Nouns that tell objects apart, those that mean the same together: a mother is no father."
     )
     topics: tuple[str, ...] = Field((), description="Nouns that are topics of this relation, most common ones.")
@@ -141,8 +141,8 @@ class Relation(BaseModel):
     zh: Wordings = Wordings()
 
     def alike(self, noun: str) -> tuple[str, ...]:
-        """The nouns of `apart` that mean the same as this one, in the singular; none where it tells nothing apart."""
-        return next((alike for alike in self.apart if noun.casefold() in alike), ())
+        """The nouns of `exclusive_roles` that mean the same as this one, in the singular; or empty."""
+        return next((alike for alike in self.exclusive_roles if noun.casefold() in alike), ())
 
     @property
     def exclusive(self) -> bool:
@@ -170,7 +170,7 @@ class Schema(BaseModel):
             for other in (relation.subject, relation.object):
                 if other not in self.kinds:
                     raise ValueError(f"relation {relation.name!r} takes a {other!r}, which is no kind")
-            for other in (relation.inverse, relation.opposite, *relation.beside):
+            for other in (relation.inverse, relation.opposite, *relation.may_overlap):
                 if other and other not in self.relations:
                     raise ValueError(f"relation {relation.name!r} refers to {other!r}, which is not there")
         return self

@@ -232,8 +232,12 @@ class Curator(Section):
     """Conflicts, forgetting and sleep."""
 
     half_life: float = Field(90.0, gt=0, description="Days after which a statement weighs half against others' words.")
-    tie: float = Field(1.25, ge=1, description="Ratio of scores below which both sides of a contradiction are kept.")
-    slip: float = Field(1.0, ge=0, description="Days within which a correction may mean what was said just before.")
+    decision_ratio: float = Field(
+        1.25, ge=1, description="Ratio of scores below which both sides of a contradiction are kept."
+    )
+    correction_window: float = Field(
+        1.0, ge=0, description="Days within which a correction may mean what was said just before."
+    )
     initial_strength: float = Field(365.0, gt=0, description="S: days after which retention exp(-t/S) is 1/e.")
     gain: float = Field(1.0, ge=0, description="What each recall adds to S, in units of initial_strength.")
     floor: float = Field(0.05, ge=0, lt=1, description="Retention below which sleep archives; 0 forgets nothing.")

@@ -55,13 +55,13 @@ class Rules:
 
     Attributes:
         half_life: microseconds after which a claim weighs half.
-        tie: ratio of scores, at least 1, below which neither side is the better.
-        slip: microseconds within which a correction that names nothing is about what was said just before.
+        decision_ratio: ratio of scores, at least 1, below which neither side is the better.
+        correction_window: microseconds within which a correction that names nothing is about what was said just before.
     """
 
     half_life: int
-    tie: float
-    slip: int
+    decision_ratio: float
+    correction_window: int
 
 
 class Placed(NamedTuple):
@@ -122,7 +122,7 @@ def _targets(correction: Claim, before: Sequence[Claim], rules: Rules) -> list[C
         own = [claim for claim in fitting if claim.speaker == correction.speaker]
         return _last_run(own or fitting, before)
     own = [claim for claim in before if claim.speaker == correction.speaker]
-    if not own or correction.said_at - own[-1].said_at > rules.slip:
+    if not own or correction.said_at - own[-1].said_at > rules.correction_window:
         return []
     last = own[-1]
     same = last.negated == correction.negated and last.value == correction.value

@@ -51,14 +51,14 @@ def groups_of(
     schema: Schema,
     trust: Mapping[str, float],
     sources: Mapping[int, Source],
-    slip: int,
+    correction_window: int,
 ) -> list[Group]:
     """The groups of statements, which are complete for their keys and in the order of saying.
 
     Args:
         trust: by role.
         sources: by the number of the statement's episode.
-        slip: microseconds within which a correction that names nothing is about what was said just before.
+        correction_window: microseconds within which a correction that names nothing is about what was said just before.
     """
     found: dict[tuple[str, tuple[str, ...], str, str], Group] = {}
     families = {relation: family(relation, schema) for relation in {row.relation for row in rows}}
@@ -81,7 +81,7 @@ def groups_of(
                 group(row, "").claims.append(_with(claim, value, row.negated, replaced, row.correction))
                 continue
             if row.correction and not row.negated and not replaced:
-                replaced = _corrected(row, own[:place], slip)
+                replaced = _corrected(row, own[:place], correction_window)
             if replaced and replaced != value:
                 struck = row.correction
                 gone = _with(claim, row.relation if struck else "", struck, row.relation, struck)
@@ -144,10 +144,15 @@ def _short_for(name: str, longer: str) -> bool:
     return len(words) < len(more) and terms(name) == terms(" ".join(more[-len(words) :])) != []
 
 
-def _corrected(row: StatementRow, before: Sequence[StatementRow], slip: int) -> str:
+def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_window: int) -> str:
     """The object that a correction is about: what its speaker said last, if that was not long ago."""
     own = [other for other in before if other.speaker == row.speaker]
-    if not own or own[-1].negated or own[-1].relation != row.relation or row.said_at - own[-1].said_at > slip:
+    if (
+        not own
+        or own[-1].negated
+        or own[-1].relation != row.relation
+        or row.said_at - own[-1].said_at > correction_window
+    ):
         return ""
     return object_of(own[-1])
 

@@ -92,7 +92,7 @@ def _held(
     """The names that hold or held, in the order that they were first said."""
     own = [replace(row, subject=_end(row.subject, into)) for row in rows]
     held: dict[int, Name] = {}
-    for group in groups_of(own, schema, settings.trust, sources, settings.rules.slip):
+    for group in groups_of(own, schema, settings.trust, sources, settings.rules.correction_window):
         for span in resolve(group.claims, settings.rules).spans:
             key = group.object_key or span.value
             said = [place for place, row in enumerate(rows) if row.seq in span.claims and object_of(row) == key]

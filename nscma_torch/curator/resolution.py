@@ -77,7 +77,7 @@ def resolve_groups(
     sources, stored = sources_of(connection, user_id, [*rows, *beyond])
     parted = partings([*rows, *beyond], keys, schema)
     groups = groups_of(
-        sorted([*rows, *parted], key=statements.said), schema, settings.trust, sources, settings.rules.slip
+        sorted([*rows, *parted], key=statements.said), schema, settings.trust, sources, settings.rules.correction_window
     )
     by_seq = {row.seq: row for row in (*rows, *beyond)}
     light = overruled(decisions.overrulings(connection, lane, keys), by_seq.values())

@@ -20,8 +20,8 @@ class CuratorSettings:
 
     Attributes:
         half_life: age at which a statement weighs half (NSCMA section 3.5, the decay of Score).
-        tie: ratio of scores, at least 1, below which both sides of a contradiction are kept as disputed.
-        slip: within this time a correction that names nothing is about what its speaker said just before.
+        decision_ratio: ratio of scores, at least 1, below which both sides of a contradiction are kept as disputed.
+        correction_window: within this time a correction that names nothing is about what its speaker said just before.
         trust: how far statements count, in (0, 1], by the role that made them.
         initial_strength: S of a memory that was told once and never recalled: retention is 1/e after it.
         gain: what each recall, or each further statement, adds to S, in units of `initial_strength`.
@@ -32,8 +32,8 @@ class CuratorSettings:
     """
 
     half_life: float = 90.0
-    tie: float = 1.25
-    slip: float = 1.0
+    decision_ratio: float = 1.25
+    correction_window: float = 1.0
     trust: Mapping[str, float] = field(default_factory=_trust)
     initial_strength: float = 365.0
     gain: float = 1.0
@@ -45,4 +45,8 @@ class CuratorSettings:
     @property
     def rules(self) -> Rules:
         """How claims are weighed."""
-        return Rules(half_life=int(self.half_life * _DAY), tie=self.tie, slip=int(self.slip * _DAY))
+        return Rules(
+            half_life=int(self.half_life * _DAY),
+            decision_ratio=self.decision_ratio,
+            correction_window=int(self.correction_window * _DAY),
+        )

@@ -236,10 +236,10 @@ class _Fold:
 
     def _weigh(self) -> None:
         """Drop what weighs clearly less than what contradicts it."""
-        tie = self._rules.tie
+        ratio = self._rules.decision_ratio
         for side in [side for side in self._open if side.against]:
             held, denied = self._scores([side.claims, side.against])
-            if denied >= tie * held:
+            if denied >= ratio * held:
                 by = list(side.against)
                 end = side.denied_at if len(self._open) == 1 else self._undisputed(side)
                 self._finish(side, end, by, "it weighs less than what denies it", void=False)
@@ -247,7 +247,7 @@ class _Fold:
             return
         scores = self._scores([side.claims for side in self._open])
         best = self._open[scores.index(max(scores))]
-        losers = [side for side, score in zip(self._open, scores, strict=True) if max(scores) >= tie * score]
+        losers = [side for side, score in zip(self._open, scores, strict=True) if max(scores) >= ratio * score]
         losers = [side for side in losers if side is not best]
         ends = [self._undisputed(side) for side in losers]
         for side, end in zip(losers, ends, strict=True):
@@ -310,7 +310,7 @@ class _Fold:
         if run.end is not None:
             return "active" if run.end > latest and run.end != run.start else "archived", run.reason
         held, denied = self._scores([run.claims, run.against])
-        if len(self._open) > 1 or self._rules.tie * denied > held:
+        if len(self._open) > 1 or self._rules.decision_ratio * denied > held:
             return "disputed", "others say otherwise, and neither side weighs clearly more"
         return "active", "nothing that weighs as much contradicts it"
 

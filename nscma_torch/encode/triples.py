@@ -11,8 +11,8 @@ def sentence(statement: Statement, schema: Schema) -> str:
     """A statement in a plain sentence, in the language of its object: "Anna lives in Oslo"."""
     relation = schema[statement.relation]
     chinese = script(statement.object + statement.subject) == "cjk"
-    says = relation.zh.says if chinese else relation.en.says
-    text = says.format(
+    template = relation.zh.template if chinese else relation.en.template
+    text = template.format(
         subject=statement.subject,
         relation=relation.name.replace("_", " "),
         object=statement.object,

@@ -189,8 +189,8 @@ class StatementReader:
             if not statements:
                 continue
             dated = clause.cjk or bool(_DATED.search(clause.sentence))
-            beside = () if dated else self._schema[form.relation].beside
-            if overlap(spans, [span for relation, span in taken if relation not in beside]):
+            overlapping = () if dated else self._schema[form.relation].may_overlap
+            if overlap(spans, [span for relation, span in taken if relation not in overlapping]):
                 continue
             if any(
                 s.relation == form.relation and (not statements[0].object or s.topic == statements[0].topic != "")

@@ -272,7 +272,7 @@ class FactGraph:
         alike = relation.alike(singular(noun.casefold()))
         if fact.topic or not alike or self._messages is None:
             return about(fact, noun)
-        nouns = [each for group in relation.apart for each in group]
+        nouns = [each for group in relation.exclusive_roles for each in group]
         said = (called(edge.target, text, nouns) for text, _ in self._messages(fact))
         known = next(filter(None, said), "")
         return known in alike if known else relation.cardinality == "one"

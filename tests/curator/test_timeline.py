@@ -15,7 +15,7 @@ from nscma_torch.curator.timeline import resolve
 from nscma_torch.curator.timeline_records import Span, Timeline
 
 DAY = 86_400_000_000
-RULES = Rules(half_life=90 * DAY, tie=1.25, slip=DAY)
+RULES = Rules(half_life=90 * DAY, decision_ratio=1.25, correction_window=DAY)
 NUMBER = itertools.count(1)
 
 

@@ -202,7 +202,7 @@ def _numbered(name: str, hits: int, kind: Any) -> type[NumberedForm]:
 
 def takes_topic(schema: Schema, relation: str) -> bool:
     """Whether a relation has one object for each topic."""
-    return "{topic}" in schema[relation].en.says
+    return "{topic}" in schema[relation].en.template
 
 
 def extraction(schema: Schema, unit: Unit, sentences: Sequence[str], listener: str) -> Turns:

@@ -94,7 +94,7 @@ def test_many_decisions_at_once_have_ids_of_their_own(memory: Memory) -> None:
 
 def test_a_side_that_lost_is_found_again_among_many() -> None:
     """`_Fold._lost` by value: later claims for an outweighed side add to it, whatever else was said in between."""
-    rules = Rules(half_life=10**12, tie=1.25, slip=10)
+    rules = Rules(half_life=10**12, decision_ratio=1.25, correction_window=10)
     weak = Claim(0, "Oslo", 20, 0, "tool", trust=0.6)
     claims = [Claim(1, "Rome", 10, 0, "Anna"), weak, Claim(2, "Oslo", 30, 0, "Carl", trust=0.6)]
     spans = resolve(claims, rules).spans
