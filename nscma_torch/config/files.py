@@ -81,7 +81,10 @@ def _keys_at(model: type[Section], parents: list[str]) -> list[str]:
 
 def default_toml() -> str:
     """`configs/default.toml`: every key with its default, under its description."""
-    head = "# Every key with its default. Copy what you change into a file of your own: nscma … --config FILE\n\n"
+    head = (
+        "# Every key with its default. Copy what you change into a file of your own: nscma … --config FILE\n"
+        "# Made from nscma_torch/config/sections.py by nscma_torch.config.default_toml(); a test compares the two.\n\n"
+    )
     return head + "\n".join(_section_lines(Config(), ""))
 
 

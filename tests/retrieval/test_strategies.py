@@ -22,7 +22,7 @@ PAGES = {
     "Karl Brandt": "Karl Brandt grew up on a farm near Kilkenny.",
     "Harbour towns": "Many harbour towns have a fish market and a lighthouse.",
 }
-HOSTILE = ("…", "🙂🙂", "'; DROP TABLE units; --", 'NEAR("a" b) OR *', "蓝色是什么？", "x " * 50_000)
+HOSTILE = ("…", "🙂🙂", "'; DROP TABLE units; --", 'NEAR("a" b) OR *', "蓝色是什么？", "x " * 8_000)
 
 
 @pytest.fixture
