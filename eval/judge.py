@@ -28,10 +28,10 @@ from eval.judging import agreement
 from eval.judging.verdicts import Case, Judgement, judge, prompt_sha256
 from eval.reporting.results import Judged, Line, raw_lines, read_lines
 from nscma_torch.config import load_config
+from nscma_torch.device import torch_device
 from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, NscmaError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.contract import LanguageEngine
-from nscma_torch.models import torch_device
 
 _BATCH = 64
 _NAME = "judged.jsonl"

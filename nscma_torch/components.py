@@ -82,7 +82,7 @@ class Components:
     @locked_cached_property
     def device(self) -> torch.device:
         """Where models, indexes and graphs are."""
-        from nscma_torch.models import torch_device
+        from nscma_torch.device import torch_device
 
         return torch_device(self.config.device)
 
@@ -261,7 +261,7 @@ class Components:
         """The graphs of facts."""
         from nscma_torch.retrieval.fact_graphs import FactGraphs
 
-        return FactGraphs(self.relations, self.device)
+        return FactGraphs(self.relations, lambda: self.device)
 
     @locked_cached_property
     def retriever(self) -> Retriever:
@@ -270,7 +270,8 @@ class Components:
 
         section = self.config.retrieval
         reranker = (lambda: self.cross_encoder) if section.reranker else None
-        return Retriever(self.searcher, self.database, self.fact_graphs, self.tasks, section.strategy, reranker)
+        graphs, tasks = (lambda: self.fact_graphs), (lambda: self.tasks)
+        return Retriever(self.searcher, self.database, graphs, tasks, section.strategy, reranker)
 
     @locked_cached_property
     def cross_encoder(self) -> CrossEncoder:

@@ -1,4 +1,4 @@
-"""The device and the models that a configuration names, loaded."""
+"""The models that a configuration names, loaded."""
 
 from __future__ import annotations
 
@@ -54,16 +54,3 @@ def load_proxy(section: ProxySection, device: torch.device) -> Proxy:
     return CausalProxy.load(
         section.model, device=device, dtype=dtype, quantization=section.quantization, window=section.window
     )
-
-
-def torch_device(name: str) -> torch.device:
-    """The device of a configuration: 'auto' is CUDA where there is one, else the CPU."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise ConfigError(f"device {name!r} is not one that torch knows; write 'auto', 'cpu' or 'cuda'") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(f"device {name!r} is configured, but torch sees no CUDA device; write 'auto' or 'cpu'")
-    return device

@@ -18,7 +18,7 @@ FLOORS = (  # top to bottom
     ("knowing", "answering"),
     ("components", "validation", "recalls"),
     ("settling",),
-    ("worker", "models"),
+    ("worker", "models", "device"),
     ("retrieval", "curator"),
     ("hierarchy", "encode"),
     ("storage", "buffer", "llm"),

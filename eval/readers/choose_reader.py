@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nscma_torch.config import load_config
+from nscma_torch.device import torch_device
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.models import torch_device
 from nscma_torch.reading.statements import statement_reader
 from nscma_torch.records import Statement, Unit
 from nscma_torch.relations import Schema

@@ -91,7 +91,8 @@ class StructureSession:
         wanted, parts = self._options, self._own.memory.components
         skew = timedelta(seconds=parts.config.limits.max_clock_skew)
         bounds = Bounds(Scope(USER), now, skew, KINDS[wanted.structure])
-        context = RetrievalContext(parts.searcher, parts.database, parts.fact_graphs, parts.tasks, bounds)
+        graphs, tasks = (lambda: parts.fact_graphs), (lambda: parts.tasks)
+        context = RetrievalContext(parts.searcher, parts.database, graphs, tasks, bounds)
         strategies: Mapping[str, Strategy] = {
             "single-step": single_step,
             "rerank": partial(rerank, looked_at=wanted.k),

@@ -49,8 +49,8 @@ class RetrievalContext:
         self,
         searcher: Searcher,
         database: Database,
-        graphs: FactGraphs,
-        tasks: LanguageTasks,
+        graphs: Callable[[], FactGraphs],
+        tasks: Callable[[], LanguageTasks],
         bounds: Bounds,
         *,
         reranker: CrossEncoder | None = None,
@@ -68,9 +68,10 @@ class RetrievalContext:
     @property
     def tasks(self) -> RetrievalTasks:
         """What can judge hits. Raises `ConfigError` where the language tasks cannot."""
-        if not isinstance(self._tasks, RetrievalTasks):
+        tasks = self._tasks()
+        if not isinstance(tasks, RetrievalTasks):
             raise ConfigError("this strategy needs language tasks with rerank, refine and select; take single-step")
-        return self._tasks
+        return tasks
 
     def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranked:
         """The best units by hybrid search; of the bounds' kinds, or of these."""
@@ -121,7 +122,7 @@ class RetrievalContext:
     def facts(self) -> FactGraph:
         """The facts of the scope, as they hold at the bounds' time."""
         with self._database.read() as connection:
-            return self._graphs.of(connection, self.bounds.scope).at(self.bounds.now)
+            return self._graphs().of(connection, self.bounds.scope).at(self.bounds.now)
 
 
 Strategy = Callable[[RetrievalContext, str, int], StrategyResult]  # a question, and how many units are wanted

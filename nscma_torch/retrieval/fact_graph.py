@@ -14,10 +14,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-import torch
-from torch import Tensor
-
-from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.reading.role_mentions import called
 from nscma_torch.records import Fact
@@ -30,6 +26,8 @@ from nscma_torch.text.spelling_variants import american
 from nscma_torch.text.terms import terms
 
 if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
     from torch_geometric.data import Data
 
 Messages = Callable[[Fact], Sequence[tuple[str, datetime]]]  # the texts behind a fact and their times, the newest first
@@ -38,7 +36,7 @@ _POSSESSIVE = re.compile(r"(?P<owner>.+)(?:'s|(?<=s)')\s+(?P<noun>[^']+)")
 _WRITTEN_OUT: frozenset[Shape] = frozenset({"person", "place", "group"})
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
-_UNKNOWN = torch.iinfo(torch.int64)  # its ends stand for "since an unknown time" and "still"
+_UNKNOWN_SINCE, _STILL = -(1 << 63), (1 << 63) - 1  # the ends of int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,8 @@ class FactGraph:
         facts: any facts, archived ones too; those that were corrected never held and are left out.
         schema: their relations; facts of unknown relations are left out.
         now: what "now" means where no `as_of` is given; None leaves it to the facts' status.
-        device: where the tensors of the view live.
+        device: gives the device of the tensors, called when the first one is made: questions that walk along edges
+            need none, and no torch.
     """
 
     def __init__(
@@ -77,12 +76,12 @@ class FactGraph:
         schema: Schema,
         *,
         now: datetime | None = None,
-        device: torch.device | str = "cpu",
+        device: Callable[[], torch.device | str] = lambda: "cpu",
     ) -> None:
         self.schema = schema
         self.now = now
         self.facts = tuple(sorted((f for f in facts if f.relation in schema and not corrected(f)), key=order))
-        self._device = torch.device(device)
+        self._device = device
         self._messages: Messages | None = None
         self._asker: tuple[str, ...] = ()
         self._names: dict[str, str] = {}
@@ -167,8 +166,8 @@ class FactGraph:
             edge_index=self._edge_index(kept),
             relation=self._tensor(relations[edge.relation] for edge in kept),
             fact=self._tensor(edge.fact for edge in kept),
-            valid_from=self._tensor(_UNKNOWN.min if f.valid_from is None else to_micros(f.valid_from) for f in facts),
-            valid_to=self._tensor(_UNKNOWN.max if f.valid_to is None else to_micros(f.valid_to) for f in facts),
+            valid_from=self._tensor(_UNKNOWN_SINCE if f.valid_from is None else to_micros(f.valid_from) for f in facts),
+            valid_to=self._tensor(_STILL if f.valid_to is None else to_micros(f.valid_to) for f in facts),
             num_nodes=len(self._names),
         )
 
@@ -176,10 +175,14 @@ class FactGraph:
         return [edge for edge in self._edges if self.holds(self.facts[edge.fact], as_of)]
 
     def _tensor(self, values: Iterable[int]) -> Tensor:
-        return torch.tensor(list(values), dtype=torch.int64, device=self._device)
+        import torch
+
+        return torch.tensor(list(values), dtype=torch.int64, device=self._device())
 
     def _edge_index(self, edges: Sequence[_Edge]) -> Tensor:
         """Nodes [2, E] that edges lead from and to."""
+        import torch
+
         places = {key: i for i, key in enumerate(self._names)}
         sources = self._tensor(places[edge.source] for edge in edges)
         return torch.stack([sources, self._tensor(places[name_key(edge.target)] for edge in edges)])
@@ -307,9 +310,13 @@ class FactGraph:
 
         A query that names nothing known has zeros.
         """
+        import torch
+
+        from nscma_kernels.personalized_pagerank import personalized_pagerank
+
         edges = self._edge_index(self._held(as_of))
         places = {key: i for i, key in enumerate(self._names)}
-        preference = torch.zeros(len(seeds), len(places), device=self._device)
+        preference = torch.zeros(len(seeds), len(places), device=self._device())
         for row, names in enumerate(seeds):
             known = [places[one.key] for name in names for one in self.resolve(name, as_of)]
             preference[row, known] = 1.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import torch
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from sqlalchemy import Connection
 
 from nscma_torch.records import Scope
@@ -11,6 +13,9 @@ from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.storage import facts as facts_store
 from nscma_torch.storage import streams
 
+if TYPE_CHECKING:
+    import torch
+
 _KEPT = 8  # graphs
 
 
@@ -18,10 +23,10 @@ class FactGraphs:
     """Keeps graphs.
 
     Args:
-        device: where their tensors live.
+        device: gives the device of their tensors, called when the first one is made.
     """
 
-    def __init__(self, schema: Schema, device: torch.device) -> None:
+    def __init__(self, schema: Schema, device: Callable[[], torch.device]) -> None:
         self._schema = schema
         self._device = device
         self._graphs: dict[Scope, tuple[tuple[int, int], FactGraph]] = {}

@@ -27,6 +27,7 @@ class Retriever:
     """Retrieval with every strategy.
 
     Args:
+        graphs, tasks: give the fact graphs and the configured language tasks, called when a strategy needs them.
         strategy: the one that is taken where a question names none.
         reranker: makes the cross-encoder that reranks, called when it is first needed; None for the language tasks.
     """
@@ -35,8 +36,8 @@ class Retriever:
         self,
         searcher: Searcher,
         database: Database,
-        graphs: FactGraphs,
-        tasks: LanguageTasks,
+        graphs: Callable[[], FactGraphs],
+        tasks: Callable[[], LanguageTasks],
         strategy: str,
         reranker: Callable[[], CrossEncoder] | None = None,
     ) -> None:
@@ -75,7 +76,7 @@ class Retriever:
             self._searcher,
             self._database,
             self._graphs,
-            tasks or self._tasks,
+            self._tasks if tasks is None else lambda: tasks,
             bounds,
             reranker=reranker,
             explain=explain,

@@ -28,7 +28,7 @@ from eval.harness.fakes import IndifferentProxy
 from eval.metrics.retrieval_metrics import mean
 from eval.tasks.beam import Chat, Pair, load
 from nscma_torch import Memory, load_config
-from nscma_torch.models import torch_device
+from nscma_torch.device import torch_device
 from nscma_torch.protocols import Embedder
 from nscma_torch.text.embedder import load_embedder
 

@@ -28,7 +28,7 @@ from eval.caches.embedding_cache import CachedEmbedder
 from eval.metrics.retrieval_metrics import mean, recall_at
 from eval.tasks.locomo import Conversation, Question, load
 from nscma_torch import Config, Memory, load_config
-from nscma_torch.models import torch_device
+from nscma_torch.device import torch_device
 from nscma_torch.protocols import Embedder
 from nscma_torch.text.embedder import load_embedder
 

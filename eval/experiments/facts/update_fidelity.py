@@ -38,7 +38,7 @@ from eval.systems.newest_chunk import Reading, readings
 from eval.tasks.plain import load_plain
 from eval.tasks.update_chains import Chain, World, generate, paraphrased
 from nscma_torch import Memory, load_config
-from nscma_torch.models import torch_device
+from nscma_torch.device import torch_device
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Message
 from nscma_torch.relations import Schema, load_relations

@@ -38,9 +38,9 @@ from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.rules import GateConfig
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.device import torch_device
 from nscma_torch.encode.gating import Past, gate_messages
 from nscma_torch.encode.stages import Stages
-from nscma_torch.models import torch_device
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Decision
 from nscma_torch.text.chunker import Chunker

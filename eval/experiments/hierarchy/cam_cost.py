@@ -37,7 +37,7 @@ from eval.harness.fakes import IndifferentProxy, MeteredTasks
 from eval.tasks.novels import chunk_messages
 from nscma_torch import Memory, Message, load_config
 from nscma_torch.config import Config
-from nscma_torch.models import torch_device
+from nscma_torch.device import torch_device
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.embedder import load_embedder

@@ -34,7 +34,7 @@ from eval.metrics.retrieval_metrics import mean, overlapping_nmi, recall_at
 from eval.tasks import odsum, qmsum
 from eval.tasks.corpus import Corpus, Document, Span
 from nscma_torch import Memory, Message, load_config
-from nscma_torch.models import torch_device
+from nscma_torch.device import torch_device
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.storage import hierarchies, packed_vectors, units
 from nscma_torch.text.embedder import load_embedder

@@ -31,8 +31,8 @@ from eval.tasks.corpus import Span
 from eval.tasks.retrieval_sets import SETS, Asked, DataSet, World
 from nscma_torch import Memory, load_config
 from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.device import torch_device
 from nscma_torch.encode.indexer import Indexer
-from nscma_torch.models import torch_device
 from nscma_torch.records import Hit
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.embedder import load_embedder

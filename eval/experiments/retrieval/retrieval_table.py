@@ -39,7 +39,7 @@ from eval.metrics.retrieval_metrics import mean
 from eval.systems.plain import PLAIN
 from eval.tasks.retrieval_sets import SETS, DataSet, sampled
 from nscma_torch import load_config
-from nscma_torch.models import torch_device
+from nscma_torch.device import torch_device
 from nscma_torch.text.embedder import load_embedder
 
 HALVES = ("even", "odd", "all")
