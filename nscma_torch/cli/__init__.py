@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 
@@ -12,11 +14,15 @@ from nscma_torch.errors import NscmaError
 
 __all__ = ["app", "chat", "diagnostics", "facts", "main", "messages", "search", "status", "store", "tree"]
 
+_COLLECT_AFTER = 100_000  # new objects; with Python's 700, importing torch spends a tenth of its time on collections
+
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 the one clear error on stderr, 2 wrong usage, 130 interrupted."""
     # torch reads it when it is imported; small models on short texts: more threads cost more than they give
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    gc.set_threshold(_COLLECT_AFTER)
+    atexit.register(gc.disable)  # the last collection would search everything, to free what ends with the process
     try:
         app()
     except NscmaError as error:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from nscma_torch.records import Added, Answer, Decision, Episode, Hit
 from nscma_torch.text.timestamps import parse_timestamp
@@ -189,6 +188,8 @@ def progress(title: str, total: int | None = None, *, in_bytes: bool = False) ->
     if not errors.is_terminal:
         yield _Lines(title, total, in_bytes)
         return
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     count = DownloadColumn() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True) as bar:

@@ -55,6 +55,7 @@ _LISTING = (
 def run(code: str, arguments: list[str], folder: Path) -> tuple[float, subprocess.CompletedProcess[str]]:
     """Processor seconds of a process that runs `code`, and what it printed; raises where it fails."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NSCMA_")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed has its bytecode
     command = [sys.executable, "-c", code, *arguments]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
