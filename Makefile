@@ -18,11 +18,16 @@ READY := $(VENV)/.ready
 .PHONY: demo test test-vllm check prove bench chroma clean
 
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --upgrade 'pip>=24'
-	$(RUN) -m pip install --quiet --constraint constraints.txt torch
-	$(RUN) -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	touch $@
+	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
+	@echo "1 of 4: a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "2 of 4: a recent pip"
+	@$(RUN) -m pip install --quiet --upgrade 'pip>=24'
+	@echo "3 of 4: torch, the largest download"
+	@$(RUN) -m pip install --quiet --constraint constraints.txt torch
+	@echo "4 of 4: this package, and what its tests need"
+	@$(RUN) -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
 
 demo: $(READY)
 	$(RUN) -m nscma_torch demo

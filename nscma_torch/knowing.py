@@ -232,7 +232,7 @@ class Knowing:
         from nscma_torch.encode.replay import replay
         from nscma_torch.models import message_gate
 
-        other = message_gate(override(self.components.config.gate, gate or {}))
+        other = message_gate(override(self.components.config.gate, {} if gate is None else gate))
         scope = Scope(user_id, agent_id, run_id)
         return replay(self.components.database, other, scope, at=clock(now), dry_run=dry_run)
 

@@ -34,11 +34,14 @@ from nscma_torch.text.messages import MessagesLike, as_messages
 from nscma_torch.text.timestamps import parse_timestamp
 from nscma_torch.validation import (
     checked_count,
+    checked_flag,
+    checked_instance,
     checked_kinds,
     checked_limit,
     checked_message,
     checked_number,
     checked_question,
+    checked_stream,
     checked_user,
     clock,
     narrowed,
@@ -100,6 +103,7 @@ class Memory(Knowing):
                 cannot say; nothing is stored.
         """
         recorded_at = clock(now)
+        checked_flag(infer, "infer")
         expires_at = None if expiration_date is None else parse_timestamp(expiration_date)
         said = None if timestamp is None else parse_timestamp(timestamp)
         batch = as_messages(messages, metadata=metadata, timestamp=said, idempotency_key=idempotency_key)
@@ -126,9 +130,10 @@ class Memory(Knowing):
         be run again. It works as it is read. `progress` hears how many more UTF-8 bytes are indexed, from any thread.
         """
         scope = Scope(user_id, agent_id, run_id)
+        checked_flag(infer, "infer")
         if isinstance(messages, str | Mapping | Message):
             raise InvalidInputError("add_many takes many messages, one after the other; hand a single one to `add`")
-        stream = iter(messages)
+        stream = checked_stream(messages, "messages must be an iterable of messages")
         while batch := list(islice(stream, self.config.limits.max_batch)):
             batch = as_messages(batch)
             recorded_at = clock(now)
@@ -199,7 +204,7 @@ class Memory(Knowing):
             top_k=checked_count(top_k),
             threshold=checked_number(threshold, "threshold"),
             budget=most,
-            explain=explain,
+            explain=checked_flag(explain, "explain"),
         )
         self._recalls.note(scope.user_id, found.hits)
         return found.hits
@@ -228,9 +233,8 @@ class Memory(Knowing):
         checked_question(question, "the question", self.config.limits)
         bounds, most = self._bounds(scope, wanted, None, as_of, now), checked_count(top_k)
         at = None if as_of is None else clock(as_of)
-        answer, hits = answered(
-            self.components, question, bounds, now=clock(now), as_of=at, follows=follows, top_k=most
-        )
+        before = None if follows is None else checked_instance(follows, Answer, "follows, the answer before,")
+        answer, hits = answered(self.components, question, bounds, now=clock(now), as_of=at, follows=before, top_k=most)
         self._recalls.note(scope.user_id, hits)
         return answer
 
@@ -286,7 +290,7 @@ class Memory(Knowing):
     ) -> list[Episode]:
         """All messages of a scope with the gate's decisions, deleted ones too; `deferred=True` for those put off."""
         scope = Scope(user_id, agent_id, run_id)
-        conditions = () if deferred is None else (episodes.decided(not deferred),)
+        conditions = () if deferred is None else (episodes.decided(not checked_flag(deferred, "deferred")),)
         with self.components.database.read() as connection:
             return list(episodes.select_all(connection, scope, *conditions, limit=checked_limit(limit)))
 
@@ -341,12 +345,15 @@ class Memory(Knowing):
 
     def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
         """Read an export, all of it or nothing; returns the number of rows."""
+        stream = checked_stream(lines, "lines must be the lines of an export, such as an open file")
         with self.components.database.write() as connection:
-            return transfer.import_(connection, lines, progress=progress)
+            return transfer.import_(connection, stream, progress=progress)
 
     def erase(self, *, user_id: str, memory_id: str | None = None) -> EraseReceipt:
         """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
         user = Scope(user_id).user_id
+        if memory_id is not None:
+            checked_instance(memory_id, str, "memory_id")
         self._recalls.forget(user, memory_id)
         self.components.forget(user)
         return (

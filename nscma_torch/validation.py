@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from nscma_torch.config import Limits
 from nscma_torch.errors import EmptyTextError, InvalidInputError, ScopeError, TextTooLargeError, TimestampError
 from nscma_torch.records import Message, Scope, UnitKind
 from nscma_torch.text.json_messages import check_message
 from nscma_torch.text.timestamps import parse_timestamp
+
+T = TypeVar("T")
 
 
 def narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scope, dict[str, Any]]:
@@ -38,9 +41,11 @@ def checked_limit(limit: int | None) -> int | None:
 
 
 def checked_count(value: int, name: str = "top_k", wanted: str = "an integer of at least 1") -> int:
-    """A number of results. Raises `InvalidInputError` for anything but an integer from 1 on."""
+    """A number of results. Raises `InvalidInputError` for anything but an integer from 1 to `sys.maxsize`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InvalidInputError(f"{name} is {value!r}, it must be {wanted}")
+    if value > sys.maxsize:  # SQLite's integers end there, and so do those of `islice`
+        raise InvalidInputError(f"{name} is {value!r}, it must be at most {sys.maxsize}")
     return value
 
 
@@ -89,6 +94,20 @@ def checked_flag(value: bool, name: str) -> bool:
     return value
 
 
+def checked_instance(value: T, kind: type, name: str) -> T:
+    """A value of this class or runtime-checkable protocol. Raises `InvalidInputError` for anything else."""
+    if not isinstance(value, kind):
+        raise InvalidInputError(f"{name} must be of type {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def checked_stream(values: Iterable[T], name: str) -> Iterator[T]:
+    """The values one after the other. Raises `InvalidInputError` where they are one text, or cannot be iterated."""
+    if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
+        raise InvalidInputError(f"{name}, got {type(values).__name__}")
+    return iter(values)
+
+
 def checked_message(message: Message, limits: Limits, now: datetime) -> Message:
     """A message that can be stored. Raises `InvalidInputError` where it has no text, too much, or a time to come."""
     check_message(message)
@@ -98,7 +117,7 @@ def checked_message(message: Message, limits: Limits, now: datetime) -> Message:
             f"a message has {size:,} bytes, more than limits.max_message_bytes = {limits.max_message_bytes:,}; "
             "split it, add it as a document (.txt, .md), or raise the limit"
         )
-    if message.timestamp is not None and message.timestamp > now + timedelta(seconds=limits.max_clock_skew):
+    if message.timestamp is not None and message.timestamp - now > timedelta(seconds=limits.max_clock_skew):
         raise TimestampError(
             f"the timestamp {message.timestamp.isoformat()} lies in the future (it is {now.isoformat()})"
         )

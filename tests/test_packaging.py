@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -22,6 +24,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder)]
     subprocess.run([*build, str(source)], check=True)
     return next(folder.glob("*.whl"))
+
+
+def test_every_folder_is_a_listed_package() -> None:
+    """Else setuptools warns of it, thirty lines each, whenever the package is installed."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    files = (path for path in (ROOT / "nscma_torch").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    assert {".".join(path.parent.relative_to(ROOT).parts) for path in files} <= set(listed)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_the_set_up_says_how_far_it_is() -> None:
+    command = ["make", "--dry-run", "--always-make", "demo"]
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    steps = [number for number, line in enumerate(lines) if line.startswith('echo "') and " of 4: " in line]
+    assert [lines[number][6] for number in steps] == ["1", "2", "3", "4"]
+    assert all(" -m venv " in lines[number + 1] or " pip install " in lines[number + 1] for number in steps)
 
 
 def test_wheel_contents(wheel: Path) -> None:

@@ -43,6 +43,8 @@ def override(section: SectionT, values: Mapping[str, Any], *, where: str = "the 
 
     Raises `ConfigError` for an unknown key or a bad value, beginning with `where`.
     """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where} must map keys to values, got {type(values).__name__}")
     merged = section.model_dump()
     for key, value in values.items():
         inner = isinstance(merged.get(key), dict) and isinstance(value, Mapping)

@@ -27,7 +27,9 @@ class Limits(Section):
     max_question_characters: int = Field(
         16_384, gt=0, description="Longest question, search query or turn of a chat, in characters."
     )
-    max_clock_skew: float = Field(300.0, ge=0, description="Seconds that a timestamp may lie in the future.")
+    max_clock_skew: float = Field(
+        300.0, ge=0, le=3.2e11, description="Seconds that a timestamp may lie in the future; at most 10,000 years."
+    )
     max_batch: int = Field(64, gt=0, description="Messages that add_many writes in one transaction.")
 
 

@@ -27,7 +27,7 @@ from nscma_torch.storage import speakers, streams, turns
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.turns import EVIDENCE, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
-from nscma_torch.validation import checked_message, checked_question, checked_text, clock
+from nscma_torch.validation import checked_instance, checked_message, checked_question, checked_text, clock
 
 _CHANGED = "messages that the reply rests on were changed while it was written"
 
@@ -72,9 +72,11 @@ class Controller:
         show: Callable[[str], None] | None = None,
         flush: bool = True,
     ) -> None:
-        own = memory.config.controller
+        own = checked_instance(memory, Memory, "memory").config.controller
         if engine == "configured":
             engine = memory.components.engine
+        elif engine is not None:
+            checked_instance(engine, LanguageEngine, "engine")
         if show is not None and isinstance(engine, StreamingEngine):
             engine = ShowingEngine(engine, show)
         self.memory = memory

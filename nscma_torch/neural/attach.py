@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from nscma_torch.errors import InvalidInputError, ModelError
+from nscma_torch.errors import InvalidInputError, ModelError, described
 from nscma_torch.neural.adapter_files import read_adapter, write_adapter
 from nscma_torch.neural.decoder import Decoder
 from nscma_torch.neural.placements import PLACEMENTS, Kind, Placement
@@ -224,6 +224,8 @@ def attach_memory(
         ModelError: the model is no decoder that this can be attached to.
         InvalidInputError: an argument does not fit, or the model has a memory.
     """
+    if not isinstance(model, nn.Module):
+        raise InvalidInputError(f"model must be a torch.nn.Module, got {described(model)}")
     if dtype not in (torch.float32, torch.bfloat16):
         raise InvalidInputError(f"dtype must be torch.float32 or torch.bfloat16, got {dtype}")
     sizes = {"dim": dim, "reach": reach, "persistent": persistent, "heads": heads, "expansion": expansion}

@@ -114,10 +114,10 @@ class Retriever:
 
     def chosen(self, question: str, strategy: str | None, kinds: Collection[UnitKind]) -> Plan:
         """The strategy that this question about these kinds gets, and why."""
-        name = strategy or self._strategy
+        name = self._strategy if strategy is None else strategy
         if name == "auto":
             return plan(question, kinds)
-        if name not in STRATEGIES:
+        if not isinstance(name, str) or name not in STRATEGIES:
             raise InvalidInputError(f"there is no strategy {name!r}; strategies are auto, {', '.join(STRATEGIES)}")
         return Plan(name, False, (f"strategy {name}",))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -177,7 +178,7 @@ class Searcher:
 
     def _mask(self, connection: Connection, index: UserIndex, bounds: Bounds) -> Tensor:
         scope, at = bounds.scope, to_micros(bounds.now)
-        until = to_micros(bounds.now + bounds.skew)
+        until = to_micros(bounds.now) + bounds.skew // timedelta(microseconds=1)  # their sum may be no datetime
         mask = index.where(kinds=bounds.kinds, agent_id=scope.agent_id, run_id=scope.run_id, at=at, until=until)
         if bounds.metadata:
             wanted = torch.zeros_like(mask)

@@ -67,12 +67,14 @@ class _OpenFile:
 
     identity: Identity
     connections: WeakSet[_Connection] = field(default_factory=WeakSet)
+    open: int = 0  # counted apart: the garbage collector clears weak references before connections are closed
     wal: Identity | None = None
 
     def closed(self, connection: _Connection) -> None:
         self.wal = None  # SQLite removes it with the last connection that has read
         self.connections.discard(connection)
-        if not self.connections:
+        self.open -= 1
+        if not self.open:
             del _files[self.identity]
 
 
@@ -132,6 +134,7 @@ def connect(path: Path, opened: Identity, **arguments: Any) -> sqlite3.Connectio
         connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, factory=_Connection, **arguments)
         file = _files.setdefault(opened, _OpenFile(opened))
         file.connections.add(connection)
+        file.open += 1
         connection.file = file
         return connection
 

@@ -8,7 +8,7 @@ import stat
 from contextlib import closing
 from pathlib import Path
 
-from nscma_torch.errors import StoreAccessError, StoreFormatError
+from nscma_torch.errors import InvalidInputError, StoreAccessError, StoreFormatError
 from nscma_torch.storage import schema
 
 _HEADER = 100  # bytes of the header of a SQLite file
@@ -16,6 +16,10 @@ _HEADER = 100  # bytes of the header of a SQLite file
 
 def located(path: Path | str) -> Path:
     """The absolute path without symbolic links. Raises StoreAccessError where no file can be."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(f"store must be the path of a file, got {type(path).__name__}")
+    if not os.fspath(path):
+        raise StoreAccessError("the path of the store is empty; name a file, such as nscma.db")
     if str(path) == ":memory:":
         raise StoreAccessError("a store is a file, and ':memory:' is none; name one in a temporary folder")
     try:

@@ -29,7 +29,7 @@ def as_messages(
     Raises `InvalidInputError` for anything else, for an empty list, and for an unknown role.
     """
     single = isinstance(messages, str | Message | Mapping)
-    if not single and not isinstance(messages, Iterable):
+    if not single and (isinstance(messages, bytes | bytearray) or not isinstance(messages, Iterable)):
         raise InvalidInputError(
             f"messages must be a string, a message or a list of them, got {type(messages).__name__}"
         )

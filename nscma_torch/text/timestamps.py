@@ -27,16 +27,18 @@ def parse_timestamp(value: object) -> datetime:
     if isinstance(value, datetime):
         return _in_range(value, value)
     if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        return _in_range(datetime(value.year, value.month, value.day, tzinfo=UTC), value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _from_epoch(value)
     if isinstance(value, str):
         try:
-            return _in_range(datetime.fromisoformat(value.strip()), value)
+            parsed = datetime.fromisoformat(value.strip())
         except ValueError as error:
             raise TimestampError(
-                f"{value[:80]!r} is not a time; write ISO 8601 ('2026-05-12T14:30:00Z') or epoch seconds as a number"
+                f"{value[:80]!r} is not a time; write ISO 8601 ('2026-05-12T14:30:00Z'); epoch seconds are taken as a "
+                "number, in JSON and Python"
             ) from error
+        return _in_range(parsed, value)
     raise TimestampError(
         f"a time must be an ISO 8601 string or epoch seconds, got {type(value).__name__} {str(value)[:80]!r}"
     )

@@ -1,0 +1,122 @@
+"""Values of a wrong type or size where a program hands them in: one clear error each, and the store as it was."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nscma_torch.aio import AsyncMemory
+from nscma_torch.config import load_config
+from nscma_torch.controller.controller import Controller
+from nscma_torch.errors import (
+    ConfigError,
+    EncodingError,
+    InvalidInputError,
+    StoreAccessError,
+    TimestampError,
+)
+from nscma_torch.memory import Memory
+from nscma_torch.neural import attach_memory
+from nscma_torch.storage import connections
+from nscma_torch.text.timestamps import parse_timestamp
+
+HASH = {"device": "cpu", "embedder": {"model": "hash"}, "hierarchy": {"enabled": False}}
+ADA = {"user_id": "ada"}
+HUGE = 10**30
+OF_A_MEMORY: dict[str, tuple[Callable[[Memory], Any], type[InvalidInputError] | type[ConfigError], str]] = {
+    "add bytes": (lambda m: m.add(b"hi", **ADA), InvalidInputError, "got bytes"),
+    "add_many nothing": (lambda m: [*m.add_many(None, **ADA)], InvalidInputError, "iterable of messages, got NoneType"),
+    "add_many a number": (lambda m: [*m.add_many(5, **ADA)], InvalidInputError, "iterable of messages, got int"),
+    "add_many bytes": (lambda m: [*m.add_many(b"hi", **ADA)], InvalidInputError, "iterable of messages, got bytes"),
+    "infer": (lambda m: m.add("I like tea.", infer="no", **ADA), InvalidInputError, "infer is 'no'"),
+    "infer of many": (lambda m: [*m.add_many(["tea"], infer=0, **ADA)], InvalidInputError, "infer is 0"),
+    "log": (lambda m: m.log(limit=HUGE, **ADA), InvalidInputError, "at most"),
+    "get_all": (lambda m: m.get_all(limit=HUGE, **ADA), InvalidInputError, "at most"),
+    "top_k": (lambda m: m.search("tea", top_k=HUGE, **ADA), InvalidInputError, "at most"),
+    "deferred": (lambda m: m.log(deferred="no", **ADA), InvalidInputError, "deferred is 'no'"),
+    "explain": (lambda m: m.search("tea", explain="no", **ADA), InvalidInputError, "explain is 'no'"),
+    "strategy": (lambda m: m.search("tea", strategy=[], **ADA), InvalidInputError, r"no strategy \[\]"),
+    "no strategy": (lambda m: m.search("tea", strategy="", **ADA), InvalidInputError, "no strategy ''"),
+    "follows": (lambda m: m.ask("and before that?", follows="Rome", **ADA), InvalidInputError, "Answer, got str"),
+    "import a path": (lambda m: m.import_("backup.jsonl"), InvalidInputError, "an open file, got str"),
+    "import a number": (lambda m: m.import_(5), InvalidInputError, "an open file, got int"),
+    "erase": (lambda m: m.erase(memory_id=[], **ADA), InvalidInputError, "memory_id must be of type str, got list"),
+    "gate": (lambda m: m.replay(gate=5, **ADA), ConfigError, "must map keys to values, got int"),
+    "empty gate": (lambda m: m.replay(gate=[], **ADA), ConfigError, "must map keys to values, got list"),
+    "skill": (lambda m: m.add_skill("\ud800", trigger="a", steps=["b"], **ADA), EncodingError, "lone surrogate"),
+    "step": (lambda m: m.add_skill("a", trigger="a", steps=["\ud800"], **ADA), EncodingError, "lone surrogate"),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_MEMORY)
+def test_arguments_of_methods(name: str, filled: Memory, untouched: Any) -> None:
+    call, error, said = OF_A_MEMORY[name]
+    with untouched(error, match=said):
+        call(filled)
+
+
+@pytest.mark.parametrize("store", [123, None, b"x.db", [], 2.5], ids=repr)
+def test_a_store_is_a_path(store: Any) -> None:
+    with pytest.raises(InvalidInputError, match=f"store must be the path of a file, got {type(store).__name__}"):
+        Memory(store, config=HASH)
+    with pytest.raises(StoreAccessError, match="the path of the store is empty"):
+        AsyncMemory("", config=HASH)
+
+
+@pytest.mark.parametrize("part", ["embedder", "proxy", "tasks"])
+def test_parts_are_checked_before_the_store_is_made(part: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=f"{part} must be of type .*, got str"):
+        Memory(tmp_path / "new.db", config=HASH, **{part: "hash"})  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_controller_takes_a_memory_and_an_engine(filled: Memory) -> None:
+    wrong: Any
+    for wrong in (None, "chat.db", object()):
+        with pytest.raises(InvalidInputError, match="memory must be of type Memory"):
+            Controller(wrong, user_id="ada")
+    for wrong in (5, "gpt", object()):
+        with pytest.raises(InvalidInputError, match="engine must be of type LanguageEngine"):
+            Controller(filled, wrong, user_id="ada")
+
+
+@pytest.mark.parametrize("model", [None, "gpt2", 5, object], ids=repr)
+def test_a_memory_is_attached_to_a_module(model: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"model must be a torch\.nn\.Module"):
+        attach_memory(model)
+
+
+@pytest.mark.parametrize("value", [date.min, date.max, "0001-01-01", "9999-12-31T23:59:59"], ids=repr)
+def test_a_time_at_the_end_of_the_calendar_is_named_as_such(value: object) -> None:
+    with pytest.raises(TimestampError, match="lies outside the years 1 to 9999"):
+        parse_timestamp(value)
+
+
+def test_a_clock_skew_of_any_size(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="max_clock_skew"):
+        load_config({"limits": {"max_clock_skew": 1e300}})
+    late = datetime(9999, 12, 29, tzinfo=UTC)
+    with Memory(tmp_path / "skewed.db", config={**HASH, "limits": {"max_clock_skew": 3.2e11}}) as memory:
+        memory.add("I live in Porto.", timestamp=late, now=late - timedelta(days=900_000), **ADA)
+        assert memory.search("Porto", now=late, **ADA)[0].text == "I live in Porto."
+        assert memory.ask("Where do I live?", now=late, **ADA).text == "Porto"
+
+
+def test_connections_that_the_garbage_collector_closes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It clears weak references before it finalises: the first connection closed must not count for all."""
+    failures: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", failures.append)
+    path = tmp_path / "store.db"
+    file = connections.created(path)
+    cycle: list[Any] = [connections.connect(path, file) for _ in range(3)]
+    cycle.append(cycle)
+    del cycle
+    gc.collect()
+    assert failures == []
+    assert file not in connections._files
