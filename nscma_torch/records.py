@@ -225,6 +225,7 @@ class FactQuery:
 
     With `asks` = "subject" the walk goes backwards from `object`. `before` names the object before which a past value
     is asked ("before the bathroom"); `previous` asks for the value before the current one. `count` asks how many.
+    `named` asks what it is called, which a kind ("grey cat") does not tell.
     """
 
     asks: Literal["object", "subject", "whether", "when", "giver", "receiver", "thing"]
@@ -235,6 +236,7 @@ class FactQuery:
     before: str = ""
     previous: bool = False
     count: bool = False
+    named: bool = False
     as_of: datetime | None = None
 
 

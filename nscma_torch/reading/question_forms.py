@@ -14,10 +14,10 @@ A form is a row of tokens, matched from the first to the last word of a question
 Each slot stands at most once.
 
 Before the form may stand what it asks for, with a colon: `object`, `subject`, `whether`, `when`, `giver`, `receiver`,
-`thing` (see `records.FactQuery`), and `count` or `previous` beside it: `subject count: how many things BE O carrying`.
-Without it, a form that begins with BE, DO or HAVE or has both `S` and `O` asks whether, one with `O` alone for the
-subject, others for the object. After the form, ` > r` walks on along relation r: `which country DO S ~live in >
-part_of`.
+`thing` (see `records.FactQuery`), and `count`, `previous` or `named` beside it: `subject count: how many things BE O
+carrying`. Without it, a form that begins with BE, DO or HAVE or has both `S` and `O` asks whether, one with `O` alone
+for the subject, others for the object. After the form, ` > r` walks on along relation r: `which country DO S ~live in
+> part_of`.
 
 A question inside a sentence is understood from the same form: "where DO S ~live" also matches "where I live", and
 "who BE S's boss" matches "who my boss is", "BE S allergic to O" "whether I am allergic to
@@ -40,6 +40,7 @@ Asks = Literal["object", "subject", "whether", "when", "giver", "receiver", "thi
 
 _TOKEN = re.compile(r"[()|\[\]]|[^\s()|\[\]]+")
 _ZH_TOKEN = re.compile(r"[()|\[\]]|S's|NOUN|WH|[SOT]|[^\s()|\[\]SOTNW]+")
+_BESIDE = ("count", "previous", "named")  # in the order of `QuestionForm`
 _HEAD = re.compile(r"(?P<head>[a-z]+(?: [a-z]+)*)\s*:\s*(?P<body>.+)")
 _CLASSES = {
     "BE": ("is", "are", "am", "was", "were"),
@@ -62,6 +63,7 @@ class QuestionForm:
     asks: Asks
     count: bool
     previous: bool
+    named: bool
     tokens: tuple[str, ...]
     nouns: str  # a pattern of all nouns
     chinese: bool = False
@@ -119,7 +121,7 @@ def compile_form(source: str, relation: str, nouns: str, *, chinese: bool = Fals
     words = head["head"].split() if head else []
     tokens = tuple((_ZH_TOKEN if chinese else _TOKEN).findall(body))
     asked = [word for word in words if word in get_args(Asks)]
-    unknown = [word for word in words if word not in (*get_args(Asks), "count", "previous")]
+    unknown = [word for word in words if word not in (*get_args(Asks), *_BESIDE)]
     slots = [token[0] for token in tokens if token in (*_SLOTS, "S's")]
     if unknown or len(asked) > 1 or len(slots) > len(set(slots)) or not _balanced(tokens):
         raise ConfigError(f"relation {relation!r}: cannot read the question form {source!r}; see llm.question_forms")
@@ -127,7 +129,8 @@ def compile_form(source: str, relation: str, nouns: str, *, chinese: bool = Fals
     def form(row: tuple[str, ...]) -> QuestionForm:
         asks: Asks = asked[0] if asked else _default(tokens)  # type: ignore[assignment]
         path = (relation, *onward) if relation else ()
-        return QuestionForm(source, relation, path, asks, "count" in words, "previous" in words, row, nouns, chinese)
+        beside = [word in words for word in _BESIDE]
+        return QuestionForm(source, relation, path, asks, *beside, row, nouns, chinese)
 
     inside = None if chinese else _inside(tokens)
     return [form(tokens), *([form(inside)] if inside else [])]

@@ -23,9 +23,9 @@ from nscma_torch.text.terms import script
 
 _NOUN_FORMS = (  # of any relation that has nouns
     "WH BE S's [current|present|new|latest] NOUN",
-    "what BE S's [current|present|new|latest] NOUN (called|named)",
-    "what BE S's NOUN's name",
-    "what BE the name of S's NOUN",
+    "named: what BE S's [current|present|new|latest] NOUN (called|named)",
+    "named: what BE S's NOUN's name",
+    "named: what BE the name of S's NOUN",
     "WH BE the [current|present|new|latest] NOUN (of|for) S",
     "(what|which) NOUN DO S have",
     "S's [current|present|new|latest] NOUN",
@@ -163,7 +163,9 @@ class QuestionReader:
             path, topic = (relation.name,), narrowing(relation, slots["noun"])
         if form.asks in ("giver", "receiver", "thing") and topic:
             topic = self._entity(topic) or ""
-        return FactQuery(form.asks, path, subject, object_, topic, previous=form.previous, count=form.count)
+        return FactQuery(
+            form.asks, path, subject, object_, topic, previous=form.previous, count=form.count, named=form.named
+        )
 
     def _listed(self, form: QuestionForm, slots: Mapping[str, str | None]) -> bool:
         """Whether object and topic are among the words of their kind, where the form demands it."""

@@ -117,7 +117,15 @@ class _Answering:
             reached = [one for one in known if one.facts and one.key != name_key(query.subject)]
         if not reached:
             return self._nothing(self._history())
+        if query.named:
+            reached = [one for one in reached if not self._is_kind(one.name)]
+            if not reached:
+                return None
         return self._listed(reached, pairs=relation.cardinality == "one")
+
+    def _is_kind(self, value: str) -> bool:
+        """Whether a value says what a thing is ("grey cat") and not what it is called ("Pixel", "Hill School")."""
+        return value.split()[-1] in self._relation.nouns
 
     def _history(self) -> list[Fact]:
         """Facts of the last step, held at the time asked or before, in order."""

@@ -29,6 +29,15 @@ def home(memory: Memory, days: int = 99, **more: Any) -> str:
     return memory.ask("Where do I live?", user_id="ada", now=BEGIN + timedelta(days), **more).text
 
 
+@pytest.mark.parametrize("form", ["What is my cat called?", "What is my cat's name?", "What is the name of my cat?"])
+def test_a_kind_is_no_name(memory: Memory, form: str) -> None:
+    told(memory, "We adopted a grey cat.", 0)
+    assert "pet" in {fact.relation for fact in memory.facts(user_id="ada")}
+    assert memory.ask(form, user_id="ada", now=BEGIN + timedelta(9)).text != "grey cat"
+    told(memory, "My cat is called Pixel.", 1)
+    assert memory.ask(form, user_id="ada", now=BEGIN + timedelta(9)).text == "Pixel"
+
+
 def test_facts_are_read_once_until_something_is_written(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[object] = []
     select = facts.select_facts
