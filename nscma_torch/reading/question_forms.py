@@ -129,8 +129,8 @@ def compile_form(source: str, relation: str, nouns: str, *, chinese: bool = Fals
     def form(row: tuple[str, ...]) -> QuestionForm:
         asks: Asks = asked[0] if asked else _default(tokens)  # type: ignore[assignment]
         path = (relation, *onward) if relation else ()
-        beside = [word in words for word in _BESIDE]
-        return QuestionForm(source, relation, path, asks, *beside, row, nouns, chinese)
+        count, previous, named = (word in words for word in _BESIDE)
+        return QuestionForm(source, relation, path, asks, count, previous, named, row, nouns, chinese)
 
     inside = None if chinese else _inside(tokens)
     return [form(tokens), *([form(inside)] if inside else [])]
