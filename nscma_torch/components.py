@@ -24,7 +24,6 @@ from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import INTEGRATE
 from nscma_torch.storage.statements import CURATE
 from nscma_torch.storage.statistics import Process
-from nscma_torch.validation import checked_instance
 from nscma_torch.worker import Handler, Worker
 
 if TYPE_CHECKING:
@@ -69,10 +68,6 @@ class Components:
         proxy: Proxy | None = None,
         tasks: LanguageTasks | None = None,
     ) -> None:
-        replaced = (("embedder", embedder, Embedder), ("proxy", proxy, Proxy), ("tasks", tasks, LanguageTasks))
-        for name, value, kind in replaced:
-            if value is not None:
-                checked_instance(value, kind, name)
         self.config = config
         self.build_lock = threading.RLock()
         if config.device not in _ALWAYS_THERE:  # what torch has no device for is said before the file is opened

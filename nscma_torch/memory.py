@@ -71,6 +71,10 @@ class Memory(Knowing):
         tasks: LanguageTasks | None = None,
     ) -> None:
         self.config = config if isinstance(config, Config) else load_config(config)
+        replaced = (("embedder", embedder, Embedder), ("proxy", proxy, Proxy), ("tasks", tasks, LanguageTasks))
+        for name, value, kind in replaced:
+            if value is not None:
+                checked_instance(value, kind, name)
         self._components = Components(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
         self._recalls = Recalls(self._components.database)
 
@@ -352,8 +356,7 @@ class Memory(Knowing):
     def erase(self, *, user_id: str, memory_id: str | None = None) -> EraseReceipt:
         """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
         user = Scope(user_id).user_id
-        if memory_id is not None:
-            checked_instance(memory_id, str, "memory_id")
+        checked_instance("" if memory_id is None else memory_id, str, "memory_id")
         self._recalls.forget(user, memory_id)
         self.components.forget(user)
         return (

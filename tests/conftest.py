@@ -175,7 +175,7 @@ class Processes:
     """Forks processes out of one that has imported everything, so that each starts in milliseconds."""
 
     def __init__(self) -> None:
-        program = Path(__file__).with_name("forked.py")
+        program = Path(__file__).with_name("helpers") / "forked.py"
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self._server = subprocess.Popen(
             [sys.executable, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
