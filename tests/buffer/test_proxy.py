@@ -164,7 +164,7 @@ def test_saved_and_loaded_it_is_the_same(small: RecurrentProxy, tmp_path: Path) 
 
 
 def test_missing_and_foreign_weights_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"train/proxy_lm\.py"):
+    with pytest.raises(ModelNotFoundError, match=r"train/proxy/proxy_lm\.py"):
         RecurrentProxy.load(tmp_path / "none.safetensors")
     (tmp_path / "other.safetensors").write_bytes(b"not weights at all")
     with pytest.raises(ModelError, match="does not hold"):

@@ -76,7 +76,7 @@ def test_other_vectors_are_refused(head: SalienceHead, shape: tuple[int, ...]) -
 
 
 def test_unusable_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"train/gate\.py"):
+    with pytest.raises(ModelNotFoundError, match=r"train/gate/train_gate\.py"):
         SalienceHead.load(tmp_path / "none.safetensors")
     bad = tmp_path / "bad.safetensors"
     bad.write_bytes(b"not weights")

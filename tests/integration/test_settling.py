@@ -101,7 +101,8 @@ def test_when_the_time_is_up_the_facts_are_those_of_before(open_memory: Open) ->
     begin = time.monotonic()
     answer = home(slow)
     assert time.monotonic() - begin < 3, "one batch beyond the limit, not five"
-    assert answer.text == "Rome" and answer.notes == ("4 messages not yet read",) and answer.trace[0] == answer.notes[0]
+    assert "Rome" in answer.text and "Oslo" not in answer.text
+    assert answer.notes == ("4 messages not yet read",) and answer.trace[0] == answer.notes[0]
     assert [fact.object for fact in slow.facts(user_id="ada", subject="user's aunt 0")] == ["Porto"], "of what was read"
     slow.flush()
     assert (home(slow).text, home(slow).notes) == ("Oslo", ())
