@@ -15,7 +15,7 @@ FLOORS = (  # top to bottom
     ("demo", "controller", "doctor"),
     ("aio",),
     ("memory",),
-    ("knowing", "answering"),
+    ("answering",),
     ("components", "validation", "recalls"),
     ("settling",),
     ("worker", "models", "device"),
@@ -104,12 +104,6 @@ def test_storage_holds_all_the_sql() -> None:
 def test_no_package_where_there_must_be_none() -> None:
     for folder in ("kernels", "tests", "train", "eval"):
         assert not (ROOT / folder / "__init__.py").exists()
-
-
-def test_files_hold_one_idea() -> None:
-    for path in [*FILES, *(ROOT / "eval").rglob("*.py"), *(ROOT / "train").rglob("*.py")]:
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        assert lines <= 400, f"{path} has {lines} lines: split it"
 
 
 def test_light_import() -> None:

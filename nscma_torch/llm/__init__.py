@@ -1,1 +1,1 @@
-"""Language: the tasks that the system needs, by rules and evidence alone, or by a model behind an engine."""
+"""Language models: engines, prompts, and the language tasks by a model; and models as the surprise proxy."""
