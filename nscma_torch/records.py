@@ -169,6 +169,7 @@ class Extraction:
 
     sentences: tuple[str, ...] = ()
     statements: tuple[Statement, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()  # (start, end) of each sentence in the unit's text; empty: not known
 
 
 SEQUENCE_STEP = 64  # of `Fact.sequence`, from a place of a message to the next: what one sentence says is within it

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.records import Episode, Fact, Scope
-from nscma_torch.storage import decisions, episodes, facts, groups, namespaces, streams, units
+from nscma_torch.storage import decisions, episodes, fact_units, facts, groups, namespaces, statements, streams, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.decisions import DecisionRow, NewDecision
 from nscma_torch.storage.facts import FORGETTING, FactRow
@@ -110,4 +110,5 @@ def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]
     seq, episode = episodes.require(connection, decision.user_id, what)
     if episode.status == "active":
         units.set_status(connection, units.seqs_of_episode(connection, seq), "active")
+        fact_units.follow(connection, statements.of_episodes(connection, [seq]).get(seq, ()))
     return ()

@@ -16,7 +16,7 @@ from nscma_torch.curator.timeline import resolve
 from nscma_torch.curator.timeline_records import Outcome, Span, Timeline
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, episodes, facts, namespaces, statements
+from nscma_torch.storage import decisions, episodes, fact_units, facts, namespaces, statements
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.decisions import NewDecision
@@ -62,7 +62,7 @@ def resolve_groups(
 
     What only came is believed from the time that its message was stored, so that the time of the job does not matter;
     what also went is from `now` (microseconds). Facts that were forgotten stay so until something new is said of them,
-    but for those with an id in `recalled`.
+    but for those with an id in `recalled`. Units that say these facts are in search, or not, accordingly.
     """
     keys = closed(keys, schema)
     user_id = namespaces.owner(connection, lane).user_id
@@ -96,6 +96,8 @@ def resolve_groups(
     at = max(at, *(row.recorded_at for row in old)) if old else at
     facts.retire(connection, [row.seq for row in retired], at)
     come = facts.insert(connection, lane, user_id, [fact for fact in new if fact not in stays], at)
+    said = {row.seq for row in rows} | {seq for row in old for seq in row.statement_seqs}
+    fact_units.follow(connection, said)
     believed = {**stays, **{row.new(): row for row in come}}
     did = _did(timelines, [[believed[fact] for fact in own] for own in wanted], by_seq)
     seqs = {row.seq for row in fresh}

@@ -6,7 +6,18 @@ from datetime import datetime
 
 from nscma_torch.encode.indexer import Indexer, chunk_units
 from nscma_torch.records import Episode
-from nscma_torch.storage import episodes, fingerprint, hierarchies, history, jobs, statements, streams, turns, units
+from nscma_torch.storage import (
+    episodes,
+    fact_units,
+    fingerprint,
+    hierarchies,
+    history,
+    jobs,
+    statements,
+    streams,
+    turns,
+    units,
+)
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
@@ -84,6 +95,8 @@ class Editor:
                 episodes.set_columns(connection, seq, status=status)
                 history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at))
             statements.mark(connection, changing)
+            said = statements.of_episodes(connection, changing)
+            fact_units.follow(connection, [one for own in said.values() for one in own])
             if changing:
                 streams.touch_user(connection, user_id, changed=True)
         return len({seq for seq, _ in asked} & changing.keys())

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 from torch import Tensor
 
-from nscma_torch.encode.indexer import Indexer
+from nscma_torch.encode.indexer import IndexedChunk, Indexer
 from nscma_torch.encode.symmetric_statements import with_symmetric
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
-from nscma_torch.records import Statement, Unit
+from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.storage import (
     episodes,
+    fact_units,
     fingerprint,
     hierarchies,
     jobs,
@@ -31,6 +32,15 @@ from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.names import name_key
+
+
+class _Text(NamedTuple):
+    """A unit about to be made: the row number of its episode, its kind and text, and the statements that it says."""
+
+    seq: int
+    kind: str
+    text: str
+    says: tuple[Statement, ...]
 
 
 class Extractor:
@@ -74,15 +84,15 @@ class Extractor:
         if len(extracted) != len(chunks):
             raise JobError(f"extract was given {len(chunks)} texts and returned {len(extracted)} results; correct it")
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
-        texts: list[tuple[int, str, str]] = []  # episode, kind of unit, text
+        texts: list[_Text] = []
         for (seq, unit), own in zip(chunks, extracted, strict=True):
-            named = [statement for statement in own.statements if name_key(statement.subject)]
-            said[seq] += with_symmetric((self._placed(statement, unit) for statement in named), self._schema)
+            named = [self._placed(statement, unit) for statement in own.statements if name_key(statement.subject)]
+            said[seq] += with_symmetric(named, self._schema)
             if "atomic_fact" in self._made:
-                texts += [(seq, "atomic_fact", fact) for fact in own.sentences]
+                texts += _atomic_facts(seq, unit, own, named)
             if "triple" in self._made:
-                texts += [(seq, "triple", sentence(s, self._schema)) for s in named if s.object]
-        indexed = self._indexer.index([text for _, _, text in texts], [True] * len(texts))
+                texts += [_Text(seq, "triple", sentence(s, self._schema), (s,)) for s in named if s.object]
+        indexed = self._indexer.index([each.text for each in texts], [True] * len(texts))
         vectors = self._vectors({chunk: unit.text for chunk, unit in found.items() if chunk not in embedded})
         with self._database.write() as connection:
             fingerprint.bind(connection, self._indexer.fingerprint)
@@ -102,17 +112,13 @@ class Extractor:
             units.remove(connection, earlier)
             new_vectors = {chunk: vectors[chunk] for seq in rows for chunk in chunks_of[seq] if chunk in vectors}
             packed_vectors.add_vectors(connection, user_id, new_vectors)
-            origins = _origins(connection, rows)
-            new = [
-                NewUnit(kind, item.chunk.text, origins[seq], 0, len(item.chunk.text), item.terms, item.packed)
-                for (seq, kind, _), own in zip(texts, indexed, strict=True)
-                if seq in rows
-                for item in own
-            ]
-            units.insert(connection, _distinct(new))
+            numbers: dict[tuple[int, Statement], int] = {}
             for seq, row in rows.items():
-                statements.replace(connection, row, said[seq])
+                stored = statements.replace(connection, row, said[seq])
+                numbers.update({(seq, one): number for one, number in zip(said[seq], stored, strict=bool(stored))})
                 episodes.set_columns(connection, seq, encoded=True)
+            made = [(text, item) for text, own in zip(texts, indexed, strict=True) if text.seq in rows for item in own]
+            _store(connection, user_id, made, _origins(connection, rows), numbers)
             if self._integrate:
                 hierarchies.enqueue(connection, rows.values())
             jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
@@ -131,6 +137,46 @@ class Extractor:
         """Vectors of chunks that were stored without one."""
         indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
         return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}
+
+
+def _atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Statement]) -> list[_Text]:
+    """The sentences of an extraction, each with the statements that stand in it, where it says where it stands.
+
+    `placed` have their places in the episode's text.
+    """
+    if not own.spans:
+        return [_Text(seq, "atomic_fact", text, ()) for text in own.sentences]
+    if len(own.spans) != len(own.sentences):
+        raise JobError(f"extract returned {len(own.sentences)} sentences and {len(own.spans)} spans; correct it")
+    return [
+        _Text(
+            *(seq, "atomic_fact", text),
+            tuple(s for s in placed if unit.start + start <= s.start and s.end <= unit.start + end),
+        )
+        for text, (start, end) in zip(own.sentences, own.spans, strict=True)
+    ]
+
+
+def _store(
+    connection: Connection,
+    user_id: str,
+    made: Sequence[tuple[_Text, IndexedChunk]],
+    origins: Mapping[int, Mapping[Any, Any]],
+    numbers: Mapping[tuple[int, Statement], int],
+) -> None:
+    """Store units, each with the statements that it says; `numbers` are their row numbers, by episode and statement."""
+    new: list[NewUnit] = []
+    says: dict[tuple[int, str, str], list[int]] = {}
+    for text, item in made:
+        own = item.chunk.text
+        new.append(NewUnit(text.kind, own, origins[text.seq], 0, len(own), item.terms, item.packed))
+        known = [numbers[text.seq, one] for one in text.says if (text.seq, one) in numbers]
+        says.setdefault((text.seq, text.kind, own), []).extend(known)
+    distinct = _distinct(new)
+    stored = zip(distinct, units.insert(connection, distinct), strict=True)
+    linked = [(seq, number) for unit, seq in stored for number in says[unit.origin["seq"], unit.kind, unit.text]]
+    fact_units.link(connection, user_id, linked)
+    fact_units.follow(connection, [number for _, number in linked])
 
 
 def _origins(connection: Connection, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, Mapping[Any, Any]]:

@@ -20,7 +20,7 @@ from nscma_torch.reading.statements import StatementReader, statement_reader
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.dates import find_dates
-from nscma_torch.text.sentences import split_sentences
+from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.terms import script
 from nscma_torch.text.timestamps import format_day, format_days
 
@@ -82,10 +82,12 @@ class EmbeddedTasks:
         """Sentences of each unit that state a fact, their speaker and relative dates resolved; and its statements."""
         return [
             Extraction(
-                tuple(_attributed(unit, sentence) for sentence in _factual(unit.text)),
+                tuple(_attributed(unit, unit.text[span.start : span.end]) for span in spans),
                 self._reader.read(unit, listener),
+                tuple((span.start, span.end) for span in spans),
             )
             for unit, listener in zip(units, listeners, strict=True)
+            for spans in [_factual(unit.text)]
         ]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
@@ -156,9 +158,8 @@ def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
     ]
 
 
-def _factual(text: str) -> list[str]:
-    sentences = (text[span.start : span.end] for span in split_sentences(text))
-    return [sentence for sentence in sentences if salience(sentence) > _PLAIN]
+def _factual(text: str) -> list[Span]:
+    return [span for span in split_sentences(text) if salience(text[span.start : span.end]) > _PLAIN]
 
 
 def _lines(unit: Unit) -> str:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select
 
 from nscma_torch.records import Action, FactStatus
-from nscma_torch.storage import namespaces
+from nscma_torch.storage import fact_units, namespaces
 from nscma_torch.storage.decisions import LEFT_OPEN, OVERRULED, UPHELD, cited
 from nscma_torch.storage.fact_schema import (
     TABLES,
@@ -22,10 +22,11 @@ from nscma_torch.storage.fact_schema import (
     profile,
     skills,
     statements,
+    unit_statements,
     unresolved,
 )
 from nscma_torch.storage.groups import CURATE
-from nscma_torch.storage.schema import episodes, units
+from nscma_torch.storage.schema import episodes, unit_sources, units
 from nscma_torch.storage.schema import jobs as jobs_table
 
 _F, _S, _L, _E, _D = facts.c, statements.c, fact_lanes.c, entities.c, decisions.c
@@ -44,7 +45,7 @@ def problems(
 
     return [
         *(*_owners(rows), *_statements(rows), *_entities(rows), *_facts(rows), *_overlaps(rows, single)),
-        *(*_waiting(rows), *_columns(rows), *_verdicts(rows), *_skills(rows)),
+        *(*_waiting(rows), *_columns(rows), *_verdicts(rows), *_skills(rows), *_units(rows)),
     ]
 
 
@@ -222,3 +223,18 @@ def _skills(rows: _Rows) -> Iterator[str]:
     query = select(skills.c.id, units.c.status).join(units, own).where(units.c.status != skills.c.status)
     for key, status in rows(query, skills.c.user_id):
         yield f"skill {key} has a unit that is {status}"
+
+
+def _units(rows: _Rows) -> Iterator[str]:
+    """Units say statements of their own message, and their status follows from the facts, once all are resolved."""
+    said = select(units.c.id).join(unit_statements, unit_statements.c.unit_seq == units.c.seq)
+    said = said.join(statements, _S.seq == unit_statements.c.statement_seq)
+    same = and_(unit_sources.c.unit_seq == units.c.seq, unit_sources.c.episode_seq == _S.episode_seq)
+    stranger = or_(unit_sources.c.unit_seq.is_(None), unit_statements.c.user_id != units.c.user_id)
+    for key in rows(said.outerjoin(unit_sources, same).where(stranger).distinct(), units.c.user_id).scalars():
+        yield f"unit {key} says a statement of another message"
+    waiting = select(unresolved.c.user_id)
+    settled = fact_units.STANDING.where(units.c.user_id.not_in(waiting))
+    for unit in fact_units.standings(rows(settled, units.c.user_id)):
+        if unit.status != unit.wanted:
+            yield f"unit {unit.id} is {unit.status}, by its message and its facts it should be {unit.wanted}"

@@ -1,7 +1,7 @@
 """The fingerprint of what the memory knows: equal for two stores that were given the same input.
 
-It covers streams, episodes with their decisions, units with their provenance, hierarchies, and what `digest_facts`
-names; not system times, job rows, access counts or row numbers. Floats count to six decimals.
+It covers streams, episodes with their decisions, units with their provenance and what they say, hierarchies, and what
+`digest_facts` names; not system times, job rows, access counts or row numbers. Floats count to six decimals.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, select
 
 from nscma_torch.storage import digest_facts
+from nscma_torch.storage.fact_schema import statements, unit_statements
 from nscma_torch.storage.schema import (
     episodes,
     hierarchies,
@@ -79,7 +80,12 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
     said = said.join(node_units, node_units.c.unit_seq == units.c.seq).order_by(units.c.id)
     if user_id is not None:
         said = said.where(units.c.user_id == user_id)
-    for name, query in (("source", sources), ("said", said)):
+    states = select(units.c.id, statements.c.id).join(unit_statements, unit_statements.c.unit_seq == units.c.seq)
+    states = states.join(statements, statements.c.seq == unit_statements.c.statement_seq)
+    states = states.order_by(units.c.id, statements.c.id)
+    if user_id is not None:
+        states = states.where(units.c.user_id == user_id)
+    for name, query in (("source", sources), ("said", said), ("states", states)):
         for row in connection.execute(query.execution_options(yield_per=1024)):
             sha.update(_canonical(name, *row))
     for line in digest_facts.rows(connection, user_id):

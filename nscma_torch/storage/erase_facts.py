@@ -25,6 +25,7 @@ from nscma_torch.storage.fact_schema import (
     profile,
     skills,
     statements,
+    unit_statements,
     unresolved,
 )
 from nscma_torch.storage.groups import Key
@@ -90,6 +91,8 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
         verdicts = decision_rows.citing(connection, lane, ids)
         for some in pages([verdict.seq for verdict in verdicts]):
             _delete(connection, erased, decisions, _D.seq.in_(some))
+        of_unit = delete(unit_statements).where(unit_statements.c.statement_seq.in_(select(_S.seq).where(said)))
+        erased.rows[unit_statements.name] += connection.execute(of_unit).rowcount
         _delete(connection, erased, statements, said)
         erased.ids += ids
         left = _still_written(connection, lane, *_TEXTS[statements]) | set(ROLES)

@@ -73,6 +73,16 @@ statements = Table(
     Index("statements_object", "lane", "object_key", "said_at", "episode_seq", "start"),
 )
 
+# What a triple or an atomic fact says, where that is known; see `fact_units`.
+unit_statements = Table(
+    "unit_statements",
+    metadata,
+    Column("unit_seq", BigInteger, ForeignKey("units.seq"), primary_key=True, autoincrement=False),
+    Column("statement_seq", BigInteger, ForeignKey("statements.seq"), primary_key=True, index=True),
+    Column("user_id", Text, nullable=False, index=True),
+    sqlite_with_rowid=False,
+)
+
 unresolved = Table(
     "unresolved",
     metadata,
@@ -165,4 +175,15 @@ profile = Table(
 )
 
 # In the order that references need.
-TABLES = (fact_lanes, entities, statements, unresolved, facts, fact_sources, decisions, skills, profile)
+TABLES = (
+    fact_lanes,
+    entities,
+    statements,
+    unit_statements,
+    unresolved,
+    facts,
+    fact_sources,
+    decisions,
+    skills,
+    profile,
+)

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, exists, func, or_, select, tup
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Fact, FactStatus, Scope
-from nscma_torch.storage import entities, namespaces
+from nscma_torch.storage import entities, fact_units, namespaces
 from nscma_torch.storage.clock import from_micros, optional_from_micros
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.fact_schema import fact_sources, facts, statements
@@ -176,7 +176,7 @@ def archive(connection: Connection, seqs: Collection[int], *, by: str, reason: s
     """Put facts that are believed now into the archive, for another cause than what was said; `restore` takes them out.
 
     Returns their new rows, with the same ids. Where the statements are resolved again, it is for the curator to keep
-    what is archived so.
+    what is archived so. Units that say these facts follow: call `streams.touch_user` in the same transaction.
     """
     return _succeed(connection, seqs, at, status="archived", archived_by=by, reason=reason)
 
@@ -193,6 +193,7 @@ def _succeed(connection: Connection, seqs: Collection[int], at: int, **changes: 
         retire(connection, [row.seq for row in old], at)
         for row in old:
             made += insert(connection, row.lane, row.user_id, [replace(row.new(), **changes)], at)
+    fact_units.follow(connection, [seq for row in made for seq in row.statement_seqs])
     return made
 
 

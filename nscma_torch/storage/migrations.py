@@ -119,12 +119,18 @@ def _unit_changes(connection: Connection) -> None:
     schema.unit_changes.create(connection)
 
 
+def _unit_statements(connection: Connection) -> None:
+    """6 to 7: which statements a unit says. Of earlier units nothing is known until they are made again."""
+    fact_schema.unit_statements.create(connection, checkfirst=True)  # 3 to 4 makes all tables of facts
+
+
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _jobs_leases_recalls,
     2: _hierarchies,
     3: _facts,
     4: _order_of_ends,
     5: _unit_changes,
+    6: _unit_statements,
 }
 
 

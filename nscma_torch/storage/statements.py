@@ -71,22 +71,26 @@ class StatementRow:
         return Key(self.subject, self.relation, self.topic)
 
 
-def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequence[Statement]) -> None:
+def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequence[Statement]) -> list[int]:
     """Set what an episode says; marks the groups of what comes and goes, and queues the job that resolves them.
 
     What it said before and says no more stays as superseded; what it says again with other dates, in other spelling or
     less surely stays itself, and has the new ones. An episode that is to expire says nothing: facts would outlive it.
+
+    Returns the row number of each statement, in their order; none for an episode that says nothing.
 
     Raises:
         InvalidInputError: a statement without subject or relation, or whose span or confidence is out of range.
     """
     episode_seq = episode_row["seq"]
     wanted: dict[str, dict[str, Any]] = {}
+    ids: list[str] = []
     if new and episode_row["expires_at"] is None:
         lane = namespaces.ensure(connection, episode_row["user_id"], episode_row["agent_id"])
         for statement in new:
             row = _row(statement, episode_row, lane)
             wanted.setdefault(row["id"], row)
+            ids.append(row["id"])
     query = select(statements).where(_S.episode_seq == episode_seq)
     known = {row["id"]: row for row in connection.execute(query).mappings()}
     back = [row["seq"] for key, row in known.items() if key in wanted and row["superseded"]]
@@ -99,10 +103,13 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequenc
             connection.execute(statements.update().where(_S.id == key).values(**told))
             back.append(known[key]["seq"])
     come = [row for key, row in wanted.items() if key not in known]
+    added: dict[str, int] = {}
     if come:
         first = next_seq(connection, statements.name, len(come))
-        connection.execute(statements.insert(), [{"seq": first + i, **row} for i, row in enumerate(come)])
-    _touch(connection, [*back, *gone, *(first + i for i in range(len(come)))])
+        added = {row["id"]: first + i for i, row in enumerate(come)}
+        connection.execute(statements.insert(), [{"seq": added[row["id"]], **row} for row in come])
+    _touch(connection, [*back, *gone, *added.values()])
+    return [added[key] if key in added else known[key]["seq"] for key in ids]
 
 
 _DECIDED = frozenset({"withdrawn", "superseded"})  # columns that say what was made of a statement since

@@ -14,6 +14,7 @@ from nscma_torch.records import Scope, Unit
 from nscma_torch.storage import unit_changes
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.fact_schema import unit_statements
 from nscma_torch.storage.schema import (
     episodes,
     node_units,
@@ -251,9 +252,10 @@ def set_importance(connection: Connection, seqs: Sequence[int], importance: floa
 def remove(connection: Connection, seqs: Sequence[int]) -> dict[str, int]:
     """Delete units with everything derived from them; returns the deleted rows by table. Call `touch_user` as well."""
     unit_changes.note(connection, seqs)
-    counts = dict.fromkeys((postings.name, vectors.name, unit_sources.name, units.name), 0)
+    derived = (postings, vectors, unit_sources, unit_statements)
+    counts = dict.fromkeys((*(table.name for table in derived), units.name), 0)
     for some in pages(seqs):
-        for table in (postings, vectors, unit_sources):
+        for table in derived:
             counts[table.name] += connection.execute(delete(table).where(table.c.unit_seq.in_(some))).rowcount
         counts[units.name] += connection.execute(delete(units).where(units.c.seq.in_(some))).rowcount
     return counts
