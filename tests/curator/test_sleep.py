@@ -13,7 +13,7 @@ from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.curator.sleep import Sleeper
 from nscma_torch.errors import ModelError, NotFoundError
 from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, Message, SleepReport, Statement, Unit
+from nscma_torch.records import Answer, Extraction, Hit, Message, SleepReport, Statement, Unit
 from nscma_torch.storage import profiles
 from nscma_torch.storage.database import Database
 from tests.storage.telling import day, of_sentences
@@ -34,6 +34,9 @@ class Tasks:
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         return [group[0].text for group in groups]
+
+    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:  # noqa: ARG002
+        raise AssertionError("nothing is asked here")
 
 
 def _likes(text: str) -> list[Statement]:
