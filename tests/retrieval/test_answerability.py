@@ -1,4 +1,4 @@
-"""Support: does the memory hold an answer at all?"""
+"""Answerability: does the memory hold an answer at all?"""
 
 from __future__ import annotations
 
@@ -33,3 +33,14 @@ def test_a_topic_of_somebody_else_counts_against(memory: Memory) -> None:
 
 def test_nothing_supports_nothing(memory: Memory) -> None:
     assert support(memory, "where did Ana move?") == 0
+
+
+def test_it_is_the_less_the_more_others_said_of_it(open_memory: Open) -> None:
+    """The same messages of Robin's, and once somebody else who spoke of what is asked."""
+    alone, beside = open_memory("alone.db"), open_memory("beside.db")
+    for memory in (alone, beside):
+        memory.add(Message("user", "I painted the fence.", NOW, name="Robin"), user_id="ada", now=NOW)
+        memory.add(Message("user", "The weather is fine.", NOW, name="Kim"), user_id="ada", now=NOW)
+    beside.add(Message("user", "I adopted a parrot named Coco.", NOW, name="Kim"), user_id="ada", now=NOW)
+    question = "Did Robin adopt the parrot Coco?"
+    assert support(beside, question) < support(alone, question) - 0.3

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from torch import Tensor
 
 from nscma_torch.errors import EmptyTextError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
-from nscma_torch.retrieval import indexes
+from nscma_torch.retrieval import indexes, search
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -165,3 +166,17 @@ def test_erasing_empties_what_searching_keeps(memory: Memory) -> None:
     memory.erase(user_id="ada")
     assert memory.components.searcher.indexes.users() == ["bob"]
     assert {scope.user_id for scope in memory.components.fact_graphs._graphs} == {"bob"}
+
+
+def test_advice_is_sought_by_meaning_more_than_by_words(filled: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[float]] = []
+
+    def fuse(scores: Tensor, weights: Sequence[float]) -> Tensor:
+        seen.append(list(weights))
+        return scores.sum(0)
+
+    monkeypatch.setitem(search.FUSIONS, "relative", fuse)
+    for question in ("How should I prepare for Kyoto?", "Who moved to Kyoto?"):
+        filled.search(question, user_id="ada", now=NOW, strategy="single-step")
+    (words, meaning), plain = seen
+    assert words < 1 < meaning and plain == [1.0, 1.0]

@@ -31,6 +31,8 @@ class Written:
     below: Mapping[int, list[int]] = field(default_factory=dict)
     beside: Mapping[int, list[int]] = field(default_factory=dict)
     top: Sequence[int] = ()
+    titles: Mapping[str, Mapping[int, float]] = field(default_factory=dict)  # by text, the units that its titles name
+    known: FactGraph | None = None
     judged: list[list[int]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     bounds: Bounds = field(default_factory=lambda: Bounds(Scope("ada"), NOW))
@@ -48,7 +50,7 @@ class Written:
         return Ranked(dict(sorted(known.items(), key=lambda item: -item[1])[:top_k]), 0.5)
 
     def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
-        return {n: Unit(str(n), Scope("ada"), kind_of(n), str(n), (), NOW) for n in seqs}
+        return {n: Unit(str(n), Scope("ada"), kind_of(n), str(n), (f"e{n}",), NOW) for n in seqs}
 
     def hits(self, scores: Mapping[int, float]) -> dict[int, Hit]:
         return {n: Hit(unit, scores[n]) for n, unit in self.units(scores).items()}
@@ -65,6 +67,12 @@ class Written:
         self.judged.append([int(hit.text) for hit in hits])
         return [int(hit.text) in self.helps for hit in hits]
 
+    def linked(self, texts: Sequence[str]) -> list[dict[int, float]]:
+        return [dict(self.titles.get(text, {})) for text in texts]
+
+    def facts(self) -> FactGraph | None:
+        return self.known
+
     def roots(self) -> list[int]:
         return list(self.top)
 
@@ -73,6 +81,29 @@ class Written:
 
     def peers(self, seqs: Sequence[int]) -> dict[int, list[int]]:
         return {n: self.beside[n] for n in seqs if n in self.beside}
+
+
+@dataclass
+class Said:
+    """A fact as the walk sees it."""
+
+    subject: str
+    object: str
+    episode_ids: tuple[str, ...]
+
+
+@dataclass
+class FactGraph:
+    """Facts that hold."""
+
+    facts: Sequence[Said]
+
+    @property
+    def entities(self) -> list[str]:
+        return [name for fact in self.facts for name in (fact.subject, fact.object)]
+
+    def holds(self, fact: Said) -> bool:
+        return fact in self.facts
 
 
 def kind_of(n: int) -> UnitKind:
@@ -159,3 +190,19 @@ def test_traversal_opens_the_best_of_each_level_and_skips_nobody_at_the_bottom()
 def test_global_puts_all_levels_side_by_side() -> None:
     written = Written({"q": {1: 0.5, SUMMARY: 0.9}})
     assert list(run("global", written, 10).scores) == [SUMMARY, 1]
+
+
+def test_links_lifts_what_lies_under_a_title_of_the_question() -> None:
+    written = Written({"q": {1: 1.0, 2: 0.7}}, titles={"q": {2: 1.0}})
+    found = run("links", written, 2)
+    assert list(found.scores) == [2, 1] and found.scores[2] == pytest.approx(0.7 + 0.4 * 1.0 * 1.0)
+
+
+def test_the_graph_lifts_the_messages_of_the_entity_that_is_asked_about() -> None:
+    """Without what the question names, the walk would end at the better hit, on Bob."""
+    known = FactGraph([Said("Bob", "Bosch", ("e3",)), Said("Mia", "Velmora", ("e2",))])
+    scores = {1: 0.5, 3: 0.49, 2: 0.47}
+    written = Written({"Where does Mia work?": scores}, known=known)
+    found = STRATEGIES["graph"](cast("RetrievalContext", cast("Any", written)), "Where does Mia work?", 3)
+    assert next(iter(found.scores)) == 2 and found.scores[2] == pytest.approx(0.47 + 0.1 * 0.5)
+    assert found.parts[2]["walk_score"] > found.parts[3]["walk_score"]
