@@ -27,7 +27,7 @@ def doctor(
 
     The server is asked for its models, once; nothing else goes over the network.
     """
-    from nscma_torch.cli.examination import examine, show_plan
+    from nscma_torch.cli.doctor_checks import examine, show_plan
 
     if planned:
         show_plan(config, units=units, cards=card, json=json)
