@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from nscma_torch.components import Components
 from nscma_torch.errors import EngineUnavailableError
@@ -13,6 +14,9 @@ from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.records import Answer, Hit
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.text.terms import script
+
+if TYPE_CHECKING:
+    from nscma_torch.retrieval.search import Retrieved
 
 
 def answered(
@@ -54,15 +58,22 @@ def nothing_asked(text: str) -> str:
     return "That asks nothing of the memory; ask about something that was said."
 
 
+def retrieved(
+    parts: Components, question: str, bounds: Bounds, top_k: int, tasks: LanguageTasks | None = None
+) -> Retrieved:
+    """What an answer is made of: the hits, or with `retrieval.answering = "memory-doc"` the messages behind them."""
+    found = parts.retriever.retrieve(question, bounds, top_k=top_k, tasks=tasks)
+    if parts.config.retrieval.answering == "memory-doc":
+        return replace(found, hits=parts.retriever.behind(question, found.hits, bounds))
+    return found
+
+
 def _from_messages(
     parts: Components, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
 ) -> tuple[Answer, Sequence[Hit]]:
-    found = parts.retriever.retrieve(question, bounds, top_k=top_k, tasks=tasks)
-    hits = found.hits
-    if parts.config.retrieval.answering == "memory-doc":
-        hits = parts.retriever.behind(question, hits, bounds)
-    answer = tasks.answer(question, hits, answerability=found.answerability())
-    return replace(answer, trace=(*found.trace, *answer.trace)), hits
+    found = retrieved(parts, question, bounds, top_k, tasks)
+    answer = tasks.answer(question, found.hits, answerability=found.answerability())
+    return replace(answer, trace=(*found.trace, *answer.trace)), found.hits
 
 
 def _noted(answer: Answer, notes: tuple[str, ...]) -> Answer:

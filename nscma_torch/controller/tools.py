@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from nscma_torch.answering import retrieved
 from nscma_torch.controller.passages import unit_of
 from nscma_torch.controller.policy import ECHO, Finding
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
@@ -39,12 +40,9 @@ class Tools:
         config = parts.config
         skew = timedelta(seconds=config.limits.max_clock_skew)
         bounds = Bounds(self._scope, now, skew, config.retrieval.kinds, without={ECHO: True})
-        found = parts.retriever.retrieve(tool.query, bounds, top_k=self._top_k)
-        hits = found.hits
-        if config.retrieval.answering == "memory-doc":
-            hits = parts.retriever.behind(tool.query, hits, bounds)
-        self._recalls.note(self._scope.user_id, hits)
-        return Finding(tool, tuple(hits), answerability=found.answerability())
+        found = retrieved(parts, tool.query, bounds, self._top_k)
+        self._recalls.note(self._scope.user_id, found.hits)
+        return Finding(tool, tuple(found.hits), answerability=found.answerability())
 
     def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
         """What the facts answer to a question, and the facts about whoever or whatever is named."""
