@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from torch import Tensor
 
 from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.records import Hit, Unit, UnitKind
-from nscma_torch.retrieval.answerability import Answerability
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.retrieval.fact_graphs import FactGraphs
-from nscma_torch.retrieval.search import Ranked, Searcher
+from nscma_torch.retrieval.ranking import Ranking
+from nscma_torch.retrieval.search import Searcher
 from nscma_torch.storage import hierarchy_walks
 from nscma_torch.storage.database import Database
 from nscma_torch.text.cross_encoder import CrossEncoder
-
-
-@dataclass(frozen=True, slots=True)
-class StrategyResult:
-    """Scores by the row number of the unit, and what the strategy did.
-
-    Attributes:
-        parts: of a unit, what its score was made of.
-        trace: short lines for people.
-        renewed: units of which a newer one of the same matter was found too; see `current`.
-    """
-
-    scores: Mapping[int, float]
-    answerability: Answerability
-    parts: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    trace: tuple[str, ...] = ()
-    renewed: frozenset[int] = frozenset()
-
-
-def best_first(scores: Mapping[int, float], top_k: int) -> dict[int, float]:
-    """The `top_k` largest scores, best first; equal ones in the order in which the units were stored."""
-    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top_k])
 
 
 class RetrievalContext:
@@ -73,7 +51,7 @@ class RetrievalContext:
             raise ConfigError("this strategy needs language tasks with rerank, refine and select; take single-step")
         return tasks
 
-    def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranked:
+    def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranking:
         """The best units by hybrid search; of the bounds' kinds, or of these."""
         bounds = self.bounds if kinds is None else replace(self.bounds, kinds=tuple(kinds))
         return self._searcher.rank(text, bounds, top_k, explain=self._explain)
@@ -125,4 +103,4 @@ class RetrievalContext:
             return self._graphs().of(connection, self.bounds.scope).at(self.bounds.now)
 
 
-Strategy = Callable[[RetrievalContext, str, int], StrategyResult]  # a question, and how many units are wanted
+Strategy = Callable[[RetrievalContext, str, int], Ranking]  # a question, and how many units are wanted

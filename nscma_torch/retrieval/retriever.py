@@ -10,10 +10,11 @@ from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Hit, UnitKind
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.budget import within
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult
+from nscma_torch.retrieval.context import RetrievalContext
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.planner import Plan, plan
 from nscma_torch.retrieval.promote_latest import HEAD, promote_latest
+from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.retrieval.search import Retrieved, Searcher
 from nscma_torch.retrieval.strategies import STRATEGIES
 from nscma_torch.storage import units
@@ -122,7 +123,7 @@ class Retriever:
         return Plan(name, False, (f"strategy {name}",))
 
 
-def _hits(context: RetrievalContext, found: StrategyResult, explain: bool) -> list[Hit]:
+def _hits(context: RetrievalContext, found: Ranking, explain: bool) -> list[Hit]:
     parts = found.parts if explain else {}
     return [
         Hit(unit, found.scores[seq], parts.get(seq, {}), seq in found.renewed)
@@ -130,7 +131,7 @@ def _hits(context: RetrievalContext, found: StrategyResult, explain: bool) -> li
     ]
 
 
-def _renewed(context: RetrievalContext, question: str, found: StrategyResult, top_k: int) -> StrategyResult:
+def _renewed(context: RetrievalContext, question: str, found: Ranking, top_k: int) -> Ranking:
     head = list(found.scores)[:HEAD]
     scores, renewed = promote_latest(found.scores, context.units(head), context.cosines, question)
     own = {seq: {"own_score": found.scores[seq]} for seq, score in scores.items() if score != found.scores[seq]}

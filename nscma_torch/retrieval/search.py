@@ -25,6 +25,7 @@ from nscma_torch.retrieval.fusion import FUSIONS
 from nscma_torch.retrieval.indexes import Indexes, Reading
 from nscma_torch.retrieval.lexical import BM25Settings, bm25, idf
 from nscma_torch.retrieval.query import Query, parse
+from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.storage import episodes, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
@@ -68,15 +69,6 @@ class Retrieved:
     trace: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Scores by the row number of the unit, best first, and the support; what made each score, if asked for."""
-
-    scores: dict[int, float]
-    answerability: Answerability
-    parts: dict[int, dict[str, float]] = field(default_factory=dict)
-
-
 class _People(NamedTuple):
     """Names of those who spoke, and what the user is called who gave none; "" for nothing."""
 
@@ -101,7 +93,7 @@ class Searcher:
         self._device = device
         self.indexes = Indexes(database, embedder, self._new_index, self._new_search)
 
-    def rank(self, text: str, bounds: Bounds, top_k: int, *, explain: bool = False) -> Ranked:
+    def rank(self, text: str, bounds: Bounds, top_k: int, *, explain: bool = False) -> Ranking:
         """The row numbers of the `top_k` best units within bounds, without reading the units.
 
         Scores of relative fusion are relative to the best unit of each lane, at most 1 + `speaker_boost`; none compare
@@ -112,7 +104,7 @@ class Searcher:
             people = _people(reading)
             if not len(reading.index):
                 parse(text, names=(), now=bounds.now)
-                return Ranked({}, lambda: 0.0)
+                return Ranking({}, lambda: 0.0)
         while True:
             query = parse(text, names=people.names, now=bounds.now, user=people.user)
             meaning = query_vector(self._embedder, query.meaning).to(self._device)
@@ -127,7 +119,7 @@ class Searcher:
         rows = best(scored.fused, top_k)
         seqs = index.seqs[rows].tolist()
         parts = dict(zip(seqs, self._parts(index, scored, rows), strict=True)) if explain else {}
-        return Ranked(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.answerability, parts)
+        return Ranking(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.answerability, parts)
 
     def linked(self, texts: Sequence[str], bounds: Bounds) -> list[dict[int, float]]:
         """For each text, the units under the headings that it mentions, by row number, with the weight of the link.

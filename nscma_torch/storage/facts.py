@@ -6,7 +6,7 @@ A row is believed from `recorded_at` until `retired_at`; it holds in the world f
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, exists, func, or_, select, tuple_
@@ -24,7 +24,7 @@ from nscma_torch.storage.streams import derive_id
 FORGETTING = "forgetting"  # an `archived_by`
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewFact:
     """A fact about to be stored; times in microseconds. `statement_seqs` are the statements that it rests on."""
 
@@ -45,31 +45,16 @@ class NewFact:
     archived_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FactRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactRow(NewFact):
     """A fact as it is or was believed; times in microseconds."""
 
     seq: int
     id: str
     lane: str
     user_id: str
-    subject: str
-    relation: str
-    topic: str
-    object: str
-    object_key: str
-    valid_from: int | None
-    valid_to: int | None
-    status: FactStatus
-    archived_by: str
-    confidence: float
-    strength: int
-    sequence: int
-    ended: int | None
-    reason: str
     recorded_at: int
     retired_at: int | None
-    statement_seqs: tuple[int, ...] = field(default=())
 
     @property
     def key(self) -> Key:

@@ -11,7 +11,8 @@ import pytest
 from nscma_torch.errors import ConfigError, InvalidInputError, NscmaError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Extraction, Hit, Message, Unit
-from nscma_torch.retrieval.search import Ranked, Searcher
+from nscma_torch.retrieval.ranking import Ranking
+from nscma_torch.retrieval.search import Searcher
 from nscma_torch.retrieval.strategies import STRATEGIES
 
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -182,7 +183,7 @@ def test_what_is_erased_while_a_strategy_runs_is_left_out(
     gone = next(episode.id for episode in pages.log(user_id="ada") if episode.name == "Velvet Dawn")
     erased: list[object] = []
 
-    def rank_and_erase(self: Searcher, *args: Any, **more: Any) -> Ranked:
+    def rank_and_erase(self: Searcher, *args: Any, **more: Any) -> Ranking:
         found = rank(self, *args, **more)
         if not erased:
             erased.append(pages.erase(user_id="ada", memory_id=gone))

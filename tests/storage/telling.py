@@ -108,7 +108,13 @@ def _fact(key: Key, said: list[StatementRow], place: int) -> NewFact:
     until = later[0].said_at if later else None
     reason = f"{later[0].object} took its place" if later else "nothing else was said"
     return NewFact(
-        *(key.subject, key.relation, key.topic, row.object, row.object_key, row.said_at, until),
+        subject=key.subject,
+        relation=key.relation,
+        topic=key.topic,
+        object=row.object,
+        object_key=row.object_key,
+        valid_from=row.said_at,
+        valid_to=until,
         status="archived" if later else "active",
         confidence=row.confidence,
         strength=1,

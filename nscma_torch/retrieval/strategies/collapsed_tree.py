@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult
+from dataclasses import replace
+
+from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.ranking import Ranking
 
 
-def collapsed_tree(context: RetrievalContext, question: str, top_k: int) -> StrategyResult:
+def collapsed_tree(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     """The best units, chunks and summaries side by side."""
     ranked = context.rank(question, top_k, kinds=(*context.bounds.kinds, "summary"))
-    return StrategyResult(
-        ranked.scores, ranked.answerability, ranked.parts, trace=("chunks and summaries of every level side by side",)
-    )
+    return replace(ranked, trace=("chunks and summaries of every level side by side",))

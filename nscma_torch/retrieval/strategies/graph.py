@@ -12,8 +12,9 @@ import torch
 from nscma_kernels.personalized_pagerank import personalized_pagerank
 from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.records import Unit
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult, best_first
+from nscma_torch.retrieval.context import RetrievalContext
 from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.retrieval.ranking import Ranking, best_first
 from nscma_torch.text.known_names import mentions, words_of
 from nscma_torch.text.names import name_key
 
@@ -25,14 +26,14 @@ _key = erasable_cache(1 << 16)(name_key)  # the same names come with every quest
 _words = erasable_cache(1 << 16)(words_of)
 
 
-def graph(context: RetrievalContext, question: str, top_k: int) -> StrategyResult:
+def graph(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     """The best units by their own score and by PageRank over facts and messages."""
     ranked = context.rank(question, max(top_k, _POOL))
     facts = context.facts()
     units = context.units(ranked.scores)
     if not (facts.facts and units):
         kept = dict(list(ranked.scores.items())[:top_k])
-        return StrategyResult(kept, ranked.answerability, ranked.parts, trace=("no facts to walk over",))
+        return Ranking(kept, ranked.answerability, ranked.parts, trace=("no facts to walk over",))
     entities = {_words(name): _key(name) for name in facts.entities}
     asked = [entities[words] for words in mentions(question, entities)]
     visits = _visits(facts, asked, units, ranked.scores)
@@ -43,7 +44,7 @@ def graph(context: RetrievalContext, question: str, top_k: int) -> StrategyResul
     kept = best_first(scores, top_k)
     parts = {seq: ranked.parts.get(seq, {}) | {"walk_score": gains[seq]} for seq in kept}
     trace = (f"a walk over {len(facts.facts)} facts from {', '.join(asked) or 'the best hits'}",)
-    return StrategyResult(kept, ranked.answerability, parts, trace)
+    return Ranking(kept, ranked.answerability, parts, trace)
 
 
 def _visits(facts: FactGraph, asked: list[str], units: dict[int, Unit], scores: dict[int, float]) -> dict[str, float]:

@@ -7,7 +7,8 @@ scores relative to its best: score = sum over rounds j of w^j s_j / max s_j.
 from __future__ import annotations
 
 from nscma_torch.errors import TextTooLongError
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult, best_first
+from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.ranking import Ranking, best_first
 
 _ROUNDS = 3  # N, searches at most
 _READ = 5  # T, hits of a round that the next question is made of
@@ -17,7 +18,7 @@ _LATER = 0.5  # w; of .3-.7 best on even questions of LoCoMo, BEAM and the multi
 
 def iterative(
     context: RetrievalContext, question: str, top_k: int, *, rounds: int = _ROUNDS, read: int = _READ
-) -> StrategyResult:
+) -> Ranking:
     """The best units of at most N = `rounds`; a round whose question nothing can be added to is the last.
 
     The next question is made of the T = `read` best hits of a round.
@@ -41,4 +42,4 @@ def iterative(
     kept = best_first(scores, top_k)
     parts = {seq: {f"round_{j}": r.scores[seq] for j, r in enumerate(rankings, 1) if seq in r.scores} for seq in kept}
     parts = {seq: rankings[0].parts.get(seq, {}) | own for seq, own in parts.items()}
-    return StrategyResult(kept, rankings[0].answerability, parts, tuple(f"asked {one!r}" for one in asked))
+    return Ranking(kept, rankings[0].answerability, parts, tuple(f"asked {one!r}" for one in asked))

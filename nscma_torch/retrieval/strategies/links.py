@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.reading.relevance import refined
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult, best_first
-from nscma_torch.retrieval.search import Ranked
+from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.ranking import Ranking, best_first
 
 _POOL = 200  # units that have a score of their own
 _READ = 10  # best hits whose text is read for titles
@@ -25,7 +25,7 @@ _NAMED = 0.4  # q; of .2-.5 best on even questions of MuSiQue and 2WikiMultihopQ
 _LINKED = 0.4  # g; of .3-.9
 
 
-def links(context: RetrievalContext, question: str, top_k: int) -> StrategyResult:
+def links(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     """The best units of one pass, or of two."""
     ranked = context.rank(question, max(top_k, _POOL))
     first = _pass(context, question, ranked)
@@ -48,13 +48,13 @@ def links(context: RetrievalContext, question: str, top_k: int) -> StrategyResul
     for seq, score in second.scores.items():
         parts[seq]["second_score"] = score
     trace = (*first.trace, f"asked again: {asked!r}")
-    return _cut(StrategyResult(scores, first.answerability, parts, trace), ranked, top_k)
+    return _cut(Ranking(scores, first.answerability, parts, trace), ranked, top_k)
 
 
-def _pass(context: RetrievalContext, question: str, ranked: Ranked) -> StrategyResult:
+def _pass(context: RetrievalContext, question: str, ranked: Ranking) -> Ranking:
     """One step along titles from the first `_POOL` of a search; with the parts of every unit."""
     if not ranked.scores:
-        return StrategyResult({}, ranked.answerability)
+        return Ranking({}, ranked.answerability)
     best = max(ranked.scores.values())
     own = dict(list(ranked.scores.items())[:_POOL])
     (named,) = context.linked([question])
@@ -72,14 +72,14 @@ def _pass(context: RetrievalContext, question: str, ranked: Ranked) -> StrategyR
         seq: ranked.parts.get(seq, {}) | {key: by[seq] for key, by in linked.items() if seq in by} for seq in scores
     }
     trace = (f"{len(named)} units under titles that the question names", f"{len(gained)} under titles that hits name")
-    return StrategyResult(best_first(scores, len(scores)), ranked.answerability, parts, trace)
+    return Ranking(best_first(scores, len(scores)), ranked.answerability, parts, trace)
 
 
-def _cut(found: StrategyResult, ranked: Ranked, top_k: int) -> StrategyResult:
+def _cut(found: Ranking, ranked: Ranking, top_k: int) -> Ranking:
     """The best; where more are wanted than were looked at, the rest of the search follows below them."""
     kept = best_first(found.scores, top_k)
     last = min(kept.values(), default=0.0)
     rest = {seq: min(score, last) for seq, score in ranked.scores.items() if seq not in found.scores}
     kept |= dict(list(rest.items())[: top_k - len(kept)])
     parts = {seq: found.parts.get(seq, ranked.parts.get(seq, {})) for seq in kept}
-    return StrategyResult(kept, found.answerability, parts, found.trace)
+    return Ranking(kept, found.answerability, parts, found.trace)

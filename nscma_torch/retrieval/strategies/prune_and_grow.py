@@ -6,7 +6,8 @@ best active node that they lie beside or below.
 
 from __future__ import annotations
 
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult, best_first
+from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.ranking import Ranking, best_first
 
 _JUDGED = 20  # s, nodes of a candidate set: the best of all, later the best beside and below the active ones
 _ROUNDS = 6  # candidate sets, at most
@@ -14,7 +15,7 @@ _ASSOCIATED = 0.2  # share of the score of an active node that lends it; of 0-.4
 _ALL = 1 << 30
 
 
-def prune_and_grow(context: RetrievalContext, question: str, top_k: int) -> StrategyResult:
+def prune_and_grow(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     """The active set: candidates pruned by the language tasks, grown by peers and children until nothing new helps.
 
     The best node of all is judged in every round, so that what helps is measured by the same yardstick.
@@ -46,6 +47,6 @@ def prune_and_grow(context: RetrievalContext, question: str, top_k: int) -> Stra
     }
     kept = best_first(scores, top_k)
     parts = {seq: ranked.parts.get(seq, {}) | {"association": _ASSOCIATED * lent.get(seq, 0.0)} for seq in kept}
-    return StrategyResult(
+    return Ranking(
         kept, ranked.answerability, parts, (f"{len(seen)} nodes looked at in {rounds} rounds, {len(units)} active",)
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult
+from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.ranking import Ranking
 
 _LOOKED_AT = 50  # K
 
 
-def rerank(context: RetrievalContext, question: str, top_k: int, *, looked_at: int = _LOOKED_AT) -> StrategyResult:
+def rerank(context: RetrievalContext, question: str, top_k: int, *, looked_at: int = _LOOKED_AT) -> Ranking:
     """The best units of a search, in the order that the language tasks, or the configured model, give them.
 
     The first K = `looked_at` are looked at; what is wanted beyond them follows below, in the order of the search.
@@ -24,4 +25,4 @@ def rerank(context: RetrievalContext, question: str, top_k: int, *, looked_at: i
     parts = {
         seq: ranked.parts.get(seq, {}) | ({"relevance": relevance[seq]} if seq in relevance else {}) for seq in kept
     }
-    return StrategyResult(kept, ranked.answerability, parts, (f"{len(hits)} units looked at again",))
+    return Ranking(kept, ranked.answerability, parts, (f"{len(hits)} units looked at again",))

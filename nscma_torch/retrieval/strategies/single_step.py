@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult
+from dataclasses import replace
+
+from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.ranking import Ranking
 
 
-def single_step(context: RetrievalContext, question: str, top_k: int) -> StrategyResult:
+def single_step(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     """The best units by their fused score."""
     ranked = context.rank(question, top_k)
-    return StrategyResult(
-        ranked.scores, ranked.answerability, ranked.parts, trace=(f"{len(ranked.scores)} units by one search",)
-    )
+    return replace(ranked, trace=(f"{len(ranked.scores)} units by one search",))

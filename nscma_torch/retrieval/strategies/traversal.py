@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult, best_first
+from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.ranking import Ranking, best_first
 
 _WIDTH = 20  # s, nodes that are opened on each level; of 10, 20, 40
 _ALL = 1 << 30
 
 
-def traversal(context: RetrievalContext, question: str, top_k: int) -> StrategyResult:
+def traversal(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     """The best chunks below the best nodes; where there is no hierarchy, nothing.
 
     Raises `InvalidInputError` where chunks are not asked for: they alone are at the bottom.
@@ -28,6 +29,4 @@ def traversal(context: RetrievalContext, question: str, top_k: int) -> StrategyR
         steps += 1
     kept = best_first(reached, top_k)
     parts = {seq: ranked.parts.get(seq, {}) for seq in kept}
-    return StrategyResult(
-        kept, ranked.answerability, parts, trace=(f"{steps} levels, {len(reached)} units at the bottom",)
-    )
+    return Ranking(kept, ranked.answerability, parts, trace=(f"{steps} levels, {len(reached)} units at the bottom",))

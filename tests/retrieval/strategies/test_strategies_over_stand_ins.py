@@ -12,8 +12,8 @@ import pytest
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.records import Hit, Scope, Unit, UnitKind
 from nscma_torch.retrieval.bounds import Bounds
-from nscma_torch.retrieval.context import RetrievalContext, StrategyResult
-from nscma_torch.retrieval.search import Ranked
+from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.retrieval.strategies import STRATEGIES
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
@@ -41,13 +41,13 @@ class Written:
     def tasks(self) -> Written:
         return self
 
-    def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranked:
+    def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranking:
         if text not in self.answers:
             raise TextTooLongError("too long")
         self.asked.append(text)
         wanted = self.bounds.kinds if kinds is None else kinds
         known = {n: s for n, s in self.answers[text].items() if kind_of(n) in wanted}
-        return Ranked(dict(sorted(known.items(), key=lambda item: -item[1])[:top_k]), 0.5)
+        return Ranking(dict(sorted(known.items(), key=lambda item: -item[1])[:top_k]), 0.5)
 
     def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
         return {n: Unit(str(n), Scope("ada"), kind_of(n), str(n), (f"e{n}",), NOW) for n in seqs}
@@ -110,7 +110,7 @@ def kind_of(n: int) -> UnitKind:
     return "summary" if n >= SUMMARY else "chunk"
 
 
-def run(name: str, written: Written, top_k: int) -> StrategyResult:
+def run(name: str, written: Written, top_k: int) -> Ranking:
     return STRATEGIES[name](cast("RetrievalContext", cast("Any", written)), "q", top_k)
 
 
