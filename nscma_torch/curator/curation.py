@@ -51,28 +51,32 @@ class Curator:
         self._clock = clock
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Resolve the groups of the jobs' lane that wait for it, in one transaction."""
+        """Resolve the groups of the jobs' namespace that wait for it, in one transaction."""
         with self._database.write() as connection:
             self.settle(connection, batch[0].lane, to_micros(self._clock()))
             jobs.finish(connection, batch)
 
-    def settle(self, connection: Connection, lane: str, now: int, *, recalled: Collection[str] = ()) -> list[Resolved]:
-        """Resolve whatever waits in a lane, inside the caller's transaction; names that come to light merge entities.
+    def settle(
+        self, connection: Connection, namespace: str, now: int, *, recalled: Collection[str] = ()
+    ) -> list[Resolved]:
+        """Resolve whatever waits in a namespace, inside the caller's transaction; stated names merge entities.
 
         `recalled` are ids of facts that are forgotten no longer.
         """
         done: list[Resolved] = []
-        while keys := statements.unresolved(connection, lane):
-            user_id = namespaces.owner(connection, lane).user_id
-            resolved = resolve_groups(connection, lane, keys, self._schema, self._settings, now=now, recalled=recalled)
-            statements.clear(connection, lane, keys)
-            decisions.insert(connection, lane, user_id, resolved.decisions, now)
+        while keys := statements.unresolved(connection, namespace):
+            user_id = namespaces.owner(connection, namespace).user_id
+            resolved = resolve_groups(
+                connection, namespace, keys, self._schema, self._settings, now=now, recalled=recalled
+            )
+            statements.clear(connection, namespace, keys)
+            decisions.insert(connection, namespace, user_id, resolved.decisions, now)
             if any(key.relation == NAMED for key in keys):
-                follow_names(connection, lane, self._schema, self._settings, now)
+                follow_names(connection, namespace, self._schema, self._settings, now)
             done.append(resolved)
         if done:
-            jobs.clear(connection, CURATE, lane)
-            streams.touch_user(connection, namespaces.owner(connection, lane).user_id)
+            jobs.clear(connection, CURATE, namespace)
+            streams.touch_user(connection, namespaces.owner(connection, namespace).user_id)
         return done
 
     def rule(self, connection: Connection, dispute: Dispute, right: int | None, judge: str, now: int) -> None:
@@ -81,11 +85,13 @@ class Curator:
         With None the dispute stays open, which is logged.
         """
         made = [undecided(dispute, judge)] if right is None else verdict(dispute, right, judge)
-        decisions.insert(connection, dispute.lane, namespaces.owner(connection, dispute.lane).user_id, made, now)
+        decisions.insert(
+            connection, dispute.namespace, namespaces.owner(connection, dispute.namespace).user_id, made, now
+        )
         if right is None:
             return
-        groups.mark(connection, dispute.lane, {Key(one.subject, one.relation, one.topic) for one in made})
-        self.settle(connection, dispute.lane, now)
+        groups.mark(connection, dispute.namespace, {Key(one.subject, one.relation, one.topic) for one in made})
+        self.settle(connection, dispute.namespace, now)
 
     def undo(self, user_id: str, decision_id: str, *, at: datetime) -> CuratorDecision:
         """Take a decision back, in one transaction, and return it; undone in reverse order, all is as it was.
@@ -106,11 +112,11 @@ class Curator:
             elif MERGED in decision.before:
                 unmerge(connection, decision)
             elif decisions.OVERRULED in decision.before:
-                groups.mark(connection, decision.lane, [decision.key])
+                groups.mark(connection, decision.namespace, [decision.key])
             elif decision.statement_seq is not None and decision.record.action != "PROPOSE":
                 statements.withdraw(connection, [decision.statement_seq], True)
             decisions.mark_undone(connection, decision.seq)
-            self.settle(connection, decision.lane, now, recalled=recalled)
+            self.settle(connection, decision.namespace, now, recalled=recalled)
             streams.touch_user(connection, user_id, changed=True)
             undone = decisions.find(connection, user_id, decision_id)
         assert undone is not None  # it was there, in this transaction
@@ -131,13 +137,13 @@ class Curator:
                 raise InvalidInputError(f"decision {proposal_id!r} is not a proposal that stands; nothing was merged")
             now = to_micros(at)
             key, into = proposal.record.subject, proposal.record.object
-            before = entities.canonical(connection, proposal.lane)
-            entities.set_canonical(connection, proposal.lane, {key: into})
-            done = self.settle(connection, proposal.lane, now)
+            before = entities.canonical(connection, proposal.namespace)
+            entities.set_canonical(connection, proposal.namespace, {key: into})
+            done = self.settle(connection, proposal.namespace, now)
             made = NewDecision(
                 "MERGE", key, "", "", into, "the proposal was followed", None, _changed(done), merged(key, before)
             )
-            (decision_id,) = decisions.insert(connection, proposal.lane, user_id, [made], now)
+            (decision_id,) = decisions.insert(connection, proposal.namespace, user_id, [made], now)
             decision = decisions.find(connection, user_id, decision_id)
         assert decision is not None  # it was logged in this transaction
         return decision.record

@@ -43,26 +43,26 @@ class Side:
 class Dispute:
     """A contradiction of which no side weighs clearly more."""
 
-    lane: str
+    namespace: str
     sides: tuple[Side, ...]
 
 
-def open_disputes(connection: Connection, lane: str, schema: Schema, judge: str) -> list[Dispute]:
-    """The disputes of a lane that can be told by what was said.
+def open_disputes(connection: Connection, namespace: str, schema: Schema, judge: str) -> list[Dispute]:
+    """The disputes of a namespace that can be told by what was said.
 
     But for those whose verdict was undone, and those that `judge` left open with the same said on each side.
     """
-    owner = namespaces.owner(connection, lane)
+    owner = namespaces.owner(connection, namespace)
     disputed = facts.select_facts(connection, owner, statuses=("disputed",))
     keys = {Key(name_key(fact.subject), fact.relation, fact.topic) for fact in disputed}
     sides: dict[tuple[object, ...], list[FactRow]] = {}
-    for row in facts.believed(connection, lane, keys):
+    for row in facts.believed(connection, namespace, keys):
         if row.status == "disputed":
             value = "" if single(row.relation, schema) else row.object_key
             sides.setdefault((row.subject, family(row.relation, schema), row.topic, value), []).append(row)
-    said = statements.of_keys(connection, lane, keys)
-    undone = [one for one in decisions.overrulings(connection, lane, keys) if one.record.undone]
-    left = [one.before for one in decisions.left_open(connection, lane, keys)]
+    said = statements.of_keys(connection, namespace, keys)
+    undone = [one for one in decisions.overrulings(connection, namespace, keys) if one.record.undone]
+    left = [one.before for one in decisions.left_open(connection, namespace, keys)]
     tried = {frozenset(map(frozenset, before[LEFT_OPEN])) for before in left if before[_JUDGE] == judge}
     found = []
     for own in sides.values():
@@ -72,7 +72,7 @@ def open_disputes(connection: Connection, lane: str, schema: Schema, judge: str)
             told.append((None, _denials(own[0], said)))
         places = [row.seq for _, rows in told for row in rows]
         if all(rows for _, rows in told) and len(places) == len(set(places)):
-            dispute = Dispute(lane, tuple(_side(connection, owner, fact, rows) for fact, rows in told))
+            dispute = Dispute(namespace, tuple(_side(connection, owner, fact, rows) for fact, rows in told))
             again = frozenset(frozenset(side.ids) for side in dispute.sides) in tried
             if not again and not any(_is_about(dispute, verdict) for verdict in undone):
                 found.append(dispute)

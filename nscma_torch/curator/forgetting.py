@@ -61,7 +61,7 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
         made = NewDecision(
             "ARCHIVE", row.subject, row.relation, row.topic, row.object, reason, None, (row.id,), {FORGOTTEN: _FACT}
         )
-        decisions.insert(connection, row.lane, row.user_id, [made], to_micros(now))
+        decisions.insert(connection, row.namespace, row.user_id, [made], to_micros(now))
     weak = [episode for episode in log.values() if retained(episode, now, settings) < settings.floor]
     archived = 0
     for episode in weak:
@@ -69,10 +69,10 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
         if episode.id in kept or not units.active_chunks(connection, [seq]):
             continue
         units.set_status(connection, units.seqs_of_episode(connection, seq), "archived")
-        lane = namespaces.ensure(connection, scope.user_id, episode.scope.agent_id)
+        namespace = namespaces.ensure(connection, scope.user_id, episode.scope.agent_id)
         reason = f"not recalled for long: retention is below {settings.floor:g}"
         made = NewDecision("ARCHIVE", "", "", "", "", reason, None, (), {FORGOTTEN: episode.id})
-        decisions.insert(connection, lane, scope.user_id, [made], to_micros(now))
+        decisions.insert(connection, namespace, scope.user_id, [made], to_micros(now))
         archived += 1
     if faded or archived:
         streams.touch_user(connection, scope.user_id, changed=True)
@@ -105,7 +105,7 @@ def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]
     """Take back that something was forgotten; returns the ids of facts to be resolved without it, in marked groups."""
     what = decision.before[FORGOTTEN]
     if what == _FACT:
-        groups.mark(connection, decision.lane, [decision.key])
+        groups.mark(connection, decision.namespace, [decision.key])
         return decision.record.fact_ids
     seq, episode = episodes.require(connection, decision.user_id, what)
     if episode.status == "active":

@@ -37,24 +37,24 @@ def merged(key: str, before: Mapping[str, str]) -> dict[str, Any]:
 
 def unmerge(connection: Connection, decision: DecisionRow) -> None:
     """Take a merge back; the groups of both entities are marked."""
-    entities.set_canonical(connection, decision.lane, {decision.before[MERGED]: decision.before[_WAS]})
+    entities.set_canonical(connection, decision.namespace, {decision.before[MERGED]: decision.before[_WAS]})
 
 
-def propose(connection: Connection, lane: str, schema: Schema, now: int) -> list[Alike]:
+def propose(connection: Connection, namespace: str, schema: Schema, now: int) -> list[Alike]:
     """Log a proposal for each pair of entities that look like one and were not proposed before; returns them."""
-    scope = namespaces.owner(connection, lane)
+    scope = namespaces.owner(connection, namespace)
     known = {
         (decision.record.subject, decision.record.object)
-        for decision in standing(connection, lane, "PROPOSE", undone=None)
+        for decision in standing(connection, namespace, "PROPOSE", undone=None)
     }
     believed = [
         fact
         for fact in facts.select_facts(connection, scope, statuses=("active", "archived", "disputed"))
-        if namespaces.namespace_id(fact.scope.user_id, fact.scope.agent_id) == lane
+        if namespaces.namespace_id(fact.scope.user_id, fact.scope.agent_id) == namespace
     ]
     found = [one for one in alike(believed, schema) if (one.key, one.into) not in known]
     made = [NewDecision("PROPOSE", one.key, "", "", one.into, one.reason, None) for one in found]
-    decisions.insert(connection, lane, scope.user_id, made, now)
+    decisions.insert(connection, namespace, scope.user_id, made, now)
     return found
 
 
@@ -107,9 +107,11 @@ def _reason(one: str, other: str) -> str:
     return f"{one!r} is part of the name {other!r}" if contained else f"{one!r} and {other!r} differ in one letter"
 
 
-def standing(connection: Connection, lane: str, action: Action, *, undone: bool | None = False) -> list[DecisionRow]:
-    """The lane's decisions of this kind, oldest first: those that stand, or with `undone` None all."""
-    scope = namespaces.owner(connection, lane)
+def standing(
+    connection: Connection, namespace: str, action: Action, *, undone: bool | None = False
+) -> list[DecisionRow]:
+    """The namespace's decisions of this kind, oldest first: those that stand, or with `undone` None all."""
+    scope = namespaces.owner(connection, namespace)
     records = decisions.select_decisions(connection, scope, actions=[action], undone=undone)
     rows = (decisions.find(connection, scope.user_id, record.id) for record in records)
-    return [row for row in rows if row is not None and row.lane == lane][::-1]
+    return [row for row in rows if row is not None and row.namespace == namespace][::-1]

@@ -29,17 +29,17 @@ class Name(NamedTuple):
     row: StatementRow
 
 
-def follow_names(connection: Connection, lane: str, schema: Schema, settings: CuratorSettings, now: int) -> None:
+def follow_names(connection: Connection, namespace: str, schema: Schema, settings: CuratorSettings, now: int) -> None:
     """Merge the names that subjects are said to have, and take those back that no statement says any more.
 
     Each merge is logged; one that was undone is not made again while the statement behind it counts. A name that
     another entity has already is not taken from it: that the two are one is only proposed.
     """
-    user_id = namespaces.owner(connection, lane).user_id
-    rows = statements.of_relation(connection, lane, NAMED)
+    user_id = namespaces.owner(connection, namespace).user_id
+    rows = statements.of_relation(connection, namespace, NAMED)
     sources, _ = sources_of(connection, user_id, rows)
-    made = standing(connection, lane, "MERGE", undone=None)
-    parents = entities.parents(connection, lane)
+    made = standing(connection, namespace, "MERGE", undone=None)
+    parents = entities.parents(connection, namespace)
     by_hand = {_key(one) for one in made if one.statement_seq is None and not one.record.undone}
     by_name = {_key(one) for one in made if one.statement_seq is not None} - by_hand
     fixed = {key: into for key, into in parents.items() if key not in by_name}
@@ -49,14 +49,16 @@ def follow_names(connection: Connection, lane: str, schema: Schema, settings: Cu
     parted = {pair for pair, one in latest.items() if one.record.undone}
     wanted = {name.key: name.subject for name in names if name[:2] not in parted}
     gone: dict[str, str | None] = {key: None for key in by_name & set(parents) if wanted.get(key) != parents[key]}
-    entities.set_canonical(connection, lane, gone)
+    entities.set_canonical(connection, namespace, gone)
     come: dict[str, str | None] = {key: subject for key, subject in wanted.items() if parents.get(key) != subject}
-    entities.set_canonical(connection, lane, come)
-    into = entities.canonical(connection, lane)
-    logged = {(one.record.subject, one.record.object) for one in standing(connection, lane, "PROPOSE", undone=None)}
-    new = [_logged(connection, lane, name, into, "MERGE") for name in names if name[:2] not in latest]
-    new += [_logged(connection, lane, name, into, "PROPOSE") for name in rivals if name[:2] not in logged]
-    decisions.insert(connection, lane, user_id, new, now)
+    entities.set_canonical(connection, namespace, come)
+    into = entities.canonical(connection, namespace)
+    logged = {
+        (one.record.subject, one.record.object) for one in standing(connection, namespace, "PROPOSE", undone=None)
+    }
+    new = [_logged(connection, namespace, name, into, "MERGE") for name in names if name[:2] not in latest]
+    new += [_logged(connection, namespace, name, into, "PROPOSE") for name in rivals if name[:2] not in logged]
+    decisions.insert(connection, namespace, user_id, new, now)
 
 
 def stated_names(
@@ -131,10 +133,10 @@ def _key(decision: DecisionRow) -> str:
     return str(decision.before[MERGED])
 
 
-def _logged(connection: Connection, lane: str, name: Name, into: Mapping[str, str], action: Action) -> NewDecision:
+def _logged(connection: Connection, namespace: str, name: Name, into: Mapping[str, str], action: Action) -> NewDecision:
     key, subject, row = name
     group = Key(into.get(subject, subject), NAMED, row.topic)
-    held = [fact for fact in facts.believed(connection, lane, [group]) if row.seq in fact.statement_seqs]
+    held = [fact for fact in facts.believed(connection, namespace, [group]) if row.seq in fact.statement_seqs]
     ids = tuple(dict.fromkeys(fact.id for fact in held))
     if action == "MERGE":
         return NewDecision(action, key, NAMED, "", subject, "the name was stated", row.seq, ids, merged(key, {}))

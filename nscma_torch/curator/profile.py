@@ -29,13 +29,15 @@ class _Known(NamedTuple):
     fact: Fact
 
 
-def write_profile(connection: Connection, lane: str, now: datetime, schema: Schema, settings: CuratorSettings) -> int:
-    """Write a lane's profile anew; returns how many of its lines are not the ones before."""
-    scope = namespaces.owner(connection, lane)
+def write_profile(
+    connection: Connection, namespace: str, now: datetime, schema: Schema, settings: CuratorSettings
+) -> int:
+    """Write a namespace's profile anew; returns how many of its lines are not the ones before."""
+    scope = namespaces.owner(connection, namespace)
     of_user = episodes.select_all(connection, Scope(scope.user_id), episodes.live())
     log = {episode.id: episode for episode in of_user if episode.scope.agent_id == scope.agent_id}
-    lines = profile_lines(_known(connection, lane, log, now, settings), schema, settings)
-    before = profiles.of_lane(connection, lane)
+    lines = profile_lines(_known(connection, namespace, log, now, settings), schema, settings)
+    before = profiles.of_namespace(connection, namespace)
     if lines == before:
         return 0
     profiles.replace(connection, scope.user_id, scope.agent_id, lines)
@@ -44,11 +46,11 @@ def write_profile(connection: Connection, lane: str, now: datetime, schema: Sche
 
 
 def _known(
-    connection: Connection, lane: str, log: Mapping[str, Episode], now: datetime, settings: CuratorSettings
+    connection: Connection, namespace: str, log: Mapping[str, Episode], now: datetime, settings: CuratorSettings
 ) -> list[_Known]:
-    """What holds now of those who speak as users in this lane."""
-    scope = namespaces.owner(connection, lane)
-    into = entities.canonical(connection, lane)
+    """What holds now of those who speak as users in this namespace."""
+    scope = namespaces.owner(connection, namespace)
+    into = entities.canonical(connection, namespace)
     speakers = {name_key(episode.name) for episode in log.values() if episode.role == "user" and episode.name}
     people = {into.get(key, key) for key in speakers | {_USER}}
     held = facts.select_facts(connection, scope, subjects=people, as_of=to_micros(now))

@@ -50,7 +50,7 @@ class _Did:
 
 def resolve_groups(
     connection: Connection,
-    lane: str,
+    namespace: str,
     keys: Collection[Key],
     schema: Schema,
     settings: CuratorSettings,
@@ -65,13 +65,13 @@ def resolve_groups(
     but for those with an id in `recalled`. Units that say these facts are in search, or not, accordingly.
     """
     keys = closed(keys, schema)
-    user_id = namespaces.owner(connection, lane).user_id
-    rows = statements.of_keys(connection, lane, keys)
+    user_id = namespaces.owner(connection, namespace).user_id
+    rows = statements.of_keys(connection, namespace, keys)
     if others := implied_denials(rows, schema) - keys:
         keys |= others
-        rows = statements.of_keys(connection, lane, keys)
-    beyond = statements.of_keys(connection, lane, implied_denials(rows, schema) - keys)
-    old = facts.believed(connection, lane, keys)
+        rows = statements.of_keys(connection, namespace, keys)
+    beyond = statements.of_keys(connection, namespace, implied_denials(rows, schema) - keys)
+    old = facts.believed(connection, namespace, keys)
     known = decisions.decided(connection, [row.seq for row in rows])
     fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
     sources, stored = sources_of(connection, user_id, [*rows, *beyond])
@@ -80,7 +80,7 @@ def resolve_groups(
         sorted([*rows, *parted], key=statements.said), schema, settings.trust, sources, settings.rules.correction_window
     )
     by_seq = {row.seq: row for row in (*rows, *beyond)}
-    light = overruled(decisions.overrulings(connection, lane, keys), by_seq.values())
+    light = overruled(decisions.overrulings(connection, namespace, keys), by_seq.values())
     timelines = [(group, resolve(weighed(group.claims, light), settings.rules)) for group in groups]
     forgotten = [row for row in old if row.archived_by == FORGETTING and row.id not in recalled]
     wanted = [
@@ -95,7 +95,7 @@ def resolve_groups(
     at = newest if came_only and newest is not None else now
     at = max(at, *(row.recorded_at for row in old)) if old else at
     facts.retire(connection, [row.seq for row in retired], at)
-    come = facts.insert(connection, lane, user_id, [fact for fact in new if fact not in stays], at)
+    come = facts.insert(connection, namespace, user_id, [fact for fact in new if fact not in stays], at)
     said = {row.seq for row in rows} | {seq for row in old for seq in row.statement_seqs}
     fact_units.follow(connection, said)
     believed = {**stays, **{row.new(): row for row in come}}

@@ -123,7 +123,7 @@ class Sleeper:
         return tally
 
     def _adjudicate(self, sleepers: Sequence[str], now: datetime) -> tuple[int, list[str]]:
-        """Put open disputes to the language tasks, a batch for each lane: how many groups settled, and what failed.
+        """Put open disputes to the language tasks, a batch a namespace: how many groups settled, and what failed.
 
         A batch that fails leaves its disputes as they were, and so does one that changed while it was judged. What the
         tasks cannot tell is put to them again once something else is said of it.
@@ -134,9 +134,9 @@ class Sleeper:
             return settled, failures
         judge = self._judge()
         with self._database.read() as connection:
-            own = [lane for sleeper in sleepers for lane in namespaces.lanes(connection, Scope(sleeper))]
-            found = {lane: open_disputes(connection, lane, self._schema, judge) for lane in own}
-        for lane, disputes in found.items():
+            own = [namespace for sleeper in sleepers for namespace in namespaces.of_scope(connection, Scope(sleeper))]
+            found = {namespace: open_disputes(connection, namespace, self._schema, judge) for namespace in own}
+        for namespace, disputes in found.items():
             try:
                 asked = [[side.said for side in dispute.sides] for dispute in disputes]
                 verdicts = self._tasks.adjudicate(asked) if asked else []
@@ -147,10 +147,10 @@ class Sleeper:
                 continue
             for dispute, right in zip(disputes, verdicts, strict=True):
                 with self._database.write() as connection:
-                    before = self._disputed(connection, lane)
-                    if dispute in open_disputes(connection, lane, self._schema, judge):
+                    before = self._disputed(connection, namespace)
+                    if dispute in open_disputes(connection, namespace, self._schema, judge):
                         self._curator.rule(connection, dispute, right, judge, to_micros(now))
-                    settled += len(before - self._disputed(connection, lane))
+                    settled += len(before - self._disputed(connection, namespace))
         return settled, failures
 
     def _queue(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
@@ -161,16 +161,16 @@ class Sleeper:
     def _settle(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         """Weigh the sides of each dispute again, under the rules of now."""
         tally: Counter[str] = Counter()
-        for lane in namespaces.lanes(connection, Scope(user_id)):
-            before = self._disputed(connection, lane)
-            groups.mark(connection, lane, before)
-            self._curator.settle(connection, lane, to_micros(now))
-            after = self._disputed(connection, lane)
+        for namespace in namespaces.of_scope(connection, Scope(user_id)):
+            before = self._disputed(connection, namespace)
+            groups.mark(connection, namespace, before)
+            self._curator.settle(connection, namespace, to_micros(now))
+            after = self._disputed(connection, namespace)
             tally += Counter(settled=len(before - after), disputed=len(after))
         return tally
 
-    def _disputed(self, connection: Connection, lane: str) -> set[Key]:
-        owner = namespaces.owner(connection, lane)
+    def _disputed(self, connection: Connection, namespace: str) -> set[Key]:
+        owner = namespaces.owner(connection, namespace)
         found = facts.select_facts(connection, owner, statuses=("disputed",))
         return {
             Key(name_key(fact.subject), fact.relation, fact.topic)
@@ -179,8 +179,10 @@ class Sleeper:
         }
 
     def _propose(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
-        own = namespaces.lanes(connection, Scope(user_id))
-        return Counter(proposed=sum(len(propose(connection, lane, self._schema, to_micros(now))) for lane in own))
+        own = namespaces.of_scope(connection, Scope(user_id))
+        return Counter(
+            proposed=sum(len(propose(connection, namespace, self._schema, to_micros(now))) for namespace in own)
+        )
 
     def _fade(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         of_facts, of_messages = fade(connection, Scope(user_id), now, self._settings)
@@ -190,8 +192,8 @@ class Sleeper:
         return Counter(promoted=promote(connection, Scope(user_id), self._settings))
 
     def _profile(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
-        own = namespaces.lanes(connection, Scope(user_id))
-        written = (write_profile(connection, lane, now, self._schema, self._settings) for lane in own)
+        own = namespaces.of_scope(connection, Scope(user_id))
+        written = (write_profile(connection, namespace, now, self._schema, self._settings) for namespace in own)
         return Counter(profile_lines=sum(written))
 
 

@@ -16,7 +16,7 @@ from nscma_torch.storage.fact_schema import (
     TABLES,
     decisions,
     entities,
-    fact_lanes,
+    fact_namespaces,
     fact_sources,
     facts,
     profile,
@@ -29,7 +29,7 @@ from nscma_torch.storage.groups import CURATE
 from nscma_torch.storage.schema import episodes, unit_sources, units
 from nscma_torch.storage.schema import jobs as jobs_table
 
-_F, _S, _L, _E, _D = facts.c, statements.c, fact_lanes.c, entities.c, decisions.c
+_F, _S, _L, _E, _D = facts.c, statements.c, fact_namespaces.c, entities.c, decisions.c
 
 
 def problems(
@@ -53,19 +53,23 @@ _Rows = Callable[[Select[Any], Any], Any]
 
 
 def _owners(rows: _Rows) -> Iterator[str]:
-    for row in rows(select(fact_lanes), _L.user_id):
+    for row in rows(select(fact_namespaces), _L.user_id):
         if row.id != namespaces.namespace_id(row.user_id, row.agent_id):
-            yield f"lane {row.id} has not the id of its user and agent"
+            yield f"namespace {row.id} has not the id of its user and agent"
     for table in TABLES:
-        if "lane" in table.c:
-            strange = select(func.count()).join(fact_lanes, table.c.lane == _L.id).where(table.c.user_id != _L.user_id)
+        if "namespace" in table.c:
+            strange = (
+                select(func.count())
+                .join(fact_namespaces, table.c.namespace == _L.id)
+                .where(table.c.user_id != _L.user_id)
+            )
             n = rows(strange.select_from(table), table.c.user_id).scalar_one()
             if n:
-                yield f"{n} {table.name} belong to a lane of another user"
+                yield f"{n} {table.name} belong to a namespace of another user"
     query = (
         select(_S.id)
         .join(episodes, episodes.c.seq == _S.episode_seq)
-        .join(fact_lanes, _L.id == _S.lane)
+        .join(fact_namespaces, _L.id == _S.namespace)
         .where(
             or_(
                 episodes.c.user_id != _L.user_id,
@@ -79,10 +83,10 @@ def _owners(rows: _Rows) -> Iterator[str]:
         select(_F.id)
         .join(fact_sources, fact_sources.c.fact_seq == _F.seq)
         .join(statements, fact_sources.c.statement_seq == _S.seq)
-        .where(or_(_F.lane != _S.lane, fact_sources.c.user_id != _F.user_id))
+        .where(or_(_F.namespace != _S.namespace, fact_sources.c.user_id != _F.user_id))
     )
     for fact_id in rows(query, _F.user_id).scalars():
-        yield f"fact {fact_id} rests on a statement of another lane"
+        yield f"fact {fact_id} rests on a statement of another namespace"
 
 
 def _statements(rows: _Rows) -> Iterator[str]:
@@ -96,17 +100,19 @@ def _statements(rows: _Rows) -> Iterator[str]:
 
 def _entities(rows: _Rows) -> Iterator[str]:
     for column in (_S.subject, _S.object_key):
-        query = select(column).outerjoin(entities, and_(_E.lane == _S.lane, _E.key == column)).distinct()
+        query = select(column).outerjoin(entities, and_(_E.namespace == _S.namespace, _E.key == column)).distinct()
         for key in rows(query.where(column != "", _E.key.is_(None)), _S.user_id).scalars():
             yield f"entity {key!r} is mentioned and not known"
-    merged = {(lane, key): into for lane, key, into in rows(select(_E.lane, _E.key, _E.canonical), _E.user_id)}
-    for (lane, key), into in merged.items():
-        if into is not None and (lane, into) not in merged:
+    merged = {
+        (namespace, key): into for namespace, key, into in rows(select(_E.namespace, _E.key, _E.canonical), _E.user_id)
+    }
+    for (namespace, key), into in merged.items():
+        if into is not None and (namespace, into) not in merged:
             yield f"entity {key!r} was merged into {into!r}, which is not known"
         seen = {key}
         while into is not None and into not in seen:
             seen.add(into)
-            into = merged.get((lane, into))
+            into = merged.get((namespace, into))
         if into == key:
             yield f"entity {key!r} was merged into itself"
 
@@ -115,7 +121,7 @@ def _facts(rows: _Rows) -> Iterator[str]:
     """A believed fact has a source that counts, unless its group waits to be resolved."""
     counts = case((and_(~_S.withdrawn, ~_S.superseded, episodes.c.status == "active"), 1), else_=0)
     waiting = and_(
-        *(unresolved.c[name] == _F[name] for name in ("lane", "subject", "relation", "topic")),
+        *(unresolved.c[name] == _F[name] for name in ("namespace", "subject", "relation", "topic")),
     )
     query = (
         select(_F.id)
@@ -123,7 +129,7 @@ def _facts(rows: _Rows) -> Iterator[str]:
         .outerjoin(statements, _S.seq == fact_sources.c.statement_seq)
         .outerjoin(episodes, episodes.c.seq == _S.episode_seq)
         .outerjoin(unresolved, waiting)
-        .where(_F.retired_at.is_(None), unresolved.c.lane.is_(None))
+        .where(_F.retired_at.is_(None), unresolved.c.namespace.is_(None))
         .group_by(_F.seq)
         .having(func.sum(counts) == 0)
     )
@@ -140,10 +146,18 @@ def _facts(rows: _Rows) -> Iterator[str]:
 def _overlaps(rows: _Rows, single: Collection[str]) -> Iterator[str]:
     """Active facts of one group and object, or of a relation with one object at a time, do not overlap in time."""
     held: dict[tuple[str, ...], tuple[float, str]] = {}
-    order = (_F.lane, _F.subject, _F.relation, _F.topic, func.coalesce(_F.valid_from, -(2**62)), _F.sequence, _F.seq)
+    order = (
+        _F.namespace,
+        _F.subject,
+        _F.relation,
+        _F.topic,
+        func.coalesce(_F.valid_from, -(2**62)),
+        _F.sequence,
+        _F.seq,
+    )
     query = select(facts).where(_F.retired_at.is_(None), _F.status == "active").order_by(*order)
     for row in rows(query, _F.user_id):
-        group = (row.lane, row.subject, row.relation, row.topic, "" if row.relation in single else row.object_key)
+        group = (row.namespace, row.subject, row.relation, row.topic, "" if row.relation in single else row.object_key)
         begins = float("-inf") if row.valid_from is None else row.valid_from
         ends = float("inf") if row.valid_to is None else row.valid_to
         until, other = held.get(group, (float("-inf"), ""))
@@ -154,10 +168,10 @@ def _overlaps(rows: _Rows, single: Collection[str]) -> Iterator[str]:
 
 
 def _waiting(rows: _Rows) -> Iterator[str]:
-    job = and_(jobs_table.c.kind == CURATE, jobs_table.c.lane == unresolved.c.lane)
-    query = select(unresolved.c.lane).outerjoin(jobs_table, job).where(jobs_table.c.seq.is_(None)).distinct()
-    for lane in rows(query, unresolved.c.user_id).scalars():
-        yield f"lane {lane} has groups to resolve and no job for it"
+    job = and_(jobs_table.c.kind == CURATE, jobs_table.c.lane == unresolved.c.namespace)
+    query = select(unresolved.c.namespace).outerjoin(jobs_table, job).where(jobs_table.c.seq.is_(None)).distinct()
+    for namespace in rows(query, unresolved.c.user_id).scalars():
+        yield f"namespace {namespace} has groups to resolve and no job for it"
 
 
 def _columns(rows: _Rows) -> Iterator[str]:

@@ -47,7 +47,7 @@ class DecisionRow:
     """A logged decision with what the record does not show."""
 
     seq: int
-    lane: str
+    namespace: str
     user_id: str
     statement_seq: int | None
     before: Mapping[str, Any]
@@ -62,8 +62,8 @@ class DecisionRow:
 _D = decisions.c
 
 
-def insert(connection: Connection, lane: str, user_id: str, new: Sequence[NewDecision], at: int) -> list[str]:
-    """Log decisions; returns their ids, which derive from the lane, what was decided, on what and from what before."""
+def insert(connection: Connection, namespace: str, user_id: str, new: Sequence[NewDecision], at: int) -> list[str]:
+    """Log decisions; returns their ids, derived from the namespace, what was decided, on what and from what before."""
     if not new:
         return []
     said: dict[int, str] = {}
@@ -75,11 +75,11 @@ def insert(connection: Connection, lane: str, user_id: str, new: Sequence[NewDec
     for i, one in enumerate(new):
         before = json.dumps(dict(one.before), sort_keys=True, ensure_ascii=False)
         what = (one.action, one.subject, one.relation, one.topic, one.object, said.get(one.statement_seq or 0), before)
-        key = _new_id(connection, rows, lane, *what)
+        key = _new_id(connection, rows, namespace, *what)
         rows[key] = {
             "seq": first + i,
             "id": key,
-            "lane": lane,
+            "namespace": namespace,
             "user_id": user_id,
             "at": at,
             "action": one.action,
@@ -113,7 +113,9 @@ def select_decisions(
     undone: bool | None = None,
 ) -> list[CuratorDecision]:
     """Decisions of a scope, newest first; `undone` for only those that were, or were not."""
-    query = select(decisions).where(_D.user_id == scope.user_id, _D.lane.in_(namespaces.lanes(connection, scope)))
+    query = select(decisions).where(
+        _D.user_id == scope.user_id, _D.namespace.in_(namespaces.of_scope(connection, scope))
+    )
     if actions is not None:
         query = query.where(_D.action.in_(sorted(actions)))
     if undone is not None:
@@ -130,8 +132,8 @@ def find(connection: Connection, user_id: str, decision_id: str) -> DecisionRow 
 
 
 def later(connection: Connection, decision: DecisionRow) -> list[DecisionRow]:
-    """Decisions of the same lane that came after this one and stand, oldest first."""
-    query = select(decisions).where(_D.lane == decision.lane, _D.seq > decision.seq, _D.undone.is_(False))
+    """Decisions of the same namespace that came after this one and stand, oldest first."""
+    query = select(decisions).where(_D.namespace == decision.namespace, _D.seq > decision.seq, _D.undone.is_(False))
     return [_from_row(row) for row in connection.execute(query.order_by(_D.seq)).mappings()]
 
 
@@ -144,30 +146,30 @@ def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]
     return found
 
 
-def overrulings(connection: Connection, lane: str, keys: Collection[Key]) -> list[DecisionRow]:
+def overrulings(connection: Connection, namespace: str, keys: Collection[Key]) -> list[DecisionRow]:
     """Decisions on these groups that overruled statements, undone ones too, oldest first."""
-    return _naming(connection, lane, keys, OVERRULED)
+    return _naming(connection, namespace, keys, OVERRULED)
 
 
-def left_open(connection: Connection, lane: str, keys: Collection[Key]) -> list[DecisionRow]:
+def left_open(connection: Connection, namespace: str, keys: Collection[Key]) -> list[DecisionRow]:
     """Decisions on these groups that left a dispute open, but for undone ones, oldest first."""
-    return [one for one in _naming(connection, lane, keys, LEFT_OPEN) if not one.record.undone]
+    return [one for one in _naming(connection, namespace, keys, LEFT_OPEN) if not one.record.undone]
 
 
-def _naming(connection: Connection, lane: str, keys: Collection[Key], name: str) -> list[DecisionRow]:
+def _naming(connection: Connection, namespace: str, keys: Collection[Key], name: str) -> list[DecisionRow]:
     """Decisions on these groups whose `before` has this key."""
     found: list[DecisionRow] = []
     for some in pages(sorted(set(keys))):
-        query = select(decisions).where(_D.lane == lane, tuple_(_D.subject, _D.relation, _D.topic).in_(some))
+        query = select(decisions).where(_D.namespace == namespace, tuple_(_D.subject, _D.relation, _D.topic).in_(some))
         query = query.where(_D.before.contains(f'"{name}"', autoescape=True))
         found += [_from_row(row) for row in connection.execute(query).mappings()]
     return sorted(found, key=lambda decision: decision.seq)
 
 
-def citing(connection: Connection, lane: str, statement_ids: Iterable[str]) -> list[DecisionRow]:
+def citing(connection: Connection, namespace: str, statement_ids: Iterable[str]) -> list[DecisionRow]:
     """Decisions on disputes, undone ones too, whose sides name one of these statements."""
     wanted = set(statement_ids)
-    query = select(decisions).where(_D.lane == lane, _D.statement_seq.is_(None)).order_by(_D.seq)
+    query = select(decisions).where(_D.namespace == namespace, _D.statement_seq.is_(None)).order_by(_D.seq)
     rows = map(_from_row, connection.execute(query).mappings()) if wanted else ()
     return [row for row in rows if not wanted.isdisjoint(cited(row.before))]
 
@@ -196,4 +198,6 @@ def _from_row(row: Mapping[Any, Any]) -> DecisionRow:
         fact_ids=tuple(json.loads(row["fact_ids"])),
         undone=row["undone"],
     )
-    return DecisionRow(row["seq"], row["lane"], row["user_id"], row["statement_seq"], json.loads(row["before"]), record)
+    return DecisionRow(
+        row["seq"], row["namespace"], row["user_id"], row["statement_seq"], json.loads(row["before"]), record
+    )

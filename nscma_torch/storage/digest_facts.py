@@ -1,4 +1,4 @@
-"""What the fingerprint of a memory covers of its facts: lanes, entities, statements, believed facts, skills, profile.
+"""What the digest covers of facts: namespaces, entities, statements, believed facts, skills, profile.
 
 Not covered is what was once believed and what was decided on the way: undoing a decision gives the digest of before.
 A message without a time of its own was said when it was stored: times that come from there show as "said".
@@ -30,17 +30,17 @@ def rows(connection: Connection, user_id: str | None = None) -> Iterator[tuple[A
         return "said" if (owner, micros) in undated else micros
 
     yield from _entities(read)
-    told = (_S.user_id, _S.id, _S.lane, _S.start, _S.end, _S.subject, _S.subject_name, _S.relation, _S.topic)
+    told = (_S.user_id, _S.id, _S.namespace, _S.start, _S.end, _S.subject, _S.subject_name, _S.relation, _S.topic)
     how = (_S.object, _S.object_key, _S.replaces, _S.negated, _S.correction, _S.past, _S.speaker, _S.confidence)
     for row in read(select(*told, *how, _S.valid_from, _S.valid_to).where(*_HOLDS).order_by(_S.id), _S.user_id):
         *said, begins, ends = row
         yield ("statement", *said, time(row.user_id, begins), time(row.user_id, ends))
     yield from _facts(read, time)
-    skill = (_K.id, _K.lane, _K.name, _K.trigger, _K.steps, _K.successes, _K.failures, _K.status)
+    skill = (_K.id, _K.namespace, _K.name, _K.trigger, _K.steps, _K.successes, _K.failures, _K.status)
     for row in read(select(*skill).order_by(_K.id), _K.user_id):
         yield ("skill", *row)
-    line = (_P.lane, _P.number, _P.text, _P.day, _P.sources)
-    for row in read(select(*line).order_by(_P.lane, _P.number), _P.user_id):
+    line = (_P.namespace, _P.number, _P.text, _P.day, _P.sources)
+    for row in read(select(*line).order_by(_P.namespace, _P.number), _P.user_id):
         yield ("profile", *row)
 
 
@@ -58,15 +58,15 @@ def _undated(read: _Read) -> set[tuple[str, int | None]]:
 def _entities(read: _Read) -> Iterator[tuple[Any, ...]]:
     """Those that a statement mentions, and merged ones."""
     mentioned = {
-        (lane, key)
+        (namespace, key)
         for column in (_S.subject, _S.object_key)
-        for lane, key in read(select(_S.lane, column).where(*_HOLDS).distinct(), _S.user_id)
+        for namespace, key in read(select(_S.namespace, column).where(*_HOLDS).distinct(), _S.user_id)
     }
-    for lane, key, name, into in read(
-        select(_E.lane, _E.key, _E.name, _E.canonical).order_by(_E.lane, _E.key), _E.user_id
+    for namespace, key, name, into in read(
+        select(_E.namespace, _E.key, _E.name, _E.canonical).order_by(_E.namespace, _E.key), _E.user_id
     ):
-        if into is not None or (lane, key) in mentioned:
-            yield ("entity", lane, key, name, into)
+        if into is not None or (namespace, key) in mentioned:
+            yield ("entity", namespace, key, name, into)
 
 
 def _facts(read: _Read, time: Callable[[str, int | None], int | str | None]) -> Iterator[tuple[Any, ...]]:
@@ -75,7 +75,7 @@ def _facts(read: _Read, time: Callable[[str, int | None], int | str | None]) -> 
     query = query.join(facts, _F.seq == fact_sources.c.fact_seq).where(_F.retired_at.is_(None))
     for seq, statement_id in read(query.order_by(_S.id), _S.user_id):
         sources.setdefault(seq, []).append(statement_id)
-    held = (_F.id, _F.lane, _F.subject, _F.relation, _F.topic, _F.object, _F.object_key)
+    held = (_F.id, _F.namespace, _F.subject, _F.relation, _F.topic, _F.object, _F.object_key)
     how = (_F.status, _F.archived_by, _F.confidence, _F.strength, _F.sequence, _F.ended)
     believed: Select[Any] = select(_F.seq, _F.user_id, _F.valid_from, _F.valid_to, *held, *how)
     believed = believed.where(_F.retired_at.is_(None)).order_by(_F.id, _F.sequence, _F.status)

@@ -78,56 +78,60 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
     ).one()
     _delete(connection, erased, decisions, _D.user_id == owner, _D.before.contains(episode_id))  # that it was forgotten
     own = statement_rows.of_episodes(connection, [episode_seq]).get(episode_seq, [])
-    for lane, (keys, mentioned) in statement_rows.concerned(connection, own).items():
-        said = and_(_S.lane == lane, _S.episode_seq == episode_seq)
+    for namespace, (keys, mentioned) in statement_rows.concerned(connection, own).items():
+        said = and_(_S.namespace == namespace, _S.episode_seq == episode_seq)
         columns = [_S[name] for name in _TEXTS[statements]]
         written = {text for row in connection.execute(select(*columns).where(said)) for text in row if text}
         resting = select(fact_sources.c.fact_seq).join(statements, _S.seq == fact_sources.c.statement_seq)
-        touched = _delete_facts(connection, erased, lane, _F.seq.in_(resting.where(said)))
+        touched = _delete_facts(connection, erased, namespace, _F.seq.in_(resting.where(said)))
         by_it = _D.statement_seq.in_(select(_S.seq).where(said))
-        _part(connection, lane, by_it)
+        _part(connection, namespace, by_it)
         _delete(connection, erased, decisions, by_it)
         ids = connection.execute(select(_S.id).where(said)).scalars().all()
-        verdicts = decision_rows.citing(connection, lane, ids)
+        verdicts = decision_rows.citing(connection, namespace, ids)
         for some in pages([verdict.seq for verdict in verdicts]):
             _delete(connection, erased, decisions, _D.seq.in_(some))
         of_unit = delete(unit_statements).where(unit_statements.c.statement_seq.in_(select(_S.seq).where(said)))
         erased.rows[unit_statements.name] += connection.execute(of_unit).rowcount
         _delete(connection, erased, statements, said)
         erased.ids += ids
-        left = _still_written(connection, lane, *_TEXTS[statements]) | set(ROLES)
+        left = _still_written(connection, namespace, *_TEXTS[statements]) | set(ROLES)
         names = {text for text in written if name_key(text) not in left}
         gone = {name_key(text) for text in names}
-        bare = mentioned - _still_written(connection, lane, "subject", "object_key")
-        freed = entity_rows.forget(connection, lane, bare)
+        bare = mentioned - _still_written(connection, namespace, "subject", "object_key")
+        freed = entity_rows.forget(connection, namespace, bare)
         erased.rows[entities.name] += len(bare - {""})
-        touched |= _delete_facts(connection, erased, lane, _any_in(gone, _F.subject, _F.object_key))
-        _delete_conclusions(connection, erased, lane, touched, names)
-        entity_rows.refresh(connection, lane, mentioned - bare)
+        touched |= _delete_facts(connection, erased, namespace, _any_in(gone, _F.subject, _F.object_key))
+        _delete_conclusions(connection, erased, namespace, touched, names)
+        entity_rows.refresh(connection, namespace, mentioned - bare)
         keys |= {verdict.key for verdict in verdicts}
         again = {key for key in keys if key.subject not in gone and key.topic not in names} | freed
         _delete(
-            connection, erased, unresolved, _U.lane == lane, or_(_any_in(gone, _U.subject), _any_in(names, _U.topic))
+            connection,
+            erased,
+            unresolved,
+            _U.namespace == namespace,
+            or_(_any_in(gone, _U.subject), _any_in(names, _U.topic)),
         )
-        groups.mark(connection, lane, again)
+        groups.mark(connection, namespace, again)
         erased.rebuilt += sorted(again)
     return erased
 
 
-def _part(connection: Connection, lane: str, by_it: ColumnElement[bool]) -> None:
+def _part(connection: Connection, namespace: str, by_it: ColumnElement[bool]) -> None:
     """Take back the merges that these decisions made; those that other statements make too are made again with them."""
-    stands = (_D.lane == lane, _D.action == "MERGE", _D.undone.is_(False))
+    stands = (_D.namespace == namespace, _D.action == "MERGE", _D.undone.is_(False))
     by_hand = set(connection.execute(select(_D.subject).where(*stands, _D.statement_seq.is_(None))).scalars())
     own = set(connection.execute(select(_D.subject).where(*stands, by_it)).scalars())
-    merged = (own - by_hand) & set(entity_rows.parents(connection, lane))
-    entity_rows.set_canonical(connection, lane, dict.fromkeys(sorted(merged)))
+    merged = (own - by_hand) & set(entity_rows.parents(connection, namespace))
+    entity_rows.set_canonical(connection, namespace, dict.fromkeys(sorted(merged)))
 
 
-def _still_written(connection: Connection, lane: str, *names: str) -> set[str]:
-    """Keys of what the lane's remaining statements hold in these columns."""
+def _still_written(connection: Connection, namespace: str, *names: str) -> set[str]:
+    """Keys of what the namespace's remaining statements hold in these columns."""
     found: set[str] = set()
     for name in names:
-        query = select(_S[name]).where(_S.lane == lane).distinct()
+        query = select(_S[name]).where(_S.namespace == namespace).distinct()
         found.update(name_key(text) for text in connection.execute(query).scalars())
     return found
 
@@ -143,9 +147,9 @@ def _delete(connection: Connection, erased: ErasedFacts, table: Table, *clauses:
     erased.rows[table.name] += connection.execute(delete(table).where(*clauses)).rowcount
 
 
-def _delete_facts(connection: Connection, erased: ErasedFacts, lane: str, which: ColumnElement[bool]) -> set[str]:
+def _delete_facts(connection: Connection, erased: ErasedFacts, namespace: str, which: ColumnElement[bool]) -> set[str]:
     """Delete rows of facts, retired ones too; returns their ids."""
-    rows = connection.execute(select(_F.seq, _F.id).where(_F.lane == lane, which)).all()
+    rows = connection.execute(select(_F.seq, _F.id).where(_F.namespace == namespace, which)).all()
     for some in pages([row.seq for row in rows]):
         of_fact = delete(fact_sources).where(fact_sources.c.fact_seq.in_(some))
         erased.rows[fact_sources.name] += connection.execute(of_fact).rowcount
@@ -154,7 +158,7 @@ def _delete_facts(connection: Connection, erased: ErasedFacts, lane: str, which:
 
 
 def _delete_conclusions(
-    connection: Connection, erased: ErasedFacts, lane: str, touched: set[str], names: set[str]
+    connection: Connection, erased: ErasedFacts, namespace: str, touched: set[str], names: set[str]
 ) -> None:
     """Delete decisions on facts that are gone and profile lines that cite one, and reasons that mention a gone name."""
     mention = re.compile("|".join(map(_whole, sorted(names))) or "(?!)", re.I)
@@ -162,19 +166,19 @@ def _delete_conclusions(
     remaining: set[str] = set()
     for some in pages(sorted(touched)):
         remaining.update(connection.execute(select(_F.id).where(_F.id.in_(some))).scalars())
-    for row in connection.execute(select(decisions).where(_D.lane == lane)).all():
+    for row in connection.execute(select(decisions).where(_D.namespace == namespace)).all():
         cited = set(json.loads(row.fact_ids))
         about = {row.topic, name_key(row.subject), name_key(row.object)}
         if cited & (touched - remaining) or about & {*gone, *names} or mention.search(row.before):
             _delete(connection, erased, decisions, _D.seq == row.seq)
         elif mention.search(row.reason):
             connection.execute(decisions.update().where(_D.seq == row.seq).values(reason=""))
-    for row in connection.execute(select(_F.seq, _F.reason).where(_F.lane == lane, _F.reason != "")).all():
+    for row in connection.execute(select(_F.seq, _F.reason).where(_F.namespace == namespace, _F.reason != "")).all():
         if mention.search(row.reason):
             connection.execute(facts.update().where(_F.seq == row.seq).values(reason=""))
-    for row in connection.execute(select(profile).where(_P.lane == lane)).all():
+    for row in connection.execute(select(profile).where(_P.namespace == namespace)).all():
         if touched & set(json.loads(row.sources)) or mention.search(row.text):
-            _delete(connection, erased, profile, _P.lane == lane, _P.number == row.number)
+            _delete(connection, erased, profile, _P.namespace == namespace, _P.number == row.number)
 
 
 def _whole(name: str) -> str:

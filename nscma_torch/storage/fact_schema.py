@@ -1,6 +1,6 @@
 """Tables of what messages say and what follows from it: statements, facts, decisions; skills and profiles.
 
-Statements are the evidence, facts a function of them. A lane is the memory of one user and agent: all that these
+Statements are the evidence, facts a function of them. A namespace is the memory of one user and agent: all that these
 tables hold belongs to one. Subjects and objects are known by their `text.names.name_key`.
 """
 
@@ -12,8 +12,8 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, In
 
 from nscma_torch.storage.schema import metadata
 
-fact_lanes = Table(
-    "fact_lanes",
+fact_namespaces = Table(
+    "fact_namespaces",
     metadata,
     Column("id", Text, primary_key=True),
     Column("user_id", Text, ForeignKey("users.user_id"), nullable=False, index=True),
@@ -21,9 +21,9 @@ fact_lanes = Table(
 )
 
 
-def _of_lane(*, primary_key: bool = False) -> list[Column[Any]]:
+def _of_namespace(*, primary_key: bool = False) -> list[Column[Any]]:
     return [
-        Column("lane", Text, ForeignKey("fact_lanes.id"), primary_key=primary_key, nullable=False),
+        Column("namespace", Text, ForeignKey("fact_namespaces.id"), primary_key=primary_key, nullable=False),
         Column("user_id", Text, nullable=False, index=True),
     ]
 
@@ -35,7 +35,7 @@ def _numbered() -> list[Column[Any]]:
 entities = Table(
     "entities",
     metadata,
-    *_of_lane(primary_key=True),
+    *_of_namespace(primary_key=True),
     Column("key", Text, primary_key=True),
     Column("name", Text, nullable=False),  # as it was first written
     Column("canonical", Text),  # key of the entity that it was merged into
@@ -45,7 +45,7 @@ statements = Table(
     "statements",
     metadata,
     *_numbered(),
-    *_of_lane(),
+    *_of_namespace(),
     Column("episode_seq", BigInteger, ForeignKey("episodes.seq"), nullable=False, index=True),
     Column("start", Integer, nullable=False),  # offsets in the episode's text
     Column("end", Integer, nullable=False),
@@ -68,9 +68,9 @@ statements = Table(
     Column("withdrawn", Boolean, nullable=False),  # the decision that took it in was undone
     Column("superseded", Boolean, nullable=False),  # the message was edited, and does not say it any more
     Index("statements_id", "id", unique=True),
-    Index("statements_group", "lane", "subject", "relation"),
-    Index("statements_subject", "lane", "subject", "said_at", "episode_seq", "start"),
-    Index("statements_object", "lane", "object_key", "said_at", "episode_seq", "start"),
+    Index("statements_group", "namespace", "subject", "relation"),
+    Index("statements_subject", "namespace", "subject", "said_at", "episode_seq", "start"),
+    Index("statements_object", "namespace", "object_key", "said_at", "episode_seq", "start"),
 )
 
 # What a triple or an atomic fact says, where that is known; see `fact_units`.
@@ -86,7 +86,7 @@ unit_statements = Table(
 unresolved = Table(
     "unresolved",
     metadata,
-    *_of_lane(primary_key=True),
+    *_of_namespace(primary_key=True),
     Column("subject", Text, primary_key=True),
     Column("relation", Text, primary_key=True),
     Column("topic", Text, primary_key=True),
@@ -97,7 +97,7 @@ facts = Table(
     "facts",
     metadata,
     *_numbered(),
-    *_of_lane(),
+    *_of_namespace(),
     Column("subject", Text, nullable=False),  # key
     Column("relation", Text, nullable=False),
     Column("topic", Text, nullable=False),
@@ -114,8 +114,8 @@ facts = Table(
     Column("recorded_at", BigInteger, nullable=False),
     Column("retired_at", BigInteger),  # null: believed now
     Column("ended", Integer),  # like `sequence`, of what ended it; null: still, or not known
-    Index("facts_group", "lane", "subject", "relation", "topic"),
-    Index("facts_object", "lane", "object_key"),
+    Index("facts_group", "namespace", "subject", "relation", "topic"),
+    Index("facts_object", "namespace", "object_key"),
     Index("facts_id", "id"),
 )
 
@@ -132,7 +132,7 @@ decisions = Table(
     "decisions",
     metadata,
     *_numbered(),
-    *_of_lane(),
+    *_of_namespace(),
     Column("at", BigInteger, nullable=False),
     Column("action", Text, nullable=False),
     Column("subject", Text, nullable=False),
@@ -145,14 +145,14 @@ decisions = Table(
     Column("before", Text, nullable=False),  # JSON: what undo needs; ids and keys, no row numbers
     Column("undone", Boolean, nullable=False),
     Index("decisions_id", "id", unique=True),
-    Index("decisions_group", "lane", "subject", "relation", "topic"),
+    Index("decisions_group", "namespace", "subject", "relation", "topic"),
 )
 
 skills = Table(
     "skills",
     metadata,
     *_numbered(),
-    *_of_lane(),
+    *_of_namespace(),
     Column("name", Text, nullable=False),
     Column("trigger", Text, nullable=False),
     Column("steps", Text, nullable=False),  # JSON
@@ -167,7 +167,7 @@ skills = Table(
 profile = Table(
     "profile",
     metadata,
-    *_of_lane(primary_key=True),
+    *_of_namespace(primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("text", Text, nullable=False),
     Column("day", Text, nullable=False),  # ISO 8601
@@ -176,7 +176,7 @@ profile = Table(
 
 # In the order that references need.
 TABLES = (
-    fact_lanes,
+    fact_namespaces,
     entities,
     statements,
     unit_statements,

@@ -51,7 +51,7 @@ class FactRow(NewFact):
 
     seq: int
     id: str
-    lane: str
+    namespace: str
     user_id: str
     recorded_at: int
     retired_at: int | None
@@ -70,12 +70,12 @@ _F, _S = facts.c, statements.c
 _COLUMNS = [_F[f.name] for f in fields(FactRow) if f.name != "statement_seqs"]
 
 
-def believed(connection: Connection, lane: str, keys: Collection[Key]) -> list[FactRow]:
+def believed(connection: Connection, namespace: str, keys: Collection[Key]) -> list[FactRow]:
     """What is believed now of these groups, archived facts too, each group in the order of valid time."""
     found: list[FactRow] = []
     for some in pages(sorted(set(keys))):
         group = tuple_(_F.subject, _F.relation, _F.topic)
-        found += _rows(connection, _F.lane == lane, _F.retired_at.is_(None), group.in_(some))
+        found += _rows(connection, _F.namespace == namespace, _F.retired_at.is_(None), group.in_(some))
     return found
 
 
@@ -104,7 +104,7 @@ def retire(connection: Connection, seqs: Collection[int], at: int) -> None:
         connection.execute(rows.values(retired_at=at))
 
 
-def insert(connection: Connection, lane: str, user_id: str, new: Sequence[NewFact], at: int) -> list[FactRow]:
+def insert(connection: Connection, namespace: str, user_id: str, new: Sequence[NewFact], at: int) -> list[FactRow]:
     """Believe facts from the time `at` on. An id derives from the group, the object and the first statement behind it.
 
     Raises `InvalidInputError` for a fact that rests on no statement, or that ends before it begins.
@@ -117,8 +117,8 @@ def insert(connection: Connection, lane: str, user_id: str, new: Sequence[NewFac
         FactRow(
             **{f.name: getattr(fact, f.name) for f in fields(fact)},
             seq=first + i,
-            id=derive_id("fact", lane, fact.subject, fact.relation, fact.topic, fact.object_key, first_said[i]),
-            lane=lane,
+            id=derive_id("fact", namespace, fact.subject, fact.relation, fact.topic, fact.object_key, first_said[i]),
+            namespace=namespace,
             user_id=user_id,
             recorded_at=at,
             retired_at=None,
@@ -177,7 +177,7 @@ def _succeed(connection: Connection, seqs: Collection[int], at: int, **changes: 
         old = _rows(connection, _F.seq.in_(some), _F.retired_at.is_(None))
         retire(connection, [row.seq for row in old], at)
         for row in old:
-            made += insert(connection, row.lane, row.user_id, [replace(row.new(), **changes)], at)
+            made += insert(connection, row.namespace, row.user_id, [replace(row.new(), **changes)], at)
     fact_units.follow(connection, [seq for row in made for seq in row.statement_seqs])
     return made
 
@@ -232,20 +232,20 @@ def select_facts(
         run = run.join(episodes, episodes.c.seq == _S.episode_seq)
         clauses.append(exists(run.where(fact_sources.c.fact_seq == _F.seq, episodes.c.run_id == scope.run_id)))
     found: list[Fact] = []
-    for lane in namespaces.lanes(connection, scope):
-        into = entities.canonical(connection, lane)
-        own = [*clauses, _F.lane == lane]
+    for namespace in namespaces.of_scope(connection, scope):
+        into = entities.canonical(connection, namespace)
+        own = [*clauses, _F.namespace == namespace]
         for column, keys in ((_F.subject, subjects), (_F.object_key, objects)):
             if keys is not None:
                 wanted = {*keys, *(into.get(key, key) for key in keys)}
                 own.append(column.in_(sorted(wanted)))
-        found += _records(connection, lane, _rows(connection, *own))
+        found += _records(connection, namespace, _rows(connection, *own))
     return found
 
 
-def _records(connection: Connection, lane: str, rows: Sequence[FactRow]) -> list[Fact]:
-    names = entities.names(connection, lane)
-    scope = namespaces.owner(connection, lane)
+def _records(connection: Connection, namespace: str, rows: Sequence[FactRow]) -> list[Fact]:
+    names = entities.names(connection, namespace)
+    scope = namespaces.owner(connection, namespace)
     said: dict[int, str] = {}
     for some in pages(sorted({seq for row in rows for seq in row.statement_seqs})):
         query = select(_S.seq, episodes.c.id).join(episodes, episodes.c.seq == _S.episode_seq)

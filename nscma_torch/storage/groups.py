@@ -11,7 +11,7 @@ from nscma_torch.storage import jobs, namespaces
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.fact_schema import unresolved as table
 
-CURATE = "curate"  # the job that marked groups wait for; its lane is theirs
+CURATE = "curate"  # the job that marked groups wait for; its namespace is theirs
 
 
 class Key(NamedTuple):
@@ -25,27 +25,29 @@ class Key(NamedTuple):
 _COLUMNS = (table.c.subject, table.c.relation, table.c.topic)
 
 
-def mark(connection: Connection, lane: str, keys: Iterable[Key]) -> None:
+def mark(connection: Connection, namespace: str, keys: Iterable[Key]) -> None:
     """Mark groups as unresolved, and queue the job that resolves them."""
     wanted = sorted(set(keys))
     if not wanted:
         return
-    user_id = namespaces.owner(connection, lane).user_id
+    user_id = namespaces.owner(connection, namespace).user_id
     for some in pages(wanted):
-        marked = connection.execute(select(*_COLUMNS).where(table.c.lane == lane, tuple_(*_COLUMNS).in_(some)))
+        marked = connection.execute(
+            select(*_COLUMNS).where(table.c.namespace == namespace, tuple_(*_COLUMNS).in_(some))
+        )
         known = {Key(*row) for row in marked}
-        rows = [{"lane": lane, "user_id": user_id, **key._asdict()} for key in some if key not in known]
+        rows = [{"namespace": namespace, "user_id": user_id, **key._asdict()} for key in some if key not in known]
         if rows:
             connection.execute(table.insert(), rows)
-    jobs.enqueue(connection, user_id, CURATE, [(lane, None)])
+    jobs.enqueue(connection, user_id, CURATE, [(namespace, None)])
 
 
-def unresolved(connection: Connection, lane: str) -> list[Key]:
-    """The marked groups of a lane, in order."""
-    return sorted(Key(*row) for row in connection.execute(select(*_COLUMNS).where(table.c.lane == lane)))
+def unresolved(connection: Connection, namespace: str) -> list[Key]:
+    """The marked groups of a namespace, in order."""
+    return sorted(Key(*row) for row in connection.execute(select(*_COLUMNS).where(table.c.namespace == namespace)))
 
 
-def clear(connection: Connection, lane: str, keys: Iterable[Key]) -> None:
+def clear(connection: Connection, namespace: str, keys: Iterable[Key]) -> None:
     """Take marks off, in the transaction that has written the groups' facts."""
     for some in pages(sorted(set(keys))):
-        connection.execute(table.delete().where(table.c.lane == lane, tuple_(*_COLUMNS).in_(some)))
+        connection.execute(table.delete().where(table.c.namespace == namespace, tuple_(*_COLUMNS).in_(some)))

@@ -80,7 +80,7 @@ def _facts(connection: Connection) -> None:
 def _order_of_ends(connection: Connection) -> None:
     """4 to 5: the order in which facts began and ended at one time. All groups wait to be resolved again for it."""
     kept = (
-        "seq, id, lane, user_id, subject, relation, topic, object, object_key, valid_from, valid_to, status, "
+        "seq, id, namespace, user_id, subject, relation, topic, object, object_key, valid_from, valid_to, status, "
         "archived_by, confidence, strength, sequence, reason, recorded_at, retired_at"
     )
     tables = (fact_schema.facts, fact_schema.fact_sources)
@@ -98,15 +98,15 @@ def _order_of_ends(connection: Connection) -> None:
     for table in tables:
         connection.exec_driver_sql(f"DROP TABLE temp.{table.name}_4")
     connection.exec_driver_sql(
-        "INSERT OR IGNORE INTO unresolved (lane, user_id, subject, relation, topic) "
-        "SELECT DISTINCT lane, user_id, subject, relation, topic FROM facts WHERE retired_at IS NULL"
+        "INSERT OR IGNORE INTO unresolved (namespace, user_id, subject, relation, topic) "
+        "SELECT DISTINCT namespace, user_id, subject, relation, topic FROM facts WHERE retired_at IS NULL"
     )
     connection.exec_driver_sql(
         "INSERT INTO jobs (seq, user_id, kind, lane, episode_seq, state, attempts) "
         "SELECT (SELECT coalesce(max(value), 1) FROM counters WHERE name = 'jobs') - 1 "
-        "+ row_number() OVER (ORDER BY lane), user_id, 'curate', lane, NULL, 'queued', 0 "
-        "FROM (SELECT DISTINCT lane, user_id FROM unresolved) "
-        "WHERE lane NOT IN (SELECT lane FROM jobs WHERE kind = 'curate')"
+        "+ row_number() OVER (ORDER BY namespace), user_id, 'curate', namespace, NULL, 'queued', 0 "
+        "FROM (SELECT DISTINCT namespace, user_id FROM unresolved) "
+        "WHERE namespace NOT IN (SELECT lane FROM jobs WHERE kind = 'curate')"
     )
     connection.exec_driver_sql(
         "INSERT INTO counters (name, value) SELECT 'jobs', coalesce(max(seq), 0) + 1 FROM jobs WHERE true "
@@ -124,6 +124,23 @@ def _unit_statements(connection: Connection) -> None:
     fact_schema.unit_statements.create(connection, checkfirst=True)  # 3 to 4 makes all tables of facts
 
 
+def _namespaces(connection: Connection) -> None:
+    """7 to 8: facts have a namespace, which was called their lane. Taken before all other steps: they use the new name.
+
+    A step that makes tables makes them as they are today, so that no store is ever between the two names.
+    """
+    names = {row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "fact_lanes" not in names:
+        return
+    connection.exec_driver_sql("ALTER TABLE fact_lanes RENAME TO fact_namespaces")
+    connection.exec_driver_sql("DROP INDEX ix_fact_lanes_user_id")
+    for index in fact_schema.fact_namespaces.indexes:
+        index.create(connection)
+    for table in fact_schema.TABLES:
+        if table.name in names and "namespace" in table.c:
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} RENAME COLUMN lane TO namespace")
+
+
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _jobs_leases_recalls,
     2: _hierarchies,
@@ -131,6 +148,7 @@ STEPS: dict[int, Callable[[Connection], None]] = {
     4: _order_of_ends,
     5: _unit_changes,
     6: _unit_statements,
+    7: _namespaces,
 }
 
 
@@ -139,6 +157,8 @@ def migrate(connection: Connection) -> None:
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if version == 0:
         schema.metadata.create_all(connection)
+    else:
+        _namespaces(connection)
     for step in range(version or schema.SCHEMA_VERSION, schema.SCHEMA_VERSION):
         if step not in STEPS:
             raise StoreFormatError(

@@ -1,36 +1,38 @@
-"""Lanes of facts: what is known for one user and agent is kept together, and apart from all else."""
+"""Namespaces of facts: what is known for one user and agent is kept together, and apart from all else."""
 
 from __future__ import annotations
 
 from sqlalchemy import Connection, select
 
 from nscma_torch.records import Scope
-from nscma_torch.storage.fact_schema import fact_lanes
+from nscma_torch.storage.fact_schema import fact_namespaces
 from nscma_torch.storage.streams import derive_id
 
 
 def namespace_id(user_id: str, agent_id: str | None) -> str:
-    """Id of the lane of a user and agent, stored or not."""
+    """Id of the namespace of a user and agent, stored or not."""
     return derive_id("facts", user_id, agent_id)
 
 
 def ensure(connection: Connection, user_id: str, agent_id: str | None) -> str:
-    """The lane of a user and agent, stored from now on. The user must be stored: `streams.touch_user` does it."""
-    lane = namespace_id(user_id, agent_id)
-    if connection.execute(select(fact_lanes.c.id).where(fact_lanes.c.id == lane)).first() is None:
-        connection.execute(fact_lanes.insert().values(id=lane, user_id=user_id, agent_id=agent_id))
-    return lane
+    """The namespace of a user and agent, stored from now on. The user must be stored: `streams.touch_user` does it."""
+    namespace = namespace_id(user_id, agent_id)
+    if connection.execute(select(fact_namespaces.c.id).where(fact_namespaces.c.id == namespace)).first() is None:
+        connection.execute(fact_namespaces.insert().values(id=namespace, user_id=user_id, agent_id=agent_id))
+    return namespace
 
 
-def lanes(connection: Connection, scope: Scope) -> list[str]:
-    """The stored lanes of a scope: the agent's, or all of the user's where it names none."""
-    query = select(fact_lanes.c.id).where(fact_lanes.c.user_id == scope.user_id).order_by(fact_lanes.c.id)
+def of_scope(connection: Connection, scope: Scope) -> list[str]:
+    """The stored namespaces of a scope: the agent's, or all of the user's where it names none."""
+    query = (
+        select(fact_namespaces.c.id).where(fact_namespaces.c.user_id == scope.user_id).order_by(fact_namespaces.c.id)
+    )
     if scope.agent_id is not None:
-        query = query.where(fact_lanes.c.agent_id == scope.agent_id)
+        query = query.where(fact_namespaces.c.agent_id == scope.agent_id)
     return list(connection.execute(query).scalars())
 
 
-def owner(connection: Connection, lane: str) -> Scope:
-    """User and agent of a stored lane."""
-    row = connection.execute(select(fact_lanes).where(fact_lanes.c.id == lane)).one()
+def owner(connection: Connection, namespace: str) -> Scope:
+    """User and agent of a stored namespace."""
+    row = connection.execute(select(fact_namespaces).where(fact_namespaces.c.id == namespace)).one()
     return Scope(row.user_id, row.agent_id)

@@ -33,14 +33,14 @@ def replace(connection: Connection, user_id: str, agent_id: str | None, lines: S
 
     Raises `InvalidInputError` for a line without sources.
     """
-    lane = namespaces.ensure(connection, user_id, agent_id)
-    connection.execute(delete(profile).where(_P.lane == lane))
+    namespace = namespaces.ensure(connection, user_id, agent_id)
+    connection.execute(delete(profile).where(_P.namespace == namespace))
     bare = [line.text for line in lines if not line.fact_ids]
     if bare:
         raise InvalidInputError(f"every line of a profile rests on facts, this one on none: {bare[0]!r}")
     rows = [
         {
-            "lane": lane,
+            "namespace": namespace,
             "user_id": user_id,
             "number": number,
             "text": line.text,
@@ -55,12 +55,12 @@ def replace(connection: Connection, user_id: str, agent_id: str | None, lines: S
 
 def lines(connection: Connection, user_id: str, agent_id: str | None) -> list[ProfileLine]:
     """The profile of a user and agent, in order; empty before the first sleep."""
-    return of_lane(connection, namespaces.namespace_id(user_id, agent_id))
+    return of_namespace(connection, namespaces.namespace_id(user_id, agent_id))
 
 
-def of_lane(connection: Connection, lane: str) -> list[ProfileLine]:
-    """The profile that a lane holds, in order."""
-    rows = connection.execute(select(profile).where(_P.lane == lane).order_by(_P.number))
+def of_namespace(connection: Connection, namespace: str) -> list[ProfileLine]:
+    """The profile that a namespace holds, in order."""
+    rows = connection.execute(select(profile).where(_P.namespace == namespace).order_by(_P.number))
     return [
         ProfileLine(row.number, row.text, date.fromisoformat(row.day), tuple(json.loads(row.sources))) for row in rows
     ]
@@ -68,4 +68,6 @@ def of_lane(connection: Connection, lane: str) -> list[ProfileLine]:
 
 def of_scope(connection: Connection, scope: Scope) -> list[ProfileLine]:
     """The profiles of a scope one after another: the agent's, or all of the user's where it names none."""
-    return [line for lane in namespaces.lanes(connection, scope) for line in of_lane(connection, lane)]
+    return [
+        line for namespace in namespaces.of_scope(connection, scope) for line in of_namespace(connection, namespace)
+    ]

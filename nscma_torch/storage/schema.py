@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
 
 metadata = MetaData()
@@ -185,7 +185,7 @@ jobs = Table(
     Column("kind", Text, nullable=False),
     Column(
         "lane", Text, nullable=False
-    ),  # id of the stream, hierarchy or lane of facts: its jobs are worked on together
+    ),  # id of the stream, hierarchy or namespace of facts: its jobs are worked on together
     Column("episode_seq", BigInteger, ForeignKey("episodes.seq")),  # null: the lane as a whole
     Column("state", Text, nullable=False),  # queued | failed; a finished job's row is gone
     Column("attempts", Integer, nullable=False),

@@ -50,9 +50,9 @@ class Skill:
 _K = skills.c
 
 
-def skill_id(lane: str, name: str) -> str:
+def skill_id(namespace: str, name: str) -> str:
     """Id of the skill of this name; case and spacing do not tell names apart."""
-    return derive_id("skill", lane, name_key(name))
+    return derive_id("skill", namespace, name_key(name))
 
 
 def origin(scope: Scope, name: str, at: int) -> dict[str, Any]:
@@ -84,13 +84,13 @@ def put(
 
     Call `touch_user` in the same transaction, before.
     """
-    lane = namespaces.ensure(connection, scope.user_id, scope.agent_id)
-    key = skill_id(lane, name)
+    namespace = namespaces.ensure(connection, scope.user_id, scope.agent_id)
+    key = skill_id(namespace, name)
     values: dict[str, Any] = {"name": name, "trigger": trigger, "steps": json.dumps(list(steps), ensure_ascii=False)}
     values |= {"updated_at": at, "status": "active"}
     _remove_units(connection, key)
     if not connection.execute(skills.update().where(_K.id == key).values(**values)).rowcount:
-        owner = {"seq": next_seq(connection, skills.name), "id": key, "lane": lane, "user_id": scope.user_id}
+        owner = {"seq": next_seq(connection, skills.name), "id": key, "namespace": namespace, "user_id": scope.user_id}
         connection.execute(skills.insert().values(**owner, **values, successes=0, failures=0, recorded_at=at))
     unit_rows.insert(connection, new)
     return require(connection, scope.user_id, key)
@@ -101,15 +101,15 @@ def require(connection: Connection, user_id: str, key: str) -> Skill:
     row = connection.execute(select(skills).where(_K.user_id == user_id, _K.id == key)).mappings().first()
     if row is None:
         raise NotFoundError(f"user {user_id!r} has no skill with id {key!r}; `nscma skills SITUATION` shows the ids")
-    return _from_row(row, namespaces.owner(connection, row["lane"]))
+    return _from_row(row, namespaces.owner(connection, row["namespace"]))
 
 
 def select_skills(connection: Connection, scope: Scope, *, archived: bool = False) -> list[Skill]:
     """The skills of a scope in the order they were added; `archived` ones too."""
     found = []
-    for lane in namespaces.lanes(connection, scope):
-        own = namespaces.owner(connection, lane)
-        query = select(skills).where(_K.lane == lane)
+    for namespace in namespaces.of_scope(connection, scope):
+        own = namespaces.owner(connection, namespace)
+        query = select(skills).where(_K.namespace == namespace)
         if not archived:
             query = query.where(_K.status == "active")
         found += [(row["seq"], _from_row(row, own)) for row in connection.execute(query).mappings()]
@@ -123,7 +123,7 @@ def of_units(connection: Connection, user_id: str, unit_ids: Collection[str]) ->
         query = select(units.c.id.label("unit_id"), skills).join(skills, _K.id == units.c.stream_id)
         query = query.where(units.c.user_id == user_id, units.c.kind == "skill", units.c.id.in_(some))
         for row in connection.execute(query).mappings().all():
-            found[row["unit_id"]] = _from_row(row, namespaces.owner(connection, row["lane"]))
+            found[row["unit_id"]] = _from_row(row, namespaces.owner(connection, row["namespace"]))
     return found
 
 

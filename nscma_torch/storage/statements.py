@@ -86,9 +86,9 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequenc
     wanted: dict[str, dict[str, Any]] = {}
     ids: list[str] = []
     if new and episode_row["expires_at"] is None:
-        lane = namespaces.ensure(connection, episode_row["user_id"], episode_row["agent_id"])
+        namespace = namespaces.ensure(connection, episode_row["user_id"], episode_row["agent_id"])
         for statement in new:
-            row = _row(statement, episode_row, lane)
+            row = _row(statement, episode_row, namespace)
             wanted.setdefault(row["id"], row)
             ids.append(row["id"])
     query = select(statements).where(_S.episode_seq == episode_seq)
@@ -136,17 +136,17 @@ def withdraw(connection: Connection, seqs: Collection[int], withdrawn: bool) -> 
     _touch(connection, seqs)
 
 
-def of_keys(connection: Connection, lane: str, keys: Collection[Key]) -> list[StatementRow]:
+def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> list[StatementRow]:
     """What counts in these groups, in the order of (said_at, episode, place in its text)."""
     if not keys:
         return []
-    into = entities.canonical(connection, lane)
+    into = entities.canonical(connection, namespace)
     merged: dict[str, list[str]] = {}
     for key, target in into.items():
         merged.setdefault(target, []).append(key)
     wanted = {key.subject for key in keys if key.subject not in into}
     subjects = sorted({one for subject in wanted for one in (subject, *merged.get(subject, ()))})
-    query = _counting(lane).where(_S.relation.in_({key.relation for key in keys}))
+    query = _counting(namespace).where(_S.relation.in_({key.relation for key in keys}))
     found: list[StatementRow] = []
     chosen = set(keys)
     for some in pages(subjects):
@@ -158,15 +158,15 @@ def of_keys(connection: Connection, lane: str, keys: Collection[Key]) -> list[St
     return sorted(found, key=said)
 
 
-def of_relation(connection: Connection, lane: str, relation: str) -> list[StatementRow]:
+def of_relation(connection: Connection, namespace: str, relation: str) -> list[StatementRow]:
     """What counts of a relation, in that order, with the keys that it was said of, whatever they stand for."""
-    rows = connection.execute(_counting(lane).where(_S.relation == relation)).mappings()
+    rows = connection.execute(_counting(namespace).where(_S.relation == relation)).mappings()
     return sorted((StatementRow(**row) for row in rows), key=said)
 
 
-def _counting(lane: str) -> Select[Any]:
+def _counting(namespace: str) -> Select[Any]:
     query = select(*_COLUMNS).join(episodes, episodes.c.seq == _S.episode_seq)
-    query = query.where(_S.lane == lane, ~_S.withdrawn, ~_S.superseded)
+    query = query.where(_S.namespace == namespace, ~_S.withdrawn, ~_S.superseded)
     return query.where(episodes.c.status == "active", episodes.c.expires_at.is_(None))
 
 
@@ -178,7 +178,7 @@ def said(row: StatementRow) -> tuple[int, int, int, int]:
 _COLUMNS = [_S[name] for name in (field.name for field in fields(StatementRow))]
 
 
-def _row(statement: Statement, episode: Mapping[Any, Any], lane: str) -> dict[str, Any]:
+def _row(statement: Statement, episode: Mapping[Any, Any], namespace: str) -> dict[str, Any]:
     """Columns of a new statement, but for its number. Its id derives from the episode, the place and what is said."""
     subject, value, replaced = (name_key(text) for text in (statement.subject, statement.object, statement.replaces))
     text = episode["text"]
@@ -193,7 +193,7 @@ def _row(statement: Statement, episode: Mapping[Any, Any], lane: str) -> dict[st
     how = (replaced, statement.negated, statement.correction, statement.past)
     return {
         "id": derive_id("statement", episode["id"], *said, *how),
-        "lane": lane,
+        "namespace": namespace,
         "user_id": episode["user_id"],
         "episode_seq": episode["seq"],
         "start": statement.start,
@@ -226,21 +226,21 @@ def _set(connection: Connection, seqs: Collection[int], **values: bool) -> None:
 
 def _touch(connection: Connection, seqs: Iterable[int]) -> None:
     """Name the entities of these statements anew, and mark their groups."""
-    for lane, (keys, mentioned) in concerned(connection, seqs).items():
-        entities.refresh(connection, lane, mentioned)
-        groups.mark(connection, lane, keys)
+    for namespace, (keys, mentioned) in concerned(connection, seqs).items():
+        entities.refresh(connection, namespace, mentioned)
+        groups.mark(connection, namespace, keys)
 
 
 def concerned(connection: Connection, seqs: Iterable[int]) -> dict[str, tuple[set[Key], set[str]]]:
-    """For each lane, the groups of these statements and the entities that they mention."""
+    """For each namespace, the groups of these statements and the entities that they mention."""
     found: dict[str, tuple[set[Key], set[str]]] = {}
     into: dict[str, dict[str, str]] = {}
     for some in pages(sorted(set(seqs))):
-        query = select(_S.lane, _S.subject, _S.relation, _S.topic, _S.object_key).where(_S.seq.in_(some))
-        for lane, subject, relation, topic, value in connection.execute(query):
-            if lane not in into:
-                into[lane] = entities.canonical(connection, lane)
-            keys, mentioned = found.setdefault(lane, (set(), set()))
-            keys.add(Key(into[lane].get(subject, subject), relation, topic))
+        query = select(_S.namespace, _S.subject, _S.relation, _S.topic, _S.object_key).where(_S.seq.in_(some))
+        for namespace, subject, relation, topic, value in connection.execute(query):
+            if namespace not in into:
+                into[namespace] = entities.canonical(connection, namespace)
+            keys, mentioned = found.setdefault(namespace, (set(), set()))
+            keys.add(Key(into[namespace].get(subject, subject), relation, topic))
             mentioned |= {subject, value}
     return found

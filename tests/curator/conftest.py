@@ -48,10 +48,10 @@ class Told:
         return added[0].id
 
     def curate(self, agent: str | None = None) -> None:
-        lane = namespaces.namespace_id("ada", agent)
+        namespace = namespaces.namespace_id("ada", agent)
         with self.memory.components.database.read() as connection:
             batch = jobs.next_batch(connection, {CURATE: 10})
-        assert all(job.lane == lane for job in batch)
+        assert all(job.lane == namespace for job in batch)
         if batch:
             self.curator.run(batch)
 

@@ -224,7 +224,7 @@ def test_what_is_withdrawn_does_not_count(memory: Memory) -> None:
 def test_the_order_of_arrival_does_not_count_in_facts(open_memory: Open) -> None:
     one, other = open_memory("one.db"), open_memory("other.db")
     for memory, agents in ((one, "xy"), (other, "yx")):
-        for agent in agents:  # rows of two lanes are numbered otherwise
+        for agent in agents:  # rows of two namespaces are numbered otherwise
             tell(memory, f"Ann, says {agent}.", lives("Ann", "Oslo"), at=ord(agent), agent_id=agent)
             tell(memory, f"ANN, says {agent}.", lives("ANN", "Rome"), at=3, agent_id=agent)
             curate(memory, agent_id=agent)

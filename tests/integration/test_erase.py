@@ -239,12 +239,12 @@ def secret_facts(memory: Memory) -> str:
         name="Wilhelmina",
     )
     (*_, last) = curate(memory, at=1)
-    lane = namespaces.namespace_id("ada", None)
+    namespace = namespaces.namespace_id("ada", None)
     with memory.components.database.write() as connection:
         log = NewDecision("ARCHIVE", "theodora", "lives_in", "", "Oslo", "Llanfairpwll took its place", None)
         merge = NewDecision("MERGE", "Bartholomew", "", "", "Theodora", "", None, before={"key": "bartholomew"})
-        decisions.insert(connection, lane, "ada", [log, merge], micros(1))
-        entities.set_canonical(connection, lane, {"bartholomew": "theodora"})
+        decisions.insert(connection, namespace, "ada", [log, merge], micros(1))
+        entities.set_canonical(connection, namespace, {"bartholomew": "theodora"})
         lines = [
             ProfileLine(0, "Somebody moved to Llanfairpwll.", date(2024, 1, 2), (last.id,)),
             ProfileLine(1, "Rain is likely.", date(2024, 1, 2), ("another",)),
@@ -293,8 +293,8 @@ def test_facts_are_made_again_without_the_erased_message(open_memory: Open) -> N
         assert log == [("ARCHIVE", "Oslo", ""), ("ADD", "Oslo", "nothing else was said")]
     assert saw.verify() == []
     with never.components.database.read() as connection, saw.components.database.read() as other:
-        lane = namespaces.namespace_id("ada", None)
-        assert entities.names(other, lane) == entities.names(connection, lane)
+        namespace = namespaces.namespace_id("ada", None)
+        assert entities.names(other, namespace) == entities.names(connection, namespace)
     assert digest_lines(saw) == digest_lines(never) != []
 
 
@@ -322,9 +322,9 @@ def test_names_that_others_wrote_stay(memory: Memory) -> None:
 def test_an_entity_that_others_were_merged_into(memory: Memory) -> None:
     tell(memory, "Bob lives in Oslo.", lives("Bob", "Oslo"), at=0)
     target = tell(memory, "Robert lives in Rome.", lives("Robert", "Rome"), at=1)
-    lane = namespaces.namespace_id("ada", None)
+    namespace = namespaces.namespace_id("ada", None)
     with memory.components.database.write() as connection:
-        entities.set_canonical(connection, lane, {"bob": "robert"})
+        entities.set_canonical(connection, namespace, {"bob": "robert"})
     curate(memory, at=2)
     receipt = memory.erase(user_id="ada", memory_id=target)
     assert receipt.rows["facts"] == 2, "also Bob's, which stood under Robert's name"
@@ -348,7 +348,7 @@ def test_a_user_with_facts_and_skills_leaves_no_byte(memory: Memory, tmp_path: P
     gone = {b"lanfairpwll", b"artholomew", b"hartreuse", b"intsugi", b"porcelain", b"varnish", b"heodora"}
     assert set().union(*still_there(tmp_path, gone).values()) == gone
     receipt = memory.erase(user_id="ada")
-    assert receipt.rows["skills"] == 1 and receipt.rows["fact_lanes"] == 1 and receipt.rows["profile"] == 2
+    assert receipt.rows["skills"] == 1 and receipt.rows["fact_namespaces"] == 1 and receipt.rows["profile"] == 2
     assert memory.digest(user_id="bob") == before == memory.digest()
     assert_gone(memory, receipt, tmp_path, gone)
 

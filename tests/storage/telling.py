@@ -83,24 +83,24 @@ def marked(memory: Memory, user_id: str = "ada", agent_id: str | None = None) ->
 
 def curate(memory: Memory, at: int = 0, user_id: str = "ada", agent_id: str | None = None) -> list[FactRow]:
     """A plain curator: each object is a fact until another one is said. Returns what is believed of marked groups."""
-    lane = namespaces.namespace_id(user_id, agent_id)
+    namespace = namespaces.namespace_id(user_id, agent_id)
     with memory.components.database.write() as connection:
-        keys = groups.unresolved(connection, lane)
+        keys = groups.unresolved(connection, namespace)
         for key in keys:
-            facts.retire(connection, [row.seq for row in facts.believed(connection, lane, [key])], micros(at))
-            said = statements.of_keys(connection, lane, [key])
+            facts.retire(connection, [row.seq for row in facts.believed(connection, namespace, [key])], micros(at))
+            said = statements.of_keys(connection, namespace, [key])
             new = [_fact(key, said, i) for i in range(len(said))]
-            made = facts.insert(connection, lane, user_id, new, micros(at))
+            made = facts.insert(connection, namespace, user_id, new, micros(at))
             known = decisions.decided(connection, [row.seq for row in said])
             log = [
                 NewDecision("ADD", key.subject, key.relation, key.topic, row.object, fact.reason, row.seq, (fact.id,))
                 for row, fact in zip(said, made, strict=True)
                 if row.seq not in known
             ]
-            decisions.insert(connection, lane, user_id, log, micros(at))
-        groups.clear(connection, lane, keys)
-        jobs.clear(connection, CURATE, lane)
-        return facts.believed(connection, lane, keys)
+            decisions.insert(connection, namespace, user_id, log, micros(at))
+        groups.clear(connection, namespace, keys)
+        jobs.clear(connection, CURATE, namespace)
+        return facts.believed(connection, namespace, keys)
 
 
 def _fact(key: Key, said: list[StatementRow], place: int) -> NewFact:
@@ -134,14 +134,14 @@ def fill(memory: Memory) -> None:
     tell(memory, "Ann lives in Rome now.", lives("Ann", "Rome"), lives("Annie", "Rome"), at=2)
     (fact, *_) = curate(memory, at=2)
     (new,) = memory.components.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
-    lane = namespaces.namespace_id("ada", None)
+    namespace = namespaces.namespace_id("ada", None)
     with memory.components.database.write() as connection:
-        entities.set_canonical(connection, lane, {"annie": "ann"})
+        entities.set_canonical(connection, namespace, {"annie": "ann"})
         profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann lives in Rome.", date(2024, 1, 3), (fact.id,))])
         streams.touch_user(connection, "ada", changed=True)
         skills.put(connection, Scope("ada"), "Bread", "hunger", ["bake"], new, micros(3))
         merge = NewDecision("MERGE", "annie", "", "", "ann", "one person", None, before={"key": "annie"})
-        decisions.insert(connection, lane, "ada", [merge], micros(3))
+        decisions.insert(connection, namespace, "ada", [merge], micros(3))
 
 
 def of_sentences(text: str) -> list[Statement]:

@@ -15,13 +15,14 @@ from nscma_torch.storage import check
 from tests.storage.telling import fill
 
 Open = Callable[..., Memory]
+COOK = "SELECT id FROM fact_namespaces WHERE agent_id = 'cook'"
 DAMAGE = [
-    ("UPDATE fact_lanes SET agent_id = 'other' WHERE agent_id = 'cook'", "has not the id of its user and agent"),
-    ("UPDATE entities SET user_id = 'bob' WHERE key = 'ann'", "1 entities belong to a lane of another user"),
-    ("UPDATE statements SET lane = (SELECT id FROM fact_lanes WHERE agent_id = 'cook') WHERE subject = 'annie'",
+    ("UPDATE fact_namespaces SET agent_id = 'other' WHERE agent_id = 'cook'", "has not the id of its user and agent"),
+    ("UPDATE entities SET user_id = 'bob' WHERE key = 'ann'", "1 entities belong to a namespace of another user"),
+    (f"UPDATE statements SET namespace = ({COOK}) WHERE subject = 'annie'",
      "is of another user or agent than its message"),
-    ("UPDATE facts SET lane = (SELECT id FROM fact_lanes WHERE agent_id = 'cook') WHERE subject = 'annie'",
-     "rests on a statement of another lane"),
+    (f"UPDATE facts SET namespace = ({COOK}) WHERE subject = 'annie'",
+     "rests on a statement of another namespace"),
     ("UPDATE statements SET end = 99 WHERE subject = 'bob'", "0:99, outside of its message"),
     ("UPDATE statements SET confidence = 1.5 WHERE subject = 'bob'", "a confidence outside"),
     ("DELETE FROM entities WHERE key = 'bob'", "entity 'bob' is mentioned and not known"),

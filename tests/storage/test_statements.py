@@ -121,8 +121,8 @@ def test_agents_and_users_are_apart(memory: Memory) -> None:
     assert [row.object for row in heard(memory, HOME, agent_id="cook")] == ["Rome"]
     assert [row.object for row in heard(memory, HOME, user_id="bob")] == ["Bonn"]
     with memory.components.database.read() as connection:
-        assert len(namespaces.lanes(connection, Scope("ada"))) == 2
-        assert namespaces.lanes(connection, Scope("ada", "cook")) == [namespaces.namespace_id("ada", "cook")]
+        assert len(namespaces.of_scope(connection, Scope("ada"))) == 2
+        assert namespaces.of_scope(connection, Scope("ada", "cook")) == [namespaces.namespace_id("ada", "cook")]
         assert namespaces.owner(connection, namespaces.namespace_id("ada", "cook")) == Scope("ada", "cook")
 
 
@@ -130,10 +130,10 @@ def test_marks_are_taken_off_one_by_one(memory: Memory) -> None:
     tell(memory, "x", *(lives(f"Person{i}", "Oslo") for i in range(1200)))
     keys = marked(memory)
     assert len(keys) == 1200
-    lane = namespaces.namespace_id("ada", None)
+    namespace = namespaces.namespace_id("ada", None)
     with memory.components.database.write() as connection:
-        groups.mark(connection, lane, keys[:3])
-        groups.clear(connection, lane, keys[1:])
+        groups.mark(connection, namespace, keys[:3])
+        groups.clear(connection, namespace, keys[1:])
     assert marked(memory) == keys[:1]
     assert memory.stats().jobs_queued == 1
 

@@ -233,7 +233,7 @@ def test_an_erased_user_leaves_no_byte_of_facts_skills_and_profile(memory: Memor
     assert sorted({word for some in traces(tmp_path, words).values() for word in some}) == sorted(words)
     receipt = memory.erase(user_id="ada")
     assert receipt.found == 0
-    for table in ("statements", "facts", "decisions", "entities", "skills", "profile", "fact_lanes"):
+    for table in ("statements", "facts", "decisions", "entities", "skills", "profile", "fact_namespaces"):
         assert receipt.rows[table] >= 1, table
     assert memory.digest(user_id="bob") == memory.digest() == before
     assert (everything(memory), log(memory), memory.profile(user_id="ada")) == ([], [], [])

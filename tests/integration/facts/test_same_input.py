@@ -80,10 +80,10 @@ def test_resolving_everything_again_changes_nothing(seed: int, memory: Memory) -
     memory.flush()
     facts, digest = everything(memory), memory.digest()
     with memory.components.database.write() as connection:
-        for lane in namespaces.lanes(connection, Scope("ada")):
+        for namespace in namespaces.of_scope(connection, Scope("ada")):
             every = connection.execute(select(statements.c.subject, statements.c.relation, statements.c.topic))
-            into = entities.canonical(connection, lane)
-            groups.mark(connection, lane, {Key(into.get(row[0], row[0]), row[1], row[2]) for row in every})
+            into = entities.canonical(connection, namespace)
+            groups.mark(connection, namespace, {Key(into.get(row[0], row[0]), row[1], row[2]) for row in every})
     assert memory.flush() > 0
     assert (everything(memory), memory.digest()) == (facts, digest)
     assert memory.verify() == []
