@@ -2,9 +2,10 @@
 Leme, "Ego-Splitting Framework: from Non-Overlapping to Overlapping Clusters", KDD 2017; the ego-centric disentanglement
 of CAM), kept up to date under insertions and deletions.
 
-Legend: n nodes, E slots (directed edges, both directions), P personas. A slot u -> v stands for the neighbour v in the
-ego-net of u. A triangle u, v, w joins u -> v with u -> w, v -> u with v -> w, and w -> u with w -> v; the components of
-the slots under these unions are the components of all ego-nets at once. A component is named by its smallest slot.
+Legend: n nodes, E half-edges (directed edges, both directions), P personas. A half-edge u -> v stands for the neighbour
+v in the ego-net of u. A triangle u, v, w joins u -> v with u -> w, v -> u with v -> w, and w -> u with w -> v; the
+components of the half-edges under these unions are the components of all ego-nets at once. A component is named by its
+smallest half-edge.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import torch
 from torch import Tensor
 
 from nscma_kernels.graph import unpack
+from nscma_kernels.half_edges import HalfEdges, triangles
 from nscma_kernels.implementation import Impl, on_triton
-from nscma_kernels.slots import Slots, triangles
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +35,15 @@ class EgoSplit:
 
     @cached_property
     def reverse(self) -> Tensor:
-        """[E] int64, the slot of the same edge in the other direction."""
+        """[E] int64, the half-edge of the same edge in the other direction."""
         row, col = self.edge_index
         return torch.searchsorted(row * self.num_nodes + col, col * self.num_nodes + row)
 
     @cached_property
     def persona_edge_index(self) -> Tensor:
-        """[2, E] int64, the persona graph in positions into `ids`, slot by slot in the order of `edge_index`.
+        """[2, E] int64, the persona graph in positions into `ids`, half-edge by half-edge in the order of `edge_index`.
 
-        Slot u -> v joins the persona of u that holds v and the persona of v that holds u.
+        Half-edge u -> v joins the persona of u that holds v and the persona of v that holds u.
         """
         place = _place(self.ids, self.persona)
         return torch.stack([place, place[self.reverse]])
@@ -74,23 +75,23 @@ def ego_split(
     if first_id < 0:
         raise ValueError(f"first_id must be at least 0, got {first_id}")
     dense = on_triton(impl, edges)
-    graph = Slots.of_edges(edges, len(batch) if n is None and batch is not None else n, hashed=not dense)
+    graph = HalfEdges.of_edges(edges, len(batch) if n is None and batch is not None else n, hashed=not dense)
     n = graph.n
     if batch is not None:
         if batch.shape != (n,):
             raise ValueError(f"batch must be [{n}], the graph number of each node, got {[*batch.shape]}")
         if not torch.equal(batch[graph.row], batch[graph.col]):
             raise ValueError("edge_index joins nodes of different graphs of the batch")
-    slot = torch.arange(len(graph.keys), device=edges.device)
-    parent = slot.clone()
+    half_edge = torch.arange(len(graph.keys), device=edges.device)
+    parent = half_edge.clone()
     if dense:
         _recompute(graph, torch.arange(n, device=edges.device), parent, dense)
     else:
         forward = (graph.row < graph.col).nonzero().view(-1)
         for which, b, c in triangles(graph, forward, later=True):
             _join(graph, parent, forward.index_select(0, which), b, c)
-    parent = _root(parent, slot)
-    first, alone = parent == slot, graph.rowptr.diff() == 0
+    parent = _root(parent, half_edge)
+    first, alone = parent == half_edge, graph.rowptr.diff() == 0
     rank = first.cumsum(0) - 1 + alone.cumsum(0).index_select(0, graph.row)
     owner = torch.repeat_interleave(alone.long().scatter_add_(0, graph.row, first.long()))
     ids = torch.arange(first_id, first_id + len(owner), device=edges.device)
@@ -123,7 +124,7 @@ def update_split(
     n = split.num_nodes if num_nodes is None else num_nodes
     if n < split.num_nodes:
         raise ValueError(f"num_nodes must be at least the {split.num_nodes} there are, got {n}")
-    old = Slots(split.edge_index, n)
+    old = HalfEdges(split.edge_index, n)
     born, gone = _edit_keys("insert", insert, old), _edit_keys("delete", delete, old)
     if bool(torch.isin(born, gone).any()):
         raise ValueError("an edge is both inserted and deleted")
@@ -145,7 +146,7 @@ def update_split(
         touched[graph.col[b]] = True
         _join(graph, parent, forward[which], b, c)
 
-    local = graph.slots_of(touched.nonzero().view(-1))
+    local = graph.half_edges_of(touched.nonzero().view(-1))
     surviving = local[before[local] >= 0]
     claimant, claim = torch.unique(before[surviving], return_inverse=True)
     smallest = torch.full_like(claimant, len(parent)).scatter_reduce(0, claim, surviving, "amin")
@@ -164,13 +165,13 @@ def update_split(
 
 def _named(
     split: EgoSplit,
-    graph: Slots,
-    before: Tensor,  # [E] id of each slot's old persona, -1 where the slot is new
-    parent: Tensor,  # [E] smallest slot of the component, right where the node is touched
-    local: Tensor,  # slots of the touched nodes, ascending
+    graph: HalfEdges,
+    before: Tensor,  # [E] id of each half-edge's old persona, -1 where the half-edge is new
+    parent: Tensor,  # [E] smallest half-edge of the component, right where the node is touched
+    local: Tensor,  # half-edges of the touched nodes, ascending
     touched: Tensor,  # [n] bool
-    claimant: Tensor,  # ids of touched nodes' personas with a surviving slot
-    smallest: Tensor,  # that slot
+    claimant: Tensor,  # ids of touched nodes' personas with a surviving half-edge
+    smallest: Tensor,  # that half-edge
 ) -> tuple[EgoSplit, Tensor]:
     """The split in which the components of touched nodes have names, and the ids that are new. Rule: `update_split`."""
     n, unnamed = graph.n, split.next_id
@@ -201,7 +202,7 @@ def _named(
     return EgoSplit(graph.edge_index, persona, ids, owner, n, unnamed + len(new)), fresh
 
 
-def _edit_keys(name: str, edges: Tensor | None, graph: Slots) -> Tensor:
+def _edit_keys(name: str, edges: Tensor | None, graph: HalfEdges) -> Tensor:
     """Keys of these edges in both directions, ascending, once each."""
     if edges is None:
         return graph.keys[:0]
@@ -214,8 +215,8 @@ def _edit_keys(name: str, edges: Tensor | None, graph: Slots) -> Tensor:
     return keys
 
 
-def _edited(old: Slots, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[Slots, Tensor]:
-    """The graph with these keys more and those slots fewer, and the old persona of each slot, -1 where it is new."""
+def _edited(old: HalfEdges, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[HalfEdges, Tensor]:
+    """The graph with these keys more and those half-edges fewer, and each one's old persona, -1 where it is new."""
     kept = torch.ones_like(old.keys, dtype=torch.bool)
     kept[gone] = False
     kept = kept.nonzero().view(-1)
@@ -227,43 +228,43 @@ def _edited(old: Slots, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[Sl
     source[is_old.nonzero().view(-1)], source[place] = kept, len(old.keys) + added
     pair = torch.stack([born // max(old.n, 1), born % max(old.n, 1)])
     edge_index = torch.cat([old.edge_index, pair], dim=1).index_select(1, source)
-    return Slots(edge_index, old.n), torch.cat([persona, torch.full_like(born, -1)]).index_select(0, source)
+    return HalfEdges(edge_index, old.n), torch.cat([persona, torch.full_like(born, -1)]).index_select(0, source)
 
 
-def _join(graph: Slots, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
-    """The unions of triangles with slots a = x -> y, b = x -> w and c = y -> w, in all three egos."""
+def _join(graph: HalfEdges, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
+    """The unions of triangles with half-edges a = x -> y, b = x -> w and c = y -> w, in all three egos."""
     a_back, b_back, c_back = graph.reverse(a), graph.reverse(b), graph.reverse(c)
     pairs = [(a, b), (a_back, c), (b_back, c_back)]
-    # one triangle of each slot settles most of the others
+    # one triangle of each half-edge settles most of the others
     one = (a.diff(prepend=a.new_tensor([-1])) != 0).nonzero().view(-1)
     _unite(parent, [(left.index_select(0, one), right.index_select(0, one)) for left, right in pairs])
     _unite(parent, pairs)
 
 
-def _recompute(graph: Slots, nodes: Tensor, parent: Tensor, dense: bool) -> None:
-    """The components of these nodes' egos alone, where `parent` has each slot by itself."""
+def _recompute(graph: HalfEdges, nodes: Tensor, parent: Tensor, dense: bool) -> None:
+    """The components of these nodes' egos alone, where `parent` has each half-edge by itself."""
     if dense:
         from nscma_kernels.triton.ego_split import LARGEST_DEGREE, components
 
         small = graph.rowptr[nodes + 1] - graph.rowptr[nodes] <= LARGEST_DEGREE
         components(nodes[small], graph.rowptr, graph.col, parent)
         nodes = nodes[~small]
-    slots = graph.slots_of(nodes)
-    for which, b, _ in triangles(graph, slots, later=True):
-        _unite(parent, [(slots.index_select(0, which), b)])
+    half_edges = graph.half_edges_of(nodes)
+    for which, b, _ in triangles(graph, half_edges, later=True):
+        _unite(parent, [(half_edges.index_select(0, which), b)])
 
 
 def _unite(parent: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
     """Join these pairs in the forest `parent`, in place: roots hook under smaller roots until no pair is apart.
 
-    The root of a component is its smallest slot, whatever the order of the pairs.
+    The root of a component is its smallest half-edge, whatever the order of the pairs.
     """
     ends = []
     for left, right in pairs:
         apart = (parent.index_select(0, left) != parent.index_select(0, right)).nonzero().view(-1)
         ends.append(torch.stack([left.index_select(0, apart), right.index_select(0, apart)]))
-    slots = torch.cat(ends, dim=1)
-    root = slots
+    half_edges = torch.cat(ends, dim=1)
+    root = half_edges
     while root.numel():
         root = _root(parent, root.view(-1)).view(2, -1)
         root = root.index_select(1, (root[0] != root[1]).nonzero().view(-1))
@@ -273,12 +274,12 @@ def _unite(parent: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
         while not torch.equal(above, higher):  # chains of hooks halve
             above, higher = higher, parent.index_select(0, higher)
             parent.scatter_(0, high, higher)
-    slots = slots.view(-1)
-    parent.scatter_(0, slots, _root(parent, slots))
+    half_edges = half_edges.view(-1)
+    parent.scatter_(0, half_edges, _root(parent, half_edges))
 
 
-def _root(parent: Tensor, slots: Tensor) -> Tensor:
-    above = parent.index_select(0, slots)
+def _root(parent: Tensor, half_edges: Tensor) -> Tensor:
+    above = parent.index_select(0, half_edges)
     while True:
         higher = parent.index_select(0, above)
         if torch.equal(above, higher):

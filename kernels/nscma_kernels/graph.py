@@ -1,6 +1,6 @@
 """Undirected graphs in PyG's convention, and their compressed sparse rows.
 
-Legend: n nodes, E slots, that is directed edges: every undirected edge stands there in both directions.
+Legend: n nodes, E half-edges, that is directed edges: every undirected edge stands there in both directions.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from torch import Tensor
 
 
 class CSR(NamedTuple):
-    """Slots ordered by (row, col): the slots of node u are `rowptr[u]:rowptr[u + 1]`."""
+    """Half-edges ordered by (row, col): the half-edges of node u are `rowptr[u]:rowptr[u + 1]`."""
 
     rowptr: Tensor  # [n + 1] int64
     row: Tensor  # [E] int64
     col: Tensor  # [E] int64
     weight: Tensor  # [E]
-    reverse: Tensor  # [E] int64, the slot of the same edge in the other direction
+    reverse: Tensor  # [E] int64, the half-edge of the same edge in the other direction
 
     @property
     def num_nodes(self) -> int:
@@ -67,7 +67,7 @@ def undirected(edge_index: Tensor, edge_weight: Tensor | None = None, num_nodes:
 
 
 def _coalesced(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Slots by (row, col), each once, at its largest weight."""
+    """Half-edges by (row, col), each once, at its largest weight."""
     keys = torch.add(col, row, alpha=n)
     if bool((keys[1:] > keys[:-1]).all()):
         return row, col, weight

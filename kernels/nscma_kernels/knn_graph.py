@@ -6,8 +6,8 @@ counts only inside one stream, and is exactly 0 where it is below `EPSILON`.
 How: a matrix product in the fastest dtype, its error bounded, finds candidates; they alone are scored exactly. Rows
 with too many candidates go on to a product in float32, and from there (many duplicates, say) to exact scores of all.
 
-Legend: n rows, d dimension, m choosing rows, E slots. Rows are laid out graph by graph. A stripe is the scores of some
-choosing rows against the columns `begin:end` of their graphs.
+Legend: n rows, d dimension, m choosing rows, E half-edges. Rows are laid out graph by graph. A stripe is the scores of
+some choosing rows against the columns `begin:end` of their graphs.
 """
 
 from __future__ import annotations

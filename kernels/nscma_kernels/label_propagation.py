@@ -11,7 +11,7 @@ whose queue rule says who must look again.
 Of equally heavy labels a node keeps its own, else takes the one that comes first in an order of its own, a hash of its
 id and the label: were the order the same for all, one label would flood the graph.
 
-Legend: n nodes, E slots (directed edges), B nodes with at most D neighbours each. Inside, nodes are renumbered by
+Legend: n nodes, E half-edges (directed edges), B nodes with at most D neighbours each. Inside, nodes are renumbered by
 degree, so that a tile is a run of them, and a label is a code 1..n: the rank of its hash within its graph.
 """
 

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from nscma_kernels.implementation import Impl, on_triton
 from nscma_kernels.row_filter import Filter
+from nscma_kernels.scored_topk_torch import search_in_stripes
 from nscma_kernels.scoring import Operands
-from nscma_kernels.stripes import search_stripes
 
 BLOCK = 256  # queries that share a stripe
 
@@ -61,7 +61,7 @@ def scored_topk(
     m = min(k, len(vectors))
     scores = torch.full((len(queries), m), -torch.inf, dtype=operands.dtype, device=vectors.device)
     index = torch.full((len(queries), m), -1, dtype=torch.int64, device=vectors.device)
-    search = search_stripes
+    search = search_in_stripes
     if on_triton(impl, vectors) and operands.dtype == torch.float32:
         from nscma_kernels.triton.scored_topk import search
     for begin in range(0, len(queries) if m else 0, BLOCK):

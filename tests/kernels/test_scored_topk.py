@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from nscma_kernels import Filter, scored_topk
 
-STRIPES = importlib.import_module("nscma_kernels.stripes")
+TORCH_PATH = importlib.import_module("nscma_kernels.scored_topk_torch")
 SCORING = importlib.import_module("nscma_kernels.scoring")
 SCORED = importlib.import_module("nscma_kernels.scored_topk")
 CASES = range(60)
@@ -106,11 +106,11 @@ def test_equals_a_sort(seed: int) -> None:
 @pytest.mark.parametrize("native", [torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("seed", CASES)
 def test_equals_a_sort_in_small_pieces(seed: int, native: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(STRIPES, "FEWEST", 100)
-    monkeypatch.setattr(STRIPES, "STRIPE", 1000)
+    monkeypatch.setattr(TORCH_PATH, "FEWEST", 100)
+    monkeypatch.setattr(TORCH_PATH, "STRIPE", 1000)
     monkeypatch.setattr(SCORING, "CACHE", 600)
-    monkeypatch.setattr(STRIPES, "PAIRS", 500)
-    monkeypatch.setattr(STRIPES, "native_dtype", lambda _: native)
+    monkeypatch.setattr(TORCH_PATH, "PAIRS", 500)
+    monkeypatch.setattr(TORCH_PATH, "native_dtype", lambda _: native)
     monkeypatch.setattr(SCORED, "BLOCK", 70)
     queries, vectors, k, options = case(seed)
     assert_same(scored_topk(queries, vectors, k, **options), brute_force(queries, vectors, k, **options))
@@ -231,7 +231,7 @@ def test_no_gradient_and_no_tensor_of_all_pairs() -> None:
     with Largest() as seen:
         scores, _ = scored_topk(queries, vectors, 3)
     assert not scores.requires_grad
-    assert n <= seen.elements <= 1.1 * STRIPES.STRIPE < q * n / 5
+    assert n <= seen.elements <= 1.1 * TORCH_PATH.STRIPE < q * n / 5
 
 
 GOOD: dict[str, Any] = {"queries": torch.ones(2, 3), "vectors": torch.ones(4, 3), "k": 1}

@@ -20,7 +20,7 @@ def component_kernel(
     nodes,  # [m] int64, the egos
     rowptr,  # [n + 1] int64
     col,  # [E] int64, ascending within a row
-    parent,  # [E] int64, out: the smallest slot of the same component of the same ego
+    parent,  # [E] int64, out: the smallest half-edge of the same component of the same ego
     lanes: tl.constexpr,
 ):
     node = tl.load(nodes + tl.program_id(0))
@@ -54,7 +54,7 @@ def component_kernel(
 
 
 def components(nodes: Tensor, rowptr: Tensor, col: Tensor, parent: Tensor) -> None:
-    """Write into `parent` the smallest slot of each slot's component, for the egos of `nodes`, all of at most
+    """Write into `parent` the smallest half-edge of each half-edge's component, for the egos of `nodes`, all of at most
     LARGEST_DEGREE neighbours."""
     degree = rowptr[nodes + 1] - rowptr[nodes]
     smaller = 1

@@ -18,8 +18,8 @@ import triton.language as tl
 from torch import Tensor
 
 from nscma_kernels.row_filter import HIGHEST, LOWEST
+from nscma_kernels.scored_topk_torch import search_in_stripes
 from nscma_kernels.scoring import LARGE, Operands, largest_of
-from nscma_kernels.stripes import search_stripes
 
 GROUP = 64  # rows of one maximum
 BN = 128
@@ -163,7 +163,7 @@ def search(operands: Operands, m: int, scores: Tensor, index: Tensor) -> None:
     n = len(operands.vectors)
     largest = largest_of(operands.columns)
     if operands.largest(largest) > LARGE:
-        return search_stripes(operands, m, scores, index)
+        return search_in_stripes(operands, m, scores, index)
     error = operands.error(largest, operands.vectors.dtype)
     most = max(1, MAXIMA // triton.cdiv(n, GROUP))
     for begin in range(0, len(scores), most):

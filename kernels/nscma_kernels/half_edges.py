@@ -1,6 +1,6 @@
-"""The slots of an undirected graph by key, and the triangles that stand on given slots.
+"""The half-edges of an undirected graph by key, and the triangles that stand on given half-edges.
 
-Legend: n nodes, E slots: a slot x -> y is an edge in one of its directions; its key is x * n + y.
+Legend: n nodes, E half-edges: a half-edge x -> y is an edge in one of its directions; its key is x * n + y.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from torch import Tensor
 from nscma_kernels.graph import undirected
 
 
-class Slots:
-    """Slots in the order of their keys, and where each stands.
+class HalfEdges:
+    """Half-edges in the order of their keys, and where each stands.
 
     `edge_index` [2, E] int64 comes ordered by (row, col), in both directions. Pays for a hash table where `hashed`.
     """
@@ -29,8 +29,8 @@ class Slots:
         self._reverse: Tensor | None = None
 
     @classmethod
-    def of_edges(cls, edge_index: Tensor, num_nodes: int | None, hashed: bool) -> Slots:
-        """The graph of any edges; those that already come as slots in order are not sorted again."""
+    def of_edges(cls, edge_index: Tensor, num_nodes: int | None, hashed: bool) -> HalfEdges:
+        """The graph of any edges; those that already come as half-edges in order are not sorted again."""
         if edge_index.ndim == 2 and len(edge_index) == 2 and edge_index.dtype == torch.int64 and edge_index.numel():
             low, high = int(edge_index.min()), int(edge_index.max())
             n = high + 1 if num_nodes is None else num_nodes
@@ -54,35 +54,35 @@ class Slots:
         place = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
         return place, self.keys.index_select(0, place) == wanted
 
-    def reverse(self, slots: Tensor) -> Tensor:
-        """The slots of the same edges in the other direction."""
+    def reverse(self, half_edges: Tensor) -> Tensor:
+        """The half-edges of the same edges in the other direction."""
         if self._reverse is not None:
-            return self._reverse.index_select(0, slots)
-        return self.find(self.col[slots] * self.n + self.row[slots])[0]
+            return self._reverse.index_select(0, half_edges)
+        return self.find(self.col[half_edges] * self.n + self.row[half_edges])[0]
 
-    def slots_of(self, nodes: Tensor) -> Tensor:
-        """All slots of these nodes."""
+    def half_edges_of(self, nodes: Tensor) -> Tensor:
+        """All half-edges of these nodes."""
         return _ranges(self.rowptr[nodes], self.rowptr[nodes + 1])[1]
 
 
-def triangles(graph: Slots, slots: Tensor, later: bool) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Common neighbours w of the ends of these slots x -> y: the position in `slots`, slot x -> w and slot y -> w.
+def triangles(graph: HalfEdges, half_edges: Tensor, later: bool) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Common neighbours w of the ends of these half-edges x -> y: position in `half_edges`, x -> w and y -> w.
 
     All w, or only the `later` ones, w > y. The shorter of the two lists of neighbours is scanned.
     """
-    x, y = graph.row[slots], graph.col[slots]
+    x, y = graph.row[half_edges], graph.col[half_edges]
     x_end, y_end = graph.rowptr[x + 1], graph.rowptr[y + 1]
-    x_begin = slots + 1 if later else graph.rowptr[x]
+    x_begin = half_edges + 1 if later else graph.rowptr[x]
     y_begin = _after_diagonal(graph)[y] if later else graph.rowptr[y]
     turned = y_end - y_begin < x_end - x_begin
     begin, end = torch.where(turned, y_begin, x_begin), torch.where(turned, y_end, x_end)
     other = torch.where(turned, x, y) * graph.n
     total = (end - begin).cumsum(0)
-    if not len(slots):
+    if not len(half_edges):
         return
-    chunk = 30_000 if slots.device.type == "cpu" else 1 << 22
+    chunk = 30_000 if half_edges.device.type == "cpu" else 1 << 22
     marks = torch.arange(chunk, int(total[-1]) + chunk, chunk, device=total.device)
-    stops = sorted({min(stop + 1, len(slots)) for stop in torch.searchsorted(total, marks).tolist()})
+    stops = sorted({min(stop + 1, len(half_edges)) for stop in torch.searchsorted(total, marks).tolist()})
     for start, stop in zip([0, *stops], stops, strict=False):
         which, scanned = _ranges(begin[start:stop], end[start:stop])
         which += start
@@ -94,8 +94,8 @@ def triangles(graph: Slots, slots: Tensor, later: bool) -> Iterator[tuple[Tensor
         yield which, torch.where(swap, found, scanned), torch.where(swap, scanned, found)
 
 
-def _after_diagonal(graph: Slots) -> Tensor:
-    """[n] the first slot of each node y to a w > y."""
+def _after_diagonal(graph: HalfEdges) -> Tensor:
+    """[n] the first half-edge of each node y to a w > y."""
     return torch.searchsorted(graph.keys, torch.arange(graph.n, device=graph.keys.device) * (graph.n + 1))
 
 

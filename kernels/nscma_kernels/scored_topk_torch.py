@@ -56,7 +56,7 @@ class Workspace:
         return held[: rows * columns].view(rows, columns)
 
 
-def search_stripes(operands: Operands, m: int, scores: Tensor, index: Tensor) -> None:
+def search_in_stripes(operands: Operands, m: int, scores: Tensor, index: Tensor) -> None:
     """Fill scores and index [Q, m], of at most `BLOCK` queries, stripe by stripe."""
     least = operands.queries.new_full((len(scores), m), -torch.inf, dtype=torch.float64)  # bounds on the m best
     found: list[Pairs] = []
