@@ -82,7 +82,9 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm
 		--model $(CACHE)/controller/model --engine vllm --dialogues 40
 	$(RUN) -m eval.experiments.facts.statements_quality --half test
 	$(RUN) -m eval.experiments.facts.paraphrases --half test
-	$(RUN) -m eval.experiments.facts.update_fidelity --cache $(CACHE) --paraphrases test --figure
+	$(RUN) -m eval.experiments.facts.update_fidelity --cache $(CACHE)
+	$(RUN) -m eval.experiments.facts.update_fidelity --no-vectors --paraphrases test
+	$(RUN) -m eval.experiments.facts.update_fidelity --figure
 	$(RUN) -m eval.experiments.facts.babi_facts --data $(DATA)
 	$(RUN) -m eval.experiments.facts.babi_facts --data $(DATA) --renamed
 	$(RUN) -m eval.experiments.facts.beam_updates --data $(DATA) --cache $(CACHE)

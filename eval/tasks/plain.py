@@ -30,7 +30,10 @@ class Sentences(BaseModel):
 
 
 class Plain(BaseModel):
-    """The plain sentences and questions of one relation; `subjects` and `values` name pools, `topics` a pool each."""
+    """The plain sentences and questions of one relation.
+
+    `subjects` and `values` name pools, `topics` a pool each, `free_topics` those that only free paraphrases speak of.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,6 +41,7 @@ class Plain(BaseModel):
     subjects: str = "people"
     values: str = ""
     topics: Mapping[str, str] = {}
+    free_topics: Mapping[str, str] = {}
     lasting: bool = False
     ordered: bool = False
     most: int = 3
@@ -53,7 +57,7 @@ class Plain(BaseModel):
 
     def pool(self, topic: str) -> str:
         """Name of the pool of its objects."""
-        return self.topics[topic] if topic else self.values
+        return {**self.topics, **self.free_topics}[topic] if topic else self.values
 
 
 class PlainFile(BaseModel):

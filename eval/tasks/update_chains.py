@@ -105,10 +105,11 @@ def paraphrased(path: Path, each: int, seed: int, world: World) -> list[Chain]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
         row = json.loads(line)
         own = world.plain.relations[row["relation"]]
-        pool = _FREE_POOLS.get(own.name) or own.pool(row["topic"] or "")
+        topic = row["topic"] or ""
+        pool = _FREE_POOLS.get(own.name) or own.pool(topic)
         for i in range(each):
             rng = random.Random(f"{seed} {number} {i}")
-            told = _teller(own, rng, world, topic=row["topic"] or "", speaks=row["subject"] == "I")
+            told = _teller(own, rng, world, topic=topic, speaks=row["subject"] == "I")
             values = _values(told, pool, rng, world)
             steps = _free_steps(_CHANGES[row["kind"]], values, world.schema[own.name])
             said = [(step, _words(told, step, rng)) for step in steps[:-1]]

@@ -12,7 +12,7 @@ import pytest
 from eval.experiments.facts.update_fidelity import STATEMENTS, is_unlisted, paraphrase_table, plain_table, share
 from eval.experiments.facts.update_verdicts import remember, same, verdict, without
 from eval.systems.newest_chunk import readings
-from eval.tasks.plain import PlainFile, Teller, draw, load_plain
+from eval.tasks.plain import Half, PlainFile, Teller, draw, load_plain
 from eval.tasks.scenarios import Step, held, scenarios, spans
 from eval.tasks.update_chains import Chain, World, generate, paraphrased
 from nscma_torch.records import Message
@@ -146,6 +146,13 @@ def test_paraphrased_chains_end_in_the_paraphrase(world: World, tmp_path: Path) 
     assert change.said[-1] == f"{change.subject}: {old}, {new}."
     assert negate.said[-1].startswith("The ") and len(negate.current) == 1 and len(negate.past) == 2
     assert state.said == (f"The {state.subject}, yours for {next(iter(state.current))}.",)
+
+
+@pytest.mark.parametrize("half", ["dev", "test"])
+def test_every_line_of_the_free_paraphrases_makes_a_chain(schema: Schema, plain: PlainFile, half: Half) -> None:
+    path = STATEMENTS / f"paraphrases_{half}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(paraphrased(path, 1, 0, World(schema, plain, half))) == len(lines)
 
 
 def test_verdicts() -> None:
