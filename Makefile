@@ -15,7 +15,7 @@ SAMPLES ?= 20
 TABLES := babilong knowledge_update ablations structural sensitivity cam
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-vllm check prove bench chroma clean
+.PHONY: demo test test-vllm check prove mutants bench chroma clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -116,6 +116,12 @@ $(CHROMA)/.ready:
 	$(PYTHON) -m venv $(CHROMA)
 	$(CHROMA)/bin/pip install --quiet chromadb==1.5.9
 	touch $@
+
+# Survivors of 60 mutants of each room and the score; SAMPLE="--all" runs all of them, for hours.
+SAMPLE ?= --sample 60 --seed 0
+
+mutants: $(READY)
+	OMP_NUM_THREADS=1 $(RUN) -m tests.mutation.run $(SAMPLE) --out $(CACHE)/mutants
 
 bench: $(READY)
 	$(RUN) kernels/bench.py
