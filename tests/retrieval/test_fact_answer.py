@@ -132,6 +132,14 @@ def test_counts_that_were_said_come_first(schema: Schema) -> None:
     assert text(schema, rows, "object", "count", subject="user", topic="boats", count=True) is None
 
 
+def test_of_several_kinds_those_of_the_kind_asked_for_are_counted(schema: Schema) -> None:
+    """Without messages to check the noun against, the topics of the facts tell."""
+    rows = [fact("user", "sibling", name, topic=topic) for name, topic in (("Anna", "sister"), ("Tom", "brother"))]
+    found = ask(schema, rows, "object", "count", subject="user", topic="sisters", count=True)
+    assert found is not None and (found.text, found.values) == ("one", ("Anna",))
+    assert text(schema, rows, "object", "count", subject="user", topic="siblings", count=True) == "two"
+
+
 def test_a_name_is_what_it_is_called_or_who_it_is(schema: Schema) -> None:
     rows = [fact("user", "named", "Ben"), fact("user", "sibling", "Anna")]
     assert text(schema, rows, "object", "named", subject="user") == "Ben"
@@ -154,6 +162,17 @@ def test_yes_and_no_only_where_it_is_known(schema: Schema) -> None:
     assert verdict(tastes, "likes", "golf") == "no"
     assert verdict(tastes, "likes", "coffee") is None
     assert verdict([fact("user", "diet", "vegan")], "diet", "halal") == "no"
+    sister = [fact("user", "sibling", "Anna"), fact("Anna", "dislikes", "opera")]
+    found = ask(schema, sister, "whether", "sibling", "likes", subject="user", object="opera")
+    assert found is not None and found.verdict == "no"
+
+
+def test_only_a_value_that_was_not_asked_for_is_shown(schema: Schema) -> None:
+    assert text(schema, MOVED, "whether", "lives_in", subject="user", object="Oslo") == "yes"
+    assert text(schema, MOVED, "whether", "lives_in", subject="user", object="Norway") == "yes, Oslo"
+    assert text(schema, MOVED, "whether", "lives_in", subject="user", object="Rome") == "no, Oslo"
+    visited = [fact("user", "visited", "Oslo"), fact("user", "visited", "Rome"), MOVED[3]]
+    assert text(schema, visited, "whether", "visited", subject="user", object="Norway") == "yes, Oslo"
 
 
 def test_whether_there_is_any(schema: Schema) -> None:
@@ -213,6 +232,8 @@ def test_handing_over(schema: Schema) -> None:
     assert text(schema, rows, "receiver", "held_by", topic="lamp") == "Otto"
     assert text(schema, rows, "giver", "held_by", object="Kaya", topic="lamp") is None
     assert text(schema, rows, "receiver", "held_by", topic="jar", as_of=day(3)) is None
+    sister = [*rows, fact("user", "sibling", "Ines")]
+    assert text(schema, sister, "receiver", "held_by", subject="user's sister", topic="lamp") == "Otto"
     never_seen_holding = [fact("cup", "held_by", "Otto", None, 4), fact("cup", "held_by", "Ines", 4)]
     assert text(schema, never_seen_holding, "giver", "held_by", topic="cup") == "Otto"
 

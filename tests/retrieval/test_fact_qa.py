@@ -69,6 +69,14 @@ def test_the_evidence_is_the_part_of_a_long_message_that_tells(memory: Memory) -
     assert answer.text == "Rome" and "I live in Rome." in answer.evidence[0].text and answer.evidence[0].hit.unit.start
 
 
+def test_the_evidence_is_the_newest_messages_each_once(memory: Memory) -> None:
+    for day, text in enumerate(("I like tea and golf.", "I like chess.", "I like opera.", "I like jazz.")):
+        told(memory, text, day)
+    answer = memory.ask("What do I like?", user_id="ada", now=BEGIN + timedelta(9))
+    assert answer.text == "tea, golf, chess, opera, jazz"
+    assert [evidence.text for evidence in answer.evidence] == ["I like jazz.", "I like opera.", "I like chess."]
+
+
 @pytest.mark.parametrize(
     ("said", "asked", "answer"),
     [

@@ -109,6 +109,8 @@ def test_without_a_place_there_is_only_the_holder(schema: Schema) -> None:
     assert places(rows, schema, "lamp") == []
     assert chain(rows, schema, "lamp") == ["Ines"]
     assert chain(rows, schema, "nothing") == []
+    left = [fact("Ines", "located_in", "shed", 1, 4)]
+    assert places(left, schema, "Ines") == ["shed"] and chain(left, schema, "Ines") == []
 
 
 def test_dropped_and_gone_in_one_breath_stays_behind(schema: Schema) -> None:

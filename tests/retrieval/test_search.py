@@ -11,8 +11,9 @@ from torch import Tensor
 
 from nscma_torch.errors import EmptyTextError
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.records import Message, Scope
 from nscma_torch.retrieval import indexes, search
+from nscma_torch.retrieval.bounds import Bounds
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -91,6 +92,30 @@ def test_who_is_asked_about_comes_first(memory: Memory) -> None:
     for name in ("Kim", "Robin"):
         hits = memory.search(f"What did {name} buy, a bicycle?", user_id="ada", now=NOW)
         assert hits[0].unit.name == name
+        plain = memory.search(f"What did {name} buy, a bicycle?", user_id="ada", now=NOW, explain=True)
+        assert [hit.parts["speaker_boost"] for hit in plain] == [1.5, 1.0]
+
+
+def test_a_user_without_a_name_is_called_by_the_id(memory: Memory) -> None:
+    memory.add(Message("user", "I bought a bicycle.", NOW), user_id="robin", now=NOW)
+    memory.add(Message("user", "I bought a bicycle.", NOW, name="Kim"), user_id="mira", now=NOW)
+    for user, boost in (("robin", 1.5), ("mira", 1.0)):
+        (hit,) = memory.search(f"What did {user} buy, a bicycle?", user_id=user, now=NOW, explain=True)
+        assert hit.parts["speaker_boost"] == boost
+
+
+def test_a_search_keeps_to_messages_with_some_metadata(memory: Memory) -> None:
+    for place in ("work", "home"):
+        memory.add(f"A kettle at {place}.", user_id="ada", now=NOW, metadata={"place": place})
+    memory.add("A kettle anywhere.", user_id="ada", now=NOW)
+    hits = memory.search("kettle", user_id="ada", now=NOW, filters={"place": "work"})
+    assert [hit.text for hit in hits] == ["A kettle at work."]
+    bounds = Bounds(Scope("ada"), NOW, without={"place": "work"})
+    assert len(memory.components.searcher.rank("kettle", bounds, 9).scores) == 2
+
+
+def test_the_defaults_of_a_configuration_are_those_of_a_search(open_memory: Open) -> None:
+    assert open_memory().components.searcher._settings == search.SearchSettings()
 
 
 def test_a_day_in_the_question_finds_what_was_said_then(memory: Memory) -> None:
