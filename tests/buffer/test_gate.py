@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.buffer import GateConfig, GateState, GateWeights, MessageGate, Observation, RecurrentProxy, observe
-from nscma_torch.buffer.rules import RULES
+from nscma_torch.buffer.rules import PRIORS, RULES, Statistics
+from nscma_torch.config.sections import Gate
 from nscma_torch.errors import ConfigError, InvalidInputError
+from nscma_torch.models import message_gate
 from nscma_torch.reading.cues import salience
 from nscma_torch.records import Decision
 
@@ -92,6 +94,17 @@ def test_paper_rule_is_its_formula(lam: float) -> None:
         threshold = statistics.fmean(last) + lam * statistics.pstdev(last)
         assert decisions[i].threshold == pytest.approx(threshold)
         assert decisions[i].write == (means[i] > threshold)
+
+
+def test_statistics_are_those_of_the_inputs_and_a_prior_that_counts_as_some() -> None:
+    """A prior that counts as two inputs is two inputs, one standard deviation below and one above its mean."""
+    values = [4.0, 9.0, 2.5]
+    found = Statistics.of(values, prior=(3.0, 0.5), weight=2)
+    population = [2.5, 3.5, *values]
+    assert found.mean == pytest.approx(statistics.fmean(population))
+    assert found.sd == pytest.approx(statistics.pstdev(population))
+    assert Statistics.of([], prior=(3.0, 0.5), weight=2) == Statistics(3.0, 0.5)
+    assert all(sd > 0 for priors in PRIORS.values() for _, sd in priors), "scores are divided by it"
 
 
 def test_scripts_keep_their_own_threshold() -> None:
@@ -246,6 +259,10 @@ def test_replay_under_another_rule_decides_again() -> None:
     assert [d.write for d in decisions_of(MessageGate(GateConfig(rule="everything")), seen)] == [True] * 11
     paper = [d.write for d in decisions_of(MessageGate(GateConfig(rule="paper", warmup=2)), seen)]
     assert paper == [True, True] + [False] * 8 + [True]
+
+
+def test_the_defaults_of_a_configuration_are_those_of_the_gate() -> None:
+    assert message_gate(Gate()).config == GateConfig()
 
 
 def test_unusable_configuration_is_refused() -> None:

@@ -54,6 +54,17 @@ def test_one_value_per_byte_and_one_for_the_end(proxy: RecurrentProxy) -> None:
         assert torch.isfinite(nll).all() and (nll >= 0).all()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_message_is_scored_by_one_thread(
+    proxy: RecurrentProxy, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    monkeypatch.setattr(torch, "set_num_threads", seen.append)
+    proxy.score([MESSAGES[:1]], [None])
+    assert seen == ([] if threads == 1 else [1, threads])
+
+
 def test_grouping_into_calls_changes_no_bit(proxy: RecurrentProxy) -> None:
     (whole,) = proxy.score([MESSAGES], [None])
     state, single = None, []

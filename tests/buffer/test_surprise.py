@@ -46,14 +46,25 @@ def test_a_page_of_codes_carries_less_than_a_few_sentences() -> None:
 
 
 @pytest.mark.parametrize(
-    "run", [UUID, BASE64, "0x7ffe12ab", "2024-05-01T12:00:11Z", '{"a":[1,', "/usr/lib/python3/site-packages"]
+    "run",
+    [
+        UUID,
+        BASE64,
+        "0x7ffe12ab",
+        "kaktus99",
+        "x" * 24,
+        "2024-05-01T12:00:11Z",
+        '{"a":[1,',
+        "/usr/lib/python3/site-packages",
+    ],
 )
 def test_codes(run: str) -> None:
     assert is_code(run.encode())
 
 
 @pytest.mark.parametrize(
-    "run", ["vegetarian", "4711", "!!!!", "......", "Tuesday,", "mother-in-law's", "7:30pm", "$1,200"]
+    "run",
+    ["vegetarian", "kaktus9", "x" * 23, "4711", "!!!!", "......", "Tuesday,", "mother-in-law's", "7:30pm", "$1,200"],
 )
 def test_no_codes(run: str) -> None:
     assert not is_code(run.encode())
@@ -134,6 +145,13 @@ def test_repeats() -> None:
     assert not repeats("anything", "")
     assert repeats("My locker code is 4711.\nok", history)
     assert repeats("My locker code is\n4711.\n\nok", history)
+
+
+def test_a_quotation_repeats_a_sentence_within_a_line() -> None:
+    assert repeats("> My locker code is 4711.", 'Well. "My locker code is 4711." Fine.')
+    assert repeats("> My locker code is 4711", 'Well. "My locker code is 4711". Fine.')
+    assert not repeats("> My locker code is 4711.", "Hardly: if my locker code is 4711.")
+    assert not repeats("> My locker code is 4711", 'Well. "My locker code is 4711" or so.')
 
 
 @pytest.mark.parametrize("text", ["The gate code is\n12", "gate code is\n1234", "> The gate code is\n> 12"])

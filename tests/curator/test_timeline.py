@@ -111,6 +111,11 @@ def test_speakers_who_differ_at_one_age_are_in_dispute() -> None:
     assert shown(a, b, claim("bonn", 6, "carl", decisive=True)) == third
 
 
+def test_of_speakers_who_both_say_since_when_the_later_one_is_followed() -> None:
+    a, b = claim("rome", 6, "ben", begins=1), claim("oslo", 6, "anna", begins=4)
+    assert shown(a, b) == [("rome", 1, 4, "archived"), ("oslo", 4, None, "active")]
+
+
 def test_repeating_does_not_outvote() -> None:
     said = [claim("rome", 1 + i / 10, "ben") for i in range(9)]
     assert [span[3] for span in shown(*said, claim("oslo", 2, "anna"))] == ["disputed", "disputed"]
