@@ -60,6 +60,31 @@ def test_applying_replaces_the_decisions_and_queues_what_is_now_written(filled: 
     assert filled.verify() == []
 
 
+def test_what_is_deferred_before_it_was_read_leaves_the_queue(open_memory: Open, light_proxy: Any) -> None:
+    memory = open_memory("queued.db", {"gate": {"rule": "everything"}}, proxy=light_proxy)
+    memory.add("I live in Oslo.", user_id="ada", now=NOW)
+    assert memory.stats().jobs_queued == 1
+    memory.replay(user_id="ada", gate={"rule": "salience", "salience_threshold": 2.0}, dry_run=False)
+    assert memory.stats().jobs_queued == 0
+    memory.flush()
+    assert memory.facts(user_id="ada") == []
+
+
+def test_what_was_deferred_without_a_vector_has_one_once_it_is_read(open_memory: Open, light_proxy: Any) -> None:
+    config = {"embedder": {"model": "hash", "deferred": False}, "gate": {"rule": "composition", "threshold": 1e6}}
+    memory = open_memory("bare.db", config, proxy=light_proxy)
+    memory.add("I live in Oslo.", user_id="ada", now=NOW)
+
+    def similar() -> bool:
+        (hit,) = memory.search("live in Oslo", user_id="ada", now=NOW, explain=True, kinds=("chunk",))
+        return hit.parts["vector_score"] > 0
+
+    assert not similar()
+    memory.replay(user_id="ada", gate={"rule": "everything"}, dry_run=False)
+    memory.flush()
+    assert similar()
+
+
 def test_a_replayed_store_equals_one_that_had_these_rules(filled: Memory, open_memory: Open, conversation: Any) -> None:
     other = open_memory("other.db", {"gate": {"rule": "paper", "lam": 0.5}})
     list(other.add_many(conversation(25, seed=5, long=False), user_id="ada", now=NOW))
