@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from nscma_torch.buffer.gate import MessageGate
     from nscma_torch.buffer.salience_head import SalienceHead
     from nscma_torch.curator.curation import Curator
-    from nscma_torch.curator.settings import CuratorSettings
     from nscma_torch.curator.skills import Skills
     from nscma_torch.curator.sleep import Sleeper
     from nscma_torch.encode.edits import Editor
@@ -292,13 +291,7 @@ class Components:
         """Keeps facts in step with what was said."""
         from nscma_torch.curator.curation import Curator
 
-        return Curator(self.database, self.relations, self._curator_settings)
-
-    @property
-    def _curator_settings(self) -> CuratorSettings:
-        from nscma_torch.curator.settings import CuratorSettings
-
-        return CuratorSettings(**self.config.curator.model_dump())
+        return Curator(self.database, self.relations, self.config.curator)
 
     @locked_cached_property
     def sleeper(self) -> Sleeper:
@@ -309,7 +302,7 @@ class Components:
             self.database,
             self.curator,
             self.relations,
-            self._curator_settings,
+            self.config.curator,
             self.worker.run_pending,
             tasks=self.tasks,
             judge=self._judge,
@@ -384,8 +377,5 @@ class Components:
     def integrator(self) -> Integrator:
         """Brings what was extracted into the hierarchy."""
         from nscma_torch.hierarchy.integrator import Integrator
-        from nscma_torch.hierarchy.settings import CamSettings
 
-        section = self.config.hierarchy
-        settings = CamSettings(**section.model_dump(exclude={"enabled", "batch_size", "summary_words"}))
-        return Integrator(self.database, self.indexer, self.tasks, settings, self.device)
+        return Integrator(self.database, self.indexer, self.tasks, self.config.hierarchy, self.device)

@@ -31,7 +31,6 @@ from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, wi
 from nscma_torch import Memory, load_config
 from nscma_torch.config import Answer, Config, Controller, Llm, Retrieval, Section, override
 from nscma_torch.curator.curation import Curator
-from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.errors import ConfigError, JobError
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
@@ -294,8 +293,7 @@ def remembered(setup: Setup, shared: Shared, folder: Path, stored: Stored | None
     with Memory(store, config=config, embedder=shared.embedder, proxy=proxy, tasks=tasks) as memory:
         own = memory.components
         if not setup.options.curator:
-            settings = CuratorSettings(**config.curator.model_dump())
-            own.curator = Curator(own.database, without_conflicts(own.relations), settings)
+            own.curator = Curator(own.database, without_conflicts(own.relations), config.curator)
         yield Remembered(memory, setup.options, engine, folder, shared.time, stored)
 
 

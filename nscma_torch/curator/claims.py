@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from nscma_torch.config import Curator as CuratorSection
+
+_DAY = 86_400_000_000  # microseconds
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -62,6 +66,11 @@ class Rules:
     half_life: int
     decision_ratio: float
     correction_window: int
+
+    @classmethod
+    def of(cls, section: CuratorSection) -> Rules:
+        """Those of a configuration's [curator] section, whose times are days."""
+        return cls(int(section.half_life * _DAY), section.decision_ratio, int(section.correction_window * _DAY))
 
 
 class Placed(NamedTuple):

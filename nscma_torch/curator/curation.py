@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
+from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.curator.claims import Rules
 from nscma_torch.curator.disputes import Dispute, undecided, verdict
 from nscma_torch.curator.forgetting import FORGOTTEN, bring_back
 from nscma_torch.curator.grouping import NAMED
 from nscma_torch.curator.merging import MERGED, merged, unmerge
 from nscma_torch.curator.naming import follow_names
 from nscma_torch.curator.resolution import Resolved, resolve_groups
-from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import CuratorDecision
 from nscma_torch.relations import Schema
@@ -41,13 +42,13 @@ class Curator:
         self,
         database: Database,
         schema: Schema,
-        settings: CuratorSettings,
+        settings: CuratorSection,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._database = database
         self._schema = schema
-        self._settings = settings
+        self._rules = Rules.of(settings)
         self._clock = clock
 
     def run(self, batch: Sequence[Job]) -> None:
@@ -67,12 +68,12 @@ class Curator:
         while keys := statements.unresolved(connection, namespace):
             user_id = namespaces.owner(connection, namespace).user_id
             resolved = resolve_groups(
-                connection, namespace, keys, self._schema, self._settings, now=now, recalled=recalled
+                connection, namespace, keys, self._schema, self._rules, now=now, recalled=recalled
             )
             statements.clear(connection, namespace, keys)
             decisions.insert(connection, namespace, user_id, resolved.decisions, now)
             if any(key.relation == NAMED for key in keys):
-                follow_names(connection, namespace, self._schema, self._settings, now)
+                follow_names(connection, namespace, self._schema, self._rules, now)
             done.append(resolved)
         if done:
             jobs.clear(connection, CURATE, namespace)

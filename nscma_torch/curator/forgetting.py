@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.records import Episode, Fact, Scope
 from nscma_torch.storage import decisions, episodes, fact_units, facts, groups, namespaces, statements, streams, units
 from nscma_torch.storage.clock import to_micros
@@ -29,24 +29,24 @@ def retention(age: float, strength: float) -> float:
     return math.exp(-max(age, 0.0) / strength)
 
 
-def strength(times: int, settings: CuratorSettings) -> float:
+def strength(times: int, settings: CuratorSection) -> float:
     """S in days of what was recalled or told again so many times."""
     return settings.initial_strength * (1.0 + settings.gain * times)
 
 
-def retained(episode: Episode, now: datetime, settings: CuratorSettings) -> float:
+def retained(episode: Episode, now: datetime, settings: CuratorSection) -> float:
     """Retention of a message."""
     return retention((now - episode.occurred_at) / _DAY, strength(episode.accesses, settings))
 
 
-def retained_fact(fact: Fact, told: Sequence[Episode], now: datetime, settings: CuratorSettings) -> float:
+def retained_fact(fact: Fact, told: Sequence[Episode], now: datetime, settings: CuratorSection) -> float:
     """Retention of a fact that these messages told."""
     newest = max(episode.occurred_at for episode in told)
     times = fact.strength - 1 + sum(episode.accesses for episode in told)
     return retention((now - max(newest, fact.valid_from or newest)) / _DAY, strength(times, settings))
 
 
-def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorSettings) -> tuple[int, int]:
+def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorSection) -> tuple[int, int]:
     """Archive what has faded below the floor, each with a decision; returns how many facts, and how many messages.
 
     A faded message's units leave search; the message itself and its place in the hierarchy stay. What was brought
@@ -80,7 +80,7 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
 
 
 def _faded_facts(
-    connection: Connection, scope: Scope, log: dict[str, Episode], now: datetime, settings: CuratorSettings
+    connection: Connection, scope: Scope, log: dict[str, Episode], now: datetime, settings: CuratorSection
 ) -> list[FactRow]:
     weak = []
     for fact in facts.select_facts(connection, scope):

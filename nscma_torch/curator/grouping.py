@@ -20,6 +20,8 @@ from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
 
 NAMED = "named"  # its objects are names, not what they name
+# how far a statement counts, in (0, 1], by the role that made it
+_TRUST: Mapping[str, float] = {"user": 1.0, "document": 0.9, "tool": 0.8, "assistant": 0.6, "system": 0.5}
 _PLACES = 1 << 20  # positions in a message that `order` tells apart
 
 
@@ -49,14 +51,12 @@ def closed(keys: Iterable[Key], schema: Schema) -> set[Key]:
 def groups_of(
     rows: Sequence[StatementRow],
     schema: Schema,
-    trust: Mapping[str, float],
     sources: Mapping[int, Source],
     correction_window: int,
 ) -> list[Group]:
     """The groups of statements, which are complete for their keys and in the order of saying.
 
     Args:
-        trust: by role.
         sources: by the number of the statement's episode.
         correction_window: microseconds within which a correction that names nothing is about what was said just before.
     """
@@ -73,7 +73,7 @@ def groups_of(
     for own in by_key.values():
         for place, row in enumerate(own):
             claim = _claim(
-                row, sources[row.episode_seq], trust, lasting=row.relation in schema and schema[row.relation].lasting
+                row, sources[row.episode_seq], lasting=row.relation in schema and schema[row.relation].lasting
             )
             value, replaced = object_of(row), _replaced(row)
             if single(row.relation, schema):
@@ -157,7 +157,7 @@ def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_win
     return object_of(own[-1])
 
 
-def _claim(row: StatementRow, source: Source, trust: Mapping[str, float], *, lasting: bool) -> Claim:
+def _claim(row: StatementRow, source: Source, *, lasting: bool) -> Claim:
     ended = row.valid_to if row.valid_from is None else row.valid_from
     return Claim(
         seq=row.seq,
@@ -169,7 +169,7 @@ def _claim(row: StatementRow, source: Source, trust: Mapping[str, float], *, las
         begins=ended if row.negated else row.valid_from,
         ends=None if row.negated or lasting else row.valid_to,
         confidence=row.confidence,
-        trust=trust[source.role],
+        trust=_TRUST[source.role],
         decisive=bool(row.replaces) and not row.correction,
     )
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from nscma_torch.curator.claims import Rules
 from nscma_torch.curator.grouping import NAMED, Source, groups_of, object_of
 from nscma_torch.curator.merging import MERGED, merged, standing
 from nscma_torch.curator.resolution import sources_of
-from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
@@ -29,7 +29,7 @@ class Name(NamedTuple):
     row: StatementRow
 
 
-def follow_names(connection: Connection, namespace: str, schema: Schema, settings: CuratorSettings, now: int) -> None:
+def follow_names(connection: Connection, namespace: str, schema: Schema, rules: Rules, now: int) -> None:
     """Merge the names that subjects are said to have, and take those back that no statement says any more.
 
     Each merge is logged; one that was undone is not made again while the statement behind it counts. A name that
@@ -43,7 +43,7 @@ def follow_names(connection: Connection, namespace: str, schema: Schema, setting
     by_hand = {_key(one) for one in made if one.statement_seq is None and not one.record.undone}
     by_name = {_key(one) for one in made if one.statement_seq is not None} - by_hand
     fixed = {key: into for key, into in parents.items() if key not in by_name}
-    names, rivals = stated_names(rows, schema, settings, sources, fixed)
+    names, rivals = stated_names(rows, schema, rules, sources, fixed)
     counting = {row.seq for row in rows}
     latest = {(_key(one), one.record.object): one for one in made if one.statement_seq in counting}
     parted = {pair for pair, one in latest.items() if one.record.undone}
@@ -64,7 +64,7 @@ def follow_names(connection: Connection, namespace: str, schema: Schema, setting
 def stated_names(
     rows: Sequence[StatementRow],
     schema: Schema,
-    settings: CuratorSettings,
+    rules: Rules,
     sources: Mapping[int, Source],
     fixed: Mapping[str, str],
 ) -> tuple[list[Name], list[Name]]:
@@ -77,7 +77,7 @@ def stated_names(
     names: list[Name] = []
     rivals: list[Name] = []
     for _ in range(len(rows) + 1):  # a name that makes two subjects one may change what they are called
-        found, rivals = _taken(_held(rows, schema, settings, sources, _links(names, fixed)), fixed)
+        found, rivals = _taken(_held(rows, schema, rules, sources, _links(names, fixed)), fixed)
         if found == names:
             break
         names = found
@@ -87,15 +87,15 @@ def stated_names(
 def _held(
     rows: Sequence[StatementRow],
     schema: Schema,
-    settings: CuratorSettings,
+    rules: Rules,
     sources: Mapping[int, Source],
     into: Mapping[str, str],
 ) -> list[Name]:
     """The names that hold or held, in the order that they were first said."""
     own = [replace(row, subject=_end(row.subject, into)) for row in rows]
     held: dict[int, Name] = {}
-    for group in groups_of(own, schema, settings.trust, sources, settings.rules.correction_window):
-        for span in resolve(group.claims, settings.rules).spans:
+    for group in groups_of(own, schema, sources, rules.correction_window):
+        for span in resolve(group.claims, rules).spans:
             key = group.object_key or span.value
             said = [place for place, row in enumerate(rows) if row.seq in span.claims and object_of(row) == key]
             if said and span.confidence:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.forgetting import retained_fact
-from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.encode.triples import sentence
 from nscma_torch.records import Episode, Fact, Scope, Statement
 from nscma_torch.relations import Schema
@@ -30,7 +30,7 @@ class _Known(NamedTuple):
 
 
 def write_profile(
-    connection: Connection, namespace: str, now: datetime, schema: Schema, settings: CuratorSettings
+    connection: Connection, namespace: str, now: datetime, schema: Schema, settings: CuratorSection
 ) -> int:
     """Write a namespace's profile anew; returns how many of its lines are not the ones before."""
     scope = namespaces.owner(connection, namespace)
@@ -46,7 +46,7 @@ def write_profile(
 
 
 def _known(
-    connection: Connection, namespace: str, log: Mapping[str, Episode], now: datetime, settings: CuratorSettings
+    connection: Connection, namespace: str, log: Mapping[str, Episode], now: datetime, settings: CuratorSection
 ) -> list[_Known]:
     """What holds now of those who speak as users in this namespace."""
     scope = namespaces.owner(connection, namespace)
@@ -63,7 +63,7 @@ def _known(
     return known
 
 
-def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorSettings) -> list[ProfileLine]:
+def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorSection) -> list[ProfileLine]:
     """The lines of the weightiest facts, the weightiest line first: one line a subject, relation and topic."""
     grouped: dict[tuple[str, str, str], list[_Known]] = {}
     for one in sorted(known, key=lambda one: (-one.weight, one.fact.id)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.records import Scope
 from nscma_torch.storage import episodes, streams, units
 
@@ -17,7 +17,7 @@ def importance(before: float, recalls: int, share: float) -> float:
     return 1.0 - (1.0 - before) * (1.0 - share) ** recalls
 
 
-def promote(connection: Connection, scope: Scope, settings: CuratorSettings) -> int:
+def promote(connection: Connection, scope: Scope, settings: CuratorSection) -> int:
     """Give messages the recalls that were counted since they were last promoted; returns how many messages."""
     recalled = list(episodes.select_all(connection, scope, episodes.recalled(), episodes.live()))
     promoted = 0

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from nscma_torch.curator.claims import Rules
 from nscma_torch.curator.disputes import overruled, weighed
 from nscma_torch.curator.grouping import Group, Source, closed, fact_of, groups_of
 from nscma_torch.curator.implied_denials import implied_denials, partings
-from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.curator.timeline_records import Outcome, Span, Timeline
 from nscma_torch.records import Action
@@ -53,7 +53,7 @@ def resolve_groups(
     namespace: str,
     keys: Collection[Key],
     schema: Schema,
-    settings: CuratorSettings,
+    rules: Rules,
     *,
     now: int,
     recalled: Collection[str] = (),
@@ -76,12 +76,10 @@ def resolve_groups(
     fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
     sources, stored = sources_of(connection, user_id, [*rows, *beyond])
     parted = partings([*rows, *beyond], keys, schema)
-    groups = groups_of(
-        sorted([*rows, *parted], key=statements.said), schema, settings.trust, sources, settings.rules.correction_window
-    )
+    groups = groups_of(sorted([*rows, *parted], key=statements.said), schema, sources, rules.correction_window)
     by_seq = {row.seq: row for row in (*rows, *beyond)}
     light = overruled(decisions.overrulings(connection, namespace, keys), by_seq.values())
-    timelines = [(group, resolve(weighed(group.claims, light), settings.rules)) for group in groups]
+    timelines = [(group, resolve(weighed(group.claims, light), rules)) for group in groups]
     forgotten = [row for row in old if row.archived_by == FORGETTING and row.id not in recalled]
     wanted = [
         [_kept(fact_of(group, span, by_seq), forgotten) for span in timeline.spans] for group, timeline in timelines

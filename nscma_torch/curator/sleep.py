@@ -15,13 +15,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.disputes import open_disputes
 from nscma_torch.curator.forgetting import fade
 from nscma_torch.curator.merging import propose
 from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote
-from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.errors import EngineUnavailableError, NotFoundError, NscmaError
 from nscma_torch.protocols import CuratorTasks
 from nscma_torch.records import Scope, SleepReport
@@ -54,7 +54,7 @@ class Sleeper:
         database: Database,
         curator: Curator,
         schema: Schema,
-        settings: CuratorSettings,
+        settings: CuratorSection,
         work: Callable[[], object],
         *,
         tasks: object = None,

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from nscma_kernels import knn_graph
+from nscma_torch.config import Hierarchy
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.clusters import Clusters, clusters_of, difference, linked
 from nscma_torch.hierarchy.level import Edit, Level
-from nscma_torch.hierarchy.settings import CamSettings
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def foundation(
     vectors: Tensor,  # [n + a, d], of the nodes that stay, in order, then of the new ones
     position: Tensor,  # [n + a] int64, place in the stream
     stream: Tensor,  # [n + a] int64
-    settings: CamSettings,
+    settings: Hierarchy,
 ) -> Edit:
     """The edit that brings a new chunks into G_0: each draws edges to its k best among all (CAM equation 2)."""
     base = cam.levels[0] if cam.levels else Level.empty(vectors.device)
@@ -66,7 +66,7 @@ def foundation(
     return Edit(added, removed, ends, weight[forward], ends.new_empty(2, 0))
 
 
-def assimilate(cam: Cam, base: Edit, settings: CamSettings) -> Cam:
+def assimilate(cam: Cam, base: Edit, settings: Hierarchy) -> Cam:
     """The hierarchy after an edit of its chunks.
 
     Above the first level of clusters, which is always there, levels are added until their number stops shrinking.
@@ -85,13 +85,13 @@ def assimilate(cam: Cam, base: Edit, settings: CamSettings) -> Cam:
         edit = _above(levels[-1], above, upper, settings)
 
 
-def _clustered(level: Level, edit: Edit, settings: CamSettings) -> Level:
+def _clustered(level: Level, edit: Edit, settings: Hierarchy) -> Level:
     edited, frontier = level.edited(edit, overlapping=settings.overlapping)
     if not settings.max_levels:
         return edited
     return accommodated(edited.settled(frontier), settings.max_members)
 
 
-def _above(level: Level, clusters: Clusters, upper: Level, settings: CamSettings) -> Edit:
+def _above(level: Level, clusters: Clusters, upper: Level, settings: Hierarchy) -> Edit:
     edges, weight = linked(level, clusters, settings.links)
     return difference(upper, clusters.labels, edges, weight)

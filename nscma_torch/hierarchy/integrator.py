@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from sqlalchemy import Connection
 
+from nscma_torch.config import Hierarchy
 from nscma_torch.errors import StoreFormatError
 from nscma_torch.hierarchy.cam import Cam, assimilate, foundation
 from nscma_torch.hierarchy.level_rows import cam_of, to_rows
-from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.hierarchy.summaries import Members, Summariser, Superseded, UnitMaker, Written
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.storage import fingerprint, hierarchies, jobs, packed_vectors, streams, units
@@ -62,7 +62,7 @@ class Integrator:
         database: Database,
         units: UnitMaker,
         tasks: LanguageTasks,
-        settings: CamSettings,
+        settings: Hierarchy,
         device: torch.device,
     ) -> None:
         self._database = database

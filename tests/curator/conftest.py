@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.curation import Curator
-from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.memory import Memory
 from nscma_torch.records import CuratorDecision, Fact, Message, Scope, Statement
 from nscma_torch.relations import load_relations
@@ -77,5 +77,5 @@ class Told:
 @pytest.fixture
 def told(open_memory: Callable[..., Memory], light_proxy: Any) -> Told:
     memory = open_memory("curated.db", proxy=light_proxy)
-    settings = CuratorSettings(initial_strength=180.0)
+    settings = CuratorSection(initial_strength=180.0)
     return Told(memory, Curator(memory.components.database, load_relations(), settings, clock=lambda: day(1000)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.sleep import Sleeper
 from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.memory import Memory
@@ -17,7 +17,7 @@ from nscma_torch.storage import decisions, erase, namespaces
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
-SETTINGS = CuratorSettings(initial_strength=180.0)
+SETTINGS = CuratorSection(initial_strength=180.0)
 
 
 class Judge:

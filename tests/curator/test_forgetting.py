@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.forgetting import fade, retention, strength
 from nscma_torch.curator.promotion import importance
-from nscma_torch.curator.settings import CuratorSettings
 from nscma_torch.records import Scope, Statement
 from nscma_torch.storage import episodes
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
-SETTINGS = CuratorSettings(initial_strength=180.0)
+SETTINGS = CuratorSection(initial_strength=180.0)
 AGES = st.floats(0, 3650)
 STRENGTHS = st.floats(10, 5000)
 
@@ -54,7 +53,7 @@ def test_recalls_at_once_or_one_by_one_come_to_the_same(before: float, few: int,
     assert before - 1e-9 <= once <= 1
 
 
-def faded(told: Told, at: int, settings: CuratorSettings = SETTINGS) -> tuple[int, int]:
+def faded(told: Told, at: int, settings: CuratorSection = SETTINGS) -> tuple[int, int]:
     with told.memory.components.database.write() as connection:
         return fade(connection, Scope("ada"), day(at), settings)
 
@@ -115,4 +114,4 @@ def test_recalled_and_repeated_things_stay(told: Told) -> None:
 
 def test_a_floor_of_zero_forgets_nothing(told: Told) -> None:
     told.tell(lives("Rome"), at=1)
-    assert faded(told, 90_000, replace(SETTINGS, floor=0.0)) == (0, 0)
+    assert faded(told, 90_000, SETTINGS.model_copy(update={"floor": 0.0})) == (0, 0)

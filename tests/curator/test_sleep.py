@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.curator.settings import CuratorSettings
+from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.sleep import Sleeper
 from nscma_torch.errors import ModelError, NotFoundError
 from nscma_torch.memory import Memory
@@ -18,7 +18,7 @@ from nscma_torch.storage import profiles
 from nscma_torch.storage.database import Database
 from tests.storage.telling import day, of_sentences
 
-SETTINGS = CuratorSettings(initial_strength=180.0)
+SETTINGS = CuratorSection(initial_strength=180.0)
 DEFER = {"gate": {"rule": "composition", "threshold": 1e6}}
 
 
@@ -103,7 +103,7 @@ def test_profile_lines_are_bounded_dated_and_have_sources(bed: Callable[..., Bed
     memory, _, _ = bed()
     fill(memory)
     parts = memory.components
-    small = CuratorSettings(profile_lines=1, profile_objects=1)
+    small = CuratorSection(profile_lines=1, profile_objects=1)
     Sleeper(parts.database, parts.curator, parts.relations, small, memory.flush).sleep("ada", now=day(20))
     with parts.database.read() as connection:
         (line,) = profiles.lines(connection, "ada", None)

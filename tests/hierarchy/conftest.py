@@ -11,14 +11,14 @@ import pytest
 import torch
 from sqlalchemy import select
 
+from nscma_torch.config import Hierarchy
 from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level import Edit, Level
-from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.memory import Memory
 from nscma_torch.storage import hierarchies
 from nscma_torch.storage.schema import drafts
 from tests.hierarchy.invariants import Edge, cam_problems, edges_of, parts_of, problems
-from tests.hierarchy.lively import LIVELY, SUBJECTS, Open, cam, chunks_due, sentences, settings_of
+from tests.hierarchy.lively import LIVELY, SUBJECTS, Open, cam, chunks_due, sentences
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def level_problems() -> Callable[..., list[str]]:
 
 
 @pytest.fixture(scope="session")
-def hierarchy_problems() -> Callable[[Cam, CamSettings], list[str]]:
+def hierarchy_problems() -> Callable[[Cam, Hierarchy], list[str]]:
     return cam_problems
 
 
@@ -61,7 +61,7 @@ def edit_of() -> Callable[..., Edit]:
 class Twin:
     """A level, and the graph that it must hold, in a dictionary."""
 
-    def __init__(self, seed: int, settings: CamSettings, edit_of: Callable[..., Edit]) -> None:
+    def __init__(self, seed: int, settings: Hierarchy, edit_of: Callable[..., Edit]) -> None:
         self.rng = random.Random(seed)
         self.settings = settings
         self.level = Level.empty()
@@ -97,7 +97,7 @@ class Twin:
 
 
 @pytest.fixture(scope="session")
-def twin(edit_of: Callable[..., Edit]) -> Callable[[int, CamSettings], Twin]:
+def twin(edit_of: Callable[..., Edit]) -> Callable[[int, Hierarchy], Twin]:
     return lambda seed, settings: Twin(seed, settings, edit_of)
 
 
@@ -124,7 +124,7 @@ def assert_whole(hierarchy_problems: Callable[..., list[str]]) -> Callable[..., 
         assert memory.verify() == []
         assert (memory.stats().jobs_queued, memory.stats().jobs_failed) == (0, 0)
         held = cam(memory, user, agent)
-        assert hierarchy_problems(held, settings_of(memory)) == []
+        assert hierarchy_problems(held, memory.config.hierarchy) == []
         key = hierarchies.hierarchy_id(user, agent)
         with memory.components.database.read() as connection:
             of_node = hierarchies.units_of(connection, key)

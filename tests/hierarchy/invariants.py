@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
+from nscma_torch.config import Hierarchy
 from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level import Level
-from nscma_torch.hierarchy.settings import CamSettings
 
 Edge = tuple[int, int]
 
@@ -60,7 +60,7 @@ def expected_parts(
     }
 
 
-def problems(level: Level, settings: CamSettings, *, clustered: bool = True) -> list[str]:
+def problems(level: Level, settings: Hierarchy, *, clustered: bool = True) -> list[str]:
     """What is wrong with a level, a sentence each."""
     split, found = level.split, []
     n, slots = len(level.nodes), split.edge_index.T.tolist()
@@ -84,7 +84,7 @@ def problems(level: Level, settings: CamSettings, *, clustered: bool = True) -> 
     return found + (_cluster_problems(level, settings) if clustered else [])
 
 
-def _cluster_problems(level: Level, settings: CamSettings) -> list[str]:
+def _cluster_problems(level: Level, settings: Hierarchy) -> list[str]:
     """Clusters are connected by uncut edges, bounded, and every persona sees no label that weighs more than its own."""
     found = []
     near: dict[int, dict[int, int]] = {place: {} for place in range(len(level.labels))}
@@ -110,7 +110,7 @@ def _cluster_problems(level: Level, settings: CamSettings) -> list[str]:
     return found
 
 
-def cam_problems(cam: Cam, settings: CamSettings) -> list[str]:
+def cam_problems(cam: Cam, settings: Hierarchy) -> list[str]:
     """What is wrong with a hierarchy: with each level, and between them."""
     found = []
     sizes = [len(level.nodes) for level in cam.levels]

@@ -11,7 +11,6 @@ from sqlalchemy import select
 from nscma_torch.errors import ModelError
 from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level_rows import cam_of
-from nscma_torch.hierarchy.settings import CamSettings
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Message, Unit
@@ -80,11 +79,6 @@ class Failing(Tasks):
 def cam(memory: Memory, user: str = "ada", agent: str | None = None) -> Cam:
     with memory.components.database.read() as connection:
         return cam_of(hierarchies.load(connection, user, agent).levels)
-
-
-def settings_of(memory: Memory) -> CamSettings:
-    section = memory.config.hierarchy.model_dump(exclude={"enabled", "batch_size", "summary_words"})
-    return CamSettings(**section)
 
 
 def summaries(memory: Memory) -> list[str]:

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
+from nscma_torch.config import Hierarchy
 from nscma_torch.hierarchy.cam import Cam, assimilate, foundation
 from nscma_torch.hierarchy.clusters import clusters_of
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows
-from nscma_torch.hierarchy.settings import CamSettings
 
-LIVELY = CamSettings(neighbours=5, gamma=0.3, max_members=7, min_members=2, links=4)
+LIVELY = Hierarchy(neighbours=5, gamma=0.3, max_members=7, min_members=2, links=4)
 SETTINGS = {
-    "default": CamSettings(),
+    "default": Hierarchy(),
     "lively": LIVELY,
-    "whole": replace(LIVELY, overlapping=False),
-    "two levels": replace(LIVELY, max_levels=2),
-    "no levels": replace(LIVELY, max_levels=0),
+    "whole": LIVELY.model_copy(update={"overlapping": False}),
+    "two levels": LIVELY.model_copy(update={"max_levels": 2}),
+    "no levels": LIVELY.model_copy(update={"max_levels": 0}),
 }
 
 
 class Chunks:
     """A hierarchy, and the chunks that it must hold: vectors of several topics, in two streams."""
 
-    def __init__(self, seed: int, settings: CamSettings) -> None:
+    def __init__(self, seed: int, settings: Hierarchy) -> None:
         self.rng = random.Random(seed)
         self.random = torch.Generator().manual_seed(seed)
         self.settings = settings
@@ -136,7 +135,7 @@ def test_it_goes_on_from_rows_as_from_memory() -> None:
 
 def test_the_edges_are_those_of_equation_2(edges: Any) -> None:
     """Every new chunk draws its k best of all, old ones none; s = alpha cos + (1 - alpha) exp(-(i-j)^2 / 2 sigma^2)."""
-    settings = replace(LIVELY, max_levels=0)
+    settings = LIVELY.model_copy(update={"max_levels": 0})
     chunks = Chunks(7, settings)
     chunks.integrate(25)
     before = edges(chunks.cam.levels[0])
@@ -162,7 +161,7 @@ def test_the_edges_are_those_of_equation_2(edges: Any) -> None:
 
 def test_a_batch_touches_only_what_it_concerns() -> None:
     """Two topics that share nothing: what comes to one leaves the other's personas and clusters as they were."""
-    settings = replace(LIVELY, alpha=1.0)
+    settings = LIVELY.model_copy(update={"alpha": 1.0})
     chunks = Chunks(8, settings)
     here, there = torch.eye(24)[0], torch.eye(24)[12]
 
@@ -210,7 +209,7 @@ def test_members_are_those_of_the_level_below() -> None:
 
 def test_without_flexibility_each_chunk_is_in_at_most_one_cluster() -> None:
     for overlapping in (True, False):
-        settings = replace(LIVELY, overlapping=overlapping)
+        settings = LIVELY.model_copy(update={"overlapping": overlapping})
         cam = Chunks(11, settings).integrate(80)
         belongs = [number for own in cam.members()[0].values() for number in own]
         assert (len(belongs) == len(set(belongs))) == (not overlapping)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 
+from nscma_torch.config import Hierarchy
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.clusters import clusters_of, difference, linked
 from nscma_torch.hierarchy.level import Level
-from nscma_torch.hierarchy.settings import CamSettings
 
-SETTINGS = CamSettings(max_members=8, min_members=2)
+SETTINGS = Hierarchy(max_members=8, min_members=2)
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from nscma_kernels import ego_split
+from nscma_torch.config import Hierarchy
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.level import Level
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows
-from nscma_torch.hierarchy.settings import CamSettings
 
-SETTINGS = CamSettings(max_members=6)
-WHOLE = CamSettings(max_members=6, overlapping=False)
+SETTINGS = Hierarchy(max_members=6)
+WHOLE = Hierarchy(max_members=6, overlapping=False)
 SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(3, 40))]
 
 
@@ -37,7 +37,7 @@ def edited(level: Level, edit: Any) -> Level:
 
 @pytest.mark.parametrize("settings", [SETTINGS, WHOLE], ids=["overlapping", "whole"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_edits(seed: int, settings: CamSettings, twin: Any, level_problems: Any, edges: Any) -> None:
+def test_random_edits(seed: int, settings: Hierarchy, twin: Any, level_problems: Any, edges: Any) -> None:
     held = twin(seed, settings)
     for _ in range(25):
         before, edit = held.level, held.random_edit()

@@ -17,7 +17,6 @@ from tests.hierarchy.lively import (
     Tasks,
     cam,
     said,
-    settings_of,
     summaries,
     text_of,
     words,
@@ -41,7 +40,6 @@ def test_one_call_for_each_level_and_only_for_what_changed(open_lively: Open) ->
     memory = open_lively(tasks=tasks)
     list(memory.add_many(said(range(50)), user_id="ada"))
     memory.flush()
-    settings_of(memory)
     old = cam(memory).members()
     assert [len(call) for call in tasks.calls] == [len(own) for own in old], "all of one level in one call"
     for first, count in ((50, 1), (51, 5), (56, 1)):
