@@ -160,9 +160,9 @@ class Components:
     @locked_cached_property
     def gate(self) -> MessageGate:
         """The gate with the configured rules."""
-        from nscma_torch.models import message_gate
+        from nscma_torch.buffer.gate import MessageGate
 
-        return message_gate(self.config.gate, self.salience_head)
+        return MessageGate(self.config.gate, self.salience_head)
 
     @locked_cached_property
     def salience_head(self) -> SalienceHead | None:
@@ -223,11 +223,11 @@ class Components:
     @locked_cached_property
     def eraser(self) -> Eraser:
         """Real deletion."""
+        from nscma_torch.buffer.gate import MessageGate
         from nscma_torch.encode.eraser import Eraser
         from nscma_torch.llm.vllm_proxy import VllmProxy
-        from nscma_torch.models import message_gate
 
-        gate = message_gate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
+        gate = MessageGate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
         return Eraser(self.database, self.proxy, gate, served=isinstance(self.proxy, VllmProxy))
 
     @locked_cached_property

@@ -524,10 +524,10 @@ class Memory:
         Returns how many messages were decided, and those on which the decision changes. Nothing is stored unless
         `dry_run=False`.
         """
+        from nscma_torch.buffer.gate import MessageGate
         from nscma_torch.encode.replay import replay
-        from nscma_torch.models import message_gate
 
-        other = message_gate(override(self.components.config.gate, {} if gate is None else gate))
+        other = MessageGate(override(self.components.config.gate, {} if gate is None else gate))
         scope = Scope(user_id, agent_id, run_id)
         return replay(self.components.database, other, scope, at=clock(now), dry_run=dry_run)
 

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.rules import GateConfig, GateWeights
-from nscma_torch.buffer.salience_head import SalienceHead
-from nscma_torch.config import Config, Gate
+from nscma_torch.config import Config
 from nscma_torch.config import Proxy as ProxySection
 from nscma_torch.errors import ConfigError
 from nscma_torch.llm.causal_proxy import CausalProxy
@@ -19,12 +16,6 @@ from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.vllm_proxy import VllmProxy
 from nscma_torch.protocols import Proxy
-
-
-def message_gate(section: Gate, head: SalienceHead | None = None) -> MessageGate:
-    """The gate of a configuration's [gate] section."""
-    keys = section.model_dump(exclude={"weights"})
-    return MessageGate(GateConfig(**keys, weights=GateWeights(**section.weights.model_dump())), head)
 
 
 def serve_proxy(config: Config, engine: LazyEngine | None) -> Proxy:

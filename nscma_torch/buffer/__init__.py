@@ -3,15 +3,13 @@
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation, observe, script_of
 from nscma_torch.buffer.proxy import RecurrentProxy, StreamScore
-from nscma_torch.buffer.rules import RULES, GateConfig, GateWeights
+from nscma_torch.buffer.rules import RULES
 from nscma_torch.buffer.surprise_gate import Gating, SurpriseGate
 from nscma_torch.buffer.surprise_gate_state import SurpriseGateState
 
 __all__ = [
     "RULES",
-    "GateConfig",
     "GateState",
-    "GateWeights",
     "Gating",
     "MessageGate",
     "Observation",

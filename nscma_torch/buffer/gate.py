@@ -11,12 +11,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from nscma_torch.buffer.observation import Observation
-from nscma_torch.buffer.rules import QUANTITIES, RULES, GateConfig, Verdict, quantities
+from nscma_torch.buffer.rules import QUANTITIES, RULES, Verdict, quantities
 from nscma_torch.buffer.salience_head import SalienceHead
-from nscma_torch.errors import ConfigError, InvalidInputError
+from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Decision
+
+if TYPE_CHECKING:  # a bare GPU machine has no pydantic
+    from nscma_torch.config import Gate
 
 _VERSION = 1
 _CLAUSES = {  # term of the score: what it says when it raises the score, and when it lowers it
@@ -76,22 +80,13 @@ class MessageGate:
     """Decides on observations, one after the other.
 
     Args:
-        config: rule, window and weights.
+        config: rule, window and weights; the [gate] section of a configuration.
         head: reads the vectors of messages; None leaves its term out.
-
-    Raises:
-        ConfigError: an unknown rule, or a value out of range.
     """
 
-    def __init__(self, config: GateConfig | None = None, head: SalienceHead | None = None) -> None:
-        self.config = config or GateConfig()
+    def __init__(self, config: Gate, head: SalienceHead | None = None) -> None:
+        self.config = config
         self.head = head
-        if self.config.rule not in RULES:
-            raise ConfigError(f"unknown gate rule {self.config.rule!r}: choose one of {', '.join(RULES)}")
-        if self.config.window < 1 or self.config.warmup < 1 or self.config.prior < 1:
-            raise ConfigError("gate: window, warmup and prior must be at least 1")
-        if self.config.low > self.config.high:
-            raise ConfigError("gate: low must be at most high")
 
     def decide(self, observation: Observation, state: GateState) -> tuple[Decision, GateState]:
         """Decide on one message.

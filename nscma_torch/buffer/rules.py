@@ -10,12 +10,16 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.paper_rule import limit, moments
+
+if TYPE_CHECKING:  # a bare GPU machine has no pydantic
+    from nscma_torch.config import Gate
 
 QUANTITIES = ("surprise", "information", "memory")  # what statistics are kept of
 OF_THE_PROXY = ("surprise", "information")  # of these the values of two proxies do not compare
@@ -26,39 +30,6 @@ PRIORS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "latin": ((1.13, 0.18), (4.94, 0.57), (5.64, 0.58)),
     "cjk": ((2.45, 0.50), (4.60, 0.60), (5.25, 0.60)),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class GateWeights:
-    """Weights of the terms of `composition`, in score units per standard deviation or as noted."""
-
-    surprise: float = 0.2  # mean surprise, the paper's S
-    information: float = 0.2  # ln of the clamped information
-    memory: float = 0.6  # ln of the information that memory does not hold
-    salience: float = 1.0  # per unit of log-odds of the cue lexicon
-    answer: float = 0.4  # added to what follows a question
-    learned: float = 0.3  # per unit of log-odds of the salience head
-    code: float = 2.5  # subtracted, times the share of ids, hashes, base64
-    repeat: float = 10.0  # subtracted from what was already said
-    restatement: float = 2.5  # subtracted from what was already said in other words
-
-
-@dataclass(frozen=True, slots=True)
-class GateConfig:
-    """How the gate decides; every field is a key of the configuration."""
-
-    rule: str = "composition"  # a name in RULES
-    lam: float = 0.0  # lambda of S > mu + lambda * sigma; for `paper`, `information`, `memory`
-    window: int = 64  # N, inputs of one stream and script that mu and sigma look back on
-    warmup: int = 8  # inputs that `paper` and its kin write before they judge
-    prior: int = 32  # inputs that the prior of `composition` weighs against the stream's own
-    threshold: float = -0.2  # of `composition`, in score units
-    salience_threshold: float = 0.5  # of `salience`
-    low: float = -1.0  # least standard deviations that a term counts: short is no proof of empty
-    high: float = 2.5  # most standard deviations that a term counts: entropy alone does not win
-    near: float = 0.65  # least cosine to an earlier message of a restatement
-    news: float = 0.5  # a restatement says less than this that the near messages do not, in words
-    weights: GateWeights = field(default_factory=GateWeights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +64,7 @@ class Verdict:
 
 
 History = Mapping[str, Sequence[float]]  # per quantity, its last values, oldest first
-Rule = Callable[[Observation, History, GateConfig], Verdict]
+Rule = Callable[[Observation, History, "Gate"], Verdict]
 
 
 def quantities(observation: Observation) -> dict[str, float]:
@@ -112,7 +83,7 @@ def _prior(observation: Observation, name: str) -> tuple[float, float]:
 def _above_usual(name: str) -> Rule:
     """The rule x > mu + lambda * sigma of the paper for one quantity."""
 
-    def rule(observation: Observation, history: History, config: GateConfig) -> Verdict:
+    def rule(observation: Observation, history: History, config: Gate) -> Verdict:
         value, seen = quantities(observation)[name], history[name]
         mean, sd = _prior(observation, name)
         if seen:
@@ -123,7 +94,7 @@ def _above_usual(name: str) -> Rule:
     return rule
 
 
-def composition(observation: Observation, history: History, config: GateConfig) -> Verdict:
+def composition(observation: Observation, history: History, config: Gate) -> Verdict:
     """Sum of named terms: surprise, information, news to memory, cues, answer, learned head; less code and repetition.
 
     The first three are standard deviations from the stream's usual, held between `low` and `high`. What speaks for
@@ -160,19 +131,19 @@ def composition(observation: Observation, history: History, config: GateConfig) 
     return Verdict(sum(parts.values()), config.threshold, parts)
 
 
-def restates(observation: Observation, config: GateConfig) -> bool:
+def restates(observation: Observation, config: Gate) -> bool:
     """Whether the stream already said this in other words: an earlier message is near, and nothing in this is news."""
     if observation.nearest is None or observation.news is None:
         return False
     return observation.nearest >= config.near and observation.news < config.news
 
 
-def salience(observation: Observation, _history: History, config: GateConfig) -> Verdict:
+def salience(observation: Observation, _history: History, config: Gate) -> Verdict:
     """The cue lexicon alone."""
     return Verdict(observation.salience, config.salience_threshold, {"salience": observation.salience})
 
 
-def everything(_observation: Observation, _history: History, _config: GateConfig) -> Verdict:
+def everything(_observation: Observation, _history: History, _config: Gate) -> Verdict:
     """Write every message: the gate switched off."""
     return Verdict(0.0, 0.0, {}, always=True)
 

@@ -62,10 +62,11 @@ def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> 
 def _explained(model: type[Section], error: ValidationError) -> str:
     """The first problem in words, with the nearest known key for an unknown one."""
     problem = error.errors()[0]
-    if not problem["loc"]:  # of sections that do not go together
-        return problem["msg"].removeprefix("Value error, ")
+    name = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "value_error":  # of keys, or of sections, that do not go together
+        said = problem["msg"].removeprefix("Value error, ")
+        return f"{name}: {said}" if name else said
     *parents, key = (str(part) for part in problem["loc"])
-    name = ".".join([*parents, key])
     if problem["type"] != "extra_forbidden":
         return f"{name}: {problem['msg']}, got {problem['input']!r}"
     known = _keys_at(model, parents)

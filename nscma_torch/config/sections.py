@@ -128,6 +128,12 @@ class Gate(Section):
     news: float = Field(0.5, ge=0, description="Words that no near message has, from which on it is no restatement.")
     weights: GateWeights = GateWeights()
 
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        if self.low > self.high:
+            raise ValueError(f"low is {self.low:g}; it must be at most high, {self.high:g}")
+        return self
+
 
 class Index(Section):
     """The vector index."""

@@ -8,16 +8,16 @@ import statistics
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.buffer import GateConfig, GateState, GateWeights, MessageGate, Observation, RecurrentProxy, observe
+from nscma_torch.buffer import GateState, MessageGate, Observation, RecurrentProxy, observe
 from nscma_torch.buffer.rules import PRIORS, RULES, Statistics
-from nscma_torch.config.sections import Gate
+from nscma_torch.config import Gate, GateWeights, load_config
 from nscma_torch.errors import ConfigError, InvalidInputError
-from nscma_torch.models import message_gate
 from nscma_torch.reading.cues import salience
 from nscma_torch.records import Decision
 
@@ -59,7 +59,7 @@ def proxy() -> RecurrentProxy:
     return RecurrentProxy.load()
 
 
-def decide(proxy: RecurrentProxy, text: str, before: list[str], config: GateConfig | None = None) -> Decision:
+def decide(proxy: RecurrentProxy, text: str, before: list[str], config: Gate = Gate()) -> Decision:
     gate = MessageGate(config)
     (score,) = proxy.score([[*before, text]], [None])
     seen = [
@@ -86,7 +86,7 @@ def surprises(means: list[float], script: str = "latin") -> list[Observation]:
 def test_paper_rule_is_its_formula(lam: float) -> None:
     draw = random.Random(3)
     means = [draw.uniform(0.5, 3.0) for _ in range(60)]
-    gate = MessageGate(GateConfig(rule="paper", lam=lam, window=20, warmup=5))
+    gate = MessageGate(Gate(rule="paper", lam=lam, window=20, warmup=5))
     decisions = decisions_of(gate, surprises(means))
     assert all(decision.write for decision in decisions[:5])
     for i in range(5, 60):
@@ -108,7 +108,7 @@ def test_statistics_are_those_of_the_inputs_and_a_prior_that_counts_as_some() ->
 
 
 def test_scripts_keep_their_own_threshold() -> None:
-    gate = MessageGate(GateConfig(rule="paper", warmup=2))
+    gate = MessageGate(Gate(rule="paper", warmup=2))
     english = surprises([1.0, 1.1, 0.9, 1.05])
     chinese = surprises([6.0, 6.5, 7.0], "cjk")
     order = [english[0], chinese[0], english[1], chinese[1], english[2], chinese[2], english[3]]
@@ -176,7 +176,7 @@ def test_a_fact_beside_a_code_is_still_written(proxy: RecurrentProxy) -> None:
 @given(st.lists(observations, max_size=30), st.sampled_from(sorted(RULES)), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
 def test_state_is_bounded_pure_and_survives_storage(seen: list[Observation], rule: str, window: int) -> None:
-    gate = MessageGate(GateConfig(rule=rule, window=window, warmup=2))
+    gate = MessageGate(Gate(rule=rule, window=window, warmup=2))
     state, decisions = GateState(), []
     for observation in seen:
         stored = state.to_bytes()
@@ -192,7 +192,7 @@ def test_state_is_bounded_pure_and_survives_storage(seen: list[Observation], rul
 
 
 def test_a_state_without_some_quantities_keeps_the_others() -> None:
-    gate, state = MessageGate(GateConfig(rule="memory", warmup=1)), GateState()
+    gate, state = MessageGate(Gate(rule="memory", warmup=1)), GateState()
     for observation in [*surprises([1.0, 2.0]), *surprises([3.0], "cjk")]:
         _, state = gate.decide(observation, state)
     less = GateState.from_bytes(state.without("surprise", "information").to_bytes())
@@ -201,26 +201,26 @@ def test_a_state_without_some_quantities_keeps_the_others() -> None:
         script: series["memory"] for script, series in state.series.items()
     }
     for rule in RULES:
-        MessageGate(GateConfig(rule=rule)).decide(surprises([1.0])[0], less)
+        MessageGate(Gate(rule=rule)).decide(surprises([1.0])[0], less)
 
 
 def test_composition_score_is_the_sum_of_its_parts() -> None:
-    decision, _ = MessageGate().decide(replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState())
+    decision, _ = MessageGate(Gate()).decide(replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState())
     assert decision.score == pytest.approx(sum(decision.parts.values()))
     assert set(decision.parts) == {"surprise", "information", "memory", "salience", "code", "repeat"}
 
 
 def test_the_learned_head_and_an_answer_have_their_terms() -> None:
-    plain, _ = MessageGate().decide(PLAIN, GateState())
+    plain, _ = MessageGate(Gate()).decide(PLAIN, GateState())
     assert not {"learned", "answer"} & set(plain.parts), "a term that nothing is known for is not there"
-    told, _ = MessageGate().decide(replace(PLAIN, learned=2.0, answers=True), GateState())
+    told, _ = MessageGate(Gate()).decide(replace(PLAIN, learned=2.0, answers=True), GateState())
     weights = GateWeights()
     assert told.parts == {**plain.parts, "answer": weights.answer, "learned": 2.0 * weights.learned}
     assert told.write and "may be asked about" in told.reason
-    idle, _ = MessageGate().decide(replace(PLAIN, learned=-2.0), GateState())
+    idle, _ = MessageGate(Gate()).decide(replace(PLAIN, learned=-2.0), GateState())
     assert idle.parts["learned"] == -told.parts["learned"]
     assert not idle.write and "nothing to ask about" in idle.reason
-    code, _ = MessageGate().decide(replace(PLAIN, learned=2.0, code_share=1.0), GateState())
+    code, _ = MessageGate(Gate()).decide(replace(PLAIN, learned=2.0, code_share=1.0), GateState())
     assert code.parts["learned"] == 0.0, "a vector does not speak for an id"
 
 
@@ -244,33 +244,35 @@ def test_small_talk_that_answers_is_deferred_all_the_same(proxy: RecurrentProxy)
     ],
 )
 def test_a_restatement_is_near_and_no_news(nearest: float | None, news: float | None, restated: bool) -> None:
-    decision, _ = MessageGate().decide(replace(PLAIN, salience=0.8, nearest=nearest, news=news), GateState())
+    decision, _ = MessageGate(Gate()).decide(replace(PLAIN, salience=0.8, nearest=nearest, news=news), GateState())
     assert ("restatement" in decision.parts) == restated != decision.write
     assert ("in other words" in decision.reason) == restated
 
 
 def test_a_verbatim_repeat_is_not_counted_twice() -> None:
     seen = replace(PLAIN, repeat=True, nearest=1.0, news=0.0)
-    assert "restatement" not in MessageGate().decide(seen, GateState())[0].parts
+    assert "restatement" not in MessageGate(Gate()).decide(seen, GateState())[0].parts
 
 
 def test_replay_under_another_rule_decides_again() -> None:
     seen = surprises([1.0] * 10 + [3.0])
-    assert [d.write for d in decisions_of(MessageGate(GateConfig(rule="everything")), seen)] == [True] * 11
-    paper = [d.write for d in decisions_of(MessageGate(GateConfig(rule="paper", warmup=2)), seen)]
+    assert [d.write for d in decisions_of(MessageGate(Gate(rule="everything")), seen)] == [True] * 11
+    paper = [d.write for d in decisions_of(MessageGate(Gate(rule="paper", warmup=2)), seen)]
     assert paper == [True, True] + [False] * 8 + [True]
-
-
-def test_the_defaults_of_a_configuration_are_those_of_the_gate() -> None:
-    assert message_gate(Gate()).config == GateConfig()
 
 
 def test_unusable_configuration_is_refused() -> None:
     with pytest.raises(ConfigError, match="composition"):
-        MessageGate(GateConfig(rule="papper"))
-    for config in (GateConfig(window=0), GateConfig(warmup=0), GateConfig(prior=0), GateConfig(low=3.0)):
-        with pytest.raises(ConfigError):
-            MessageGate(config)
+        load_config({"gate": {"rule": "papper"}})
+    for key in ("window", "warmup", "prior"):
+        with pytest.raises(ConfigError, match=rf"gate\.{key}"):
+            load_config({"gate": {key: 0}})
+    with pytest.raises(ConfigError, match=r"gate: low is 3; it must be at most high, 2\.5$"):
+        load_config({"gate": {"low": 3.0}})
+
+
+def test_each_rule_has_a_name_in_the_configuration() -> None:
+    assert get_args(Gate.model_fields["rule"].annotation) == tuple(RULES)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +285,7 @@ def test_unusable_state_is_refused(stored: bytes) -> None:
 
 def test_the_prior_of_bytes_says_nothing_of_longer_tokens() -> None:
     """A language model's tokens cost more nats than bytes; a stream's first messages are not surprising for that."""
-    gate = MessageGate()
+    gate = MessageGate(Gate())
     seen = Observation(12, 4.2, 50.0, 80.0, 0.0, 0.5, False, "latin", bytewise=False)
     decision, state = gate.decide(seen, GateState())
     assert decision.parts["surprise"] == 0.0

@@ -81,11 +81,6 @@ def lines(memory: Memory) -> list[str]:
         return [line.text for line in profiles.lines(connection, "ada", None)]
 
 
-def test_the_defaults_of_a_configuration_are_those_of_the_curator(bed: Callable[..., Bed]) -> None:
-    memory, _, _ = bed()
-    assert memory.components._curator_settings == CuratorSettings()
-
-
 def test_a_night(bed: Callable[..., Bed]) -> None:
     memory, sleeper, _ = bed()
     fill(memory)

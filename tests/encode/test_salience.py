@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from nscma_torch.buffer.gate import MessageGate
-from nscma_torch.buffer.rules import GateWeights
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.config import Gate, GateWeights
 from nscma_torch.encode.gating import Past, gate_messages
 from nscma_torch.encode.stages import Stages
 from nscma_torch.memory import Memory
@@ -23,7 +23,7 @@ TEXTS = ["My brother Emil moved to Tampere in May.", "That's great, thanks!", "I
 def test_the_head_is_asked_where_there_are_vectors(light_proxy: Any, embedder: Any) -> None:
     head = SalienceHead(embedder.dimension, embedder.fingerprint)
     vectors = embedder.embed(TEXTS)
-    with_head, without = MessageGate(head=head), MessageGate()
+    with_head, without = MessageGate(Gate(), head), MessageGate(Gate())
     weighed = gate_messages(TEXTS, Past(), light_proxy, with_head, Stages(), lambda: vectors)
     assert [own.learned for own in weighed.observations] == head.log_odds(vectors)
     for gate, given in ((with_head, None), (without, lambda: vectors)):

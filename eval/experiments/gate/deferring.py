@@ -34,8 +34,8 @@ from nscma_torch import Memory, load_config
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.rules import GateConfig
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.config import Gate
 from nscma_torch.device import torch_device
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Decision
@@ -50,7 +50,7 @@ class RankedGate(MessageGate):
     """Writes what it is told to, message by message in the order in which they come."""
 
     def __init__(self, writes: Sequence[bool]) -> None:
-        super().__init__(GateConfig(rule="everything"))
+        super().__init__(Gate(rule="everything"))
         self._writes = iter(writes)
 
     def decide(self, observation: Observation, state: GateState) -> tuple[Decision, GateState]:

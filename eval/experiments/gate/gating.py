@@ -36,8 +36,8 @@ from nscma_torch.buffer.byte_counts import REACH, stream_nats
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.rules import GateConfig
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.config import Gate
 from nscma_torch.device import torch_device
 from nscma_torch.encode.gating import Past, gate_messages
 from nscma_torch.encode.stages import Stages
@@ -108,21 +108,21 @@ SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(
 def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder, head: SalienceHead) -> Heard:
     """Weigh a talk as the memory does, and read each of its messages alone."""
     vectors = vectors_of(talk.texts, embedder)
-    weighed = gate_messages(talk.texts, Past(), proxy, MessageGate(head=head), Stages(), lambda: vectors)
+    weighed = gate_messages(talk.texts, Past(), proxy, MessageGate(Gate(), head), Stages(), lambda: vectors)
     alone = proxy.score([[text] for text in talk.texts], [None] * len(talk.texts))
     with torch.no_grad():
         learned = head(vectors).tolist()
     return Heard(
         talk,
         weighed.observations,
-        {"composition": weighed.decisions, "paper": decide(weighed.observations, GateConfig(rule="paper"))},
+        {"composition": weighed.decisions, "paper": decide(weighed.observations, Gate(rule="paper"))},
         [float(score.nll[0].double().mean()) for score in alone],
         vectors,
         learned,
     )
 
 
-def decide(observations: Sequence[Observation], config: GateConfig) -> list[Decision]:
+def decide(observations: Sequence[Observation], config: Gate) -> list[Decision]:
     """What a gate decides on a talk."""
     gate, state, decisions = MessageGate(config), GateState(), []
     for observation in observations:
@@ -264,10 +264,10 @@ def gates(name: str, talks: Sequence[Heard]) -> Table:
     shown = Table(name, *(f"deferred, kept, {half}" for half in HALVES))
     rows = {"composition": [heard.decisions["composition"] for heard in talks]}
     for lam in LAMBDAS:
-        config = GateConfig(rule="paper", lam=lam)
+        config = Gate(rule="paper", lam=lam)
         rows[f"paper, lambda {lam:g}, carried state"] = [decide(heard.observations, config) for heard in talks]
     for lam in LAMBDAS:
-        config = GateConfig(rule="paper", lam=lam)
+        config = Gate(rule="paper", lam=lam)
         rows[f"paper, lambda {lam:g}, no state"] = [decide(_alone(heard), config) for heard in talks]
     for rule, decided in rows.items():
         cells = []

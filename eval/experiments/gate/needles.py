@@ -32,7 +32,7 @@ from eval.metrics.retrieval_metrics import auc, mean
 from eval.tasks import babi, novels
 from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.rules import GateConfig
+from nscma_torch.config import Gate
 from nscma_torch.encode.gating import Past, gate_messages
 from nscma_torch.encode.stages import Stages
 from nscma_torch.protocols import Proxy
@@ -98,8 +98,8 @@ def haystacks(data: Path, sentences: int, facts: int) -> list[Haystack]:
 
 def heard(haystack: Haystack, proxy: Proxy) -> Heard:
     """What the proxy and the gate of each rule make of a haystack; neither vectors nor surprise without state."""
-    weighed = gate_messages(haystack.texts, Past(), proxy, MessageGate(), Stages())
-    paper = decide(weighed.observations, GateConfig(rule="paper"))
+    weighed = gate_messages(haystack.texts, Past(), proxy, MessageGate(Gate()), Stages())
+    paper = decide(weighed.observations, Gate(rule="paper"))
     talk = Talk(haystack.half, haystack.texts, haystack.statement)
     decisions = {"composition": weighed.decisions, "paper": paper}
     return Heard(talk, weighed.observations, decisions, [], torch.empty(0))

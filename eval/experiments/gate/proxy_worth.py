@@ -32,9 +32,9 @@ from nscma_torch.buffer.byte_counts import REACH, counted
 from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.proxy import BLOCK, END_OF_MESSAGE, RecurrentProxy
-from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.buffer.surprise import measure
+from nscma_torch.config import Gate, GateWeights
 from nscma_torch.encode.gating import Past, gate_messages
 from nscma_torch.encode.stages import Stages
 from nscma_torch.protocols import Embedder
@@ -75,8 +75,8 @@ def listen(
 ) -> dict[str, Source]:
     """Rank one conversation's messages by each source."""
     vectors = vectors_of(talk.texts, embedder)
-    weighed = gate_messages(talk.texts, Past(), proxies[BUNDLED], MessageGate(head=head), Stages(), lambda: vectors)
-    found = {NONE: _ranked(talk, weighed.observations, GateConfig(weights=GateWeights(surprise=0.0, information=0.0)))}
+    weighed = gate_messages(talk.texts, Past(), proxies[BUNDLED], MessageGate(Gate(), head), Stages(), lambda: vectors)
+    found = {NONE: _ranked(talk, weighed.observations, Gate(weights=GateWeights(surprise=0.0, information=0.0)))}
     for name in (COUNTS, *proxies):
         began = time.process_time()
         scores = counts_nll(talk.texts) if name == COUNTS else proxies[name].score([talk.texts], [None])[0].nll
@@ -85,7 +85,7 @@ def listen(
             _with_surprise(observation, text, nll)
             for observation, text, nll in zip(weighed.observations, talk.texts, scores, strict=True)
         ]
-        found[name] = _ranked(talk, seen, GateConfig())
+        found[name] = _ranked(talk, seen, Gate())
         found[name].seconds = seconds
         found[name].nats = sum(float(nll.double().sum()) for nll in scores)
         found[name].bytes = sum(map(len, scores))
@@ -98,7 +98,7 @@ def _with_surprise(observation: Observation, text: str, nll: Tensor) -> Observat
     return replace(observation, mean=surprise.mean, nats=surprise.nats)
 
 
-def _ranked(talk: Talk, observations: Sequence[Observation], config: GateConfig) -> Source:
+def _ranked(talk: Talk, observations: Sequence[Observation], config: Gate) -> Source:
     scores = [decision.score for decision in decide(observations, config)]
     return Source([talk.half], [auc(scores, talk.needed)], messages=len(talk.texts))
 

@@ -26,8 +26,9 @@ from eval.experiments.gate.repetition_streams import KINDS, Half, Said, stream
 from nscma_torch import load_config
 from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.rules import GateConfig, restates
+from nscma_torch.buffer.rules import restates
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.config import Gate
 from nscma_torch.device import torch_device
 from nscma_torch.encode.gating import Past, gate_messages
 from nscma_torch.encode.stages import Stages
@@ -45,7 +46,7 @@ def measure(
     """Share of the messages of each kind that is deferred by each rule, and that is known as said before."""
     total: Counter[str] = Counter()
     deferred: dict[str, Counter[str]] = {column: Counter() for column in (*RULES, KNOWN)}
-    rules = {rule: GateConfig(rule=rule) for rule in RULES}
+    rules = {rule: Gate.model_validate({"rule": rule}) for rule in RULES}
     shipped = rules[RULES[0]]
     for said in streams:
         texts = [message.text for message in said]

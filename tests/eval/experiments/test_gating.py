@@ -7,8 +7,8 @@ import torch
 
 from eval.experiments.gate.gating import LAMBDAS, SIGNALS, Heard, Talk, curve, decide, hear, supervised
 from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.rules import GateConfig, GateWeights
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.config import Gate, GateWeights
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 TALK = Talk("odd", ["aaaa", "bb", "cccc", "dd", "eeee"], [False, True, False, False, True])
@@ -52,7 +52,8 @@ def test_every_signal_scores_every_message(proxy: RecurrentProxy) -> None:
     terms = [made.parts["learned"] / GateWeights().learned for made in own.decisions["composition"]]
     assert terms == pytest.approx(head.log_odds(own.vectors))
     deferred = [
-        sum(not made.write for made in decide(own.observations, GateConfig("paper", lam, warmup=1))) for lam in LAMBDAS
+        sum(not made.write for made in decide(own.observations, Gate(rule="paper", lam=lam, warmup=1)))
+        for lam in LAMBDAS
     ]
     assert deferred == sorted(deferred), "a higher lambda defers no less"
     mixed = supervised([own, own])
