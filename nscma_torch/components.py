@@ -5,7 +5,6 @@ A part's module is imported when the part is made, so that a command which only 
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import Counter
 from pathlib import Path
@@ -233,27 +232,9 @@ class Components:
     @locked_cached_property
     def searcher(self) -> Searcher:
         """Hybrid search."""
-        import torch
+        from nscma_torch.retrieval.search import Searcher
 
-        from nscma_torch.retrieval.lexical import BM25Settings
-        from nscma_torch.retrieval.search import Searcher, SearchSettings
-        from nscma_torch.storage.vectors import EpisodicWeights
-
-        retrieval, score, index = self.config.retrieval, self.config.score, self.config.index
-        settings = SearchSettings(
-            lanes=retrieval.lanes,
-            fusion=retrieval.fusion,
-            candidates=retrieval.candidates,
-            speaker_boost=retrieval.speaker_boost,
-            bm25=BM25Settings(retrieval.k1, retrieval.b, retrieval.hops, retrieval.reach),
-            episodic=EpisodicWeights(score.alpha, score.beta, score.gamma, math.log(2) / score.half_life),
-            backend=index.backend,
-            faiss_factory=index.faiss_factory,
-            faiss_nprobe=index.faiss_nprobe,
-            faiss_ef_search=index.faiss_ef_search,
-            dtype=getattr(torch, index.dtype),
-        )
-        return Searcher(self.database, self.embedder, settings, self.device)
+        return Searcher(self.database, self.embedder, self.config, self.device)
 
     @locked_cached_property
     def fact_graphs(self) -> FactGraphs:

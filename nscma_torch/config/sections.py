@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Literal, Self
 
@@ -158,6 +159,11 @@ class Score(Section):
     beta: float = Field(0.0, ge=0, description="Weight of the recency.")
     gamma: float = Field(0.0, ge=0, description="Weight of the importance, which is in [0, 1].")
     half_life: float = Field(30.0, gt=0, description="Days after which recency is one half; lambda = ln 2 / half_life.")
+
+    @property
+    def decay(self) -> float:
+        """lambda, per day."""
+        return math.log(2) / self.half_life
 
 
 class Retrieval(Section):

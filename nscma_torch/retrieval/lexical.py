@@ -15,30 +15,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from nscma_torch.config import Retrieval
 from nscma_torch.storage.index_postings import Posting
 from nscma_torch.storage.user_index import UserIndex
-
-
-@dataclass(frozen=True, slots=True)
-class BM25Settings:
-    """k1 and b of BM25; `hops` are the weights w_h of a term 1, 2, … turns away; `reach` is in terms."""
-
-    k1: float = 1.2
-    b: float = 0.75
-    hops: tuple[float, ...] = (0.5, 0.3, 0.15)
-    reach: float = 40.0
 
 
 def bm25(
     index: UserIndex,
     postings: Mapping[str, Posting],
     query_terms: Sequence[str],
-    settings: BM25Settings,
+    settings: Retrieval,
     mask: Tensor,
 ) -> Tensor:
     """BM25 score [n] of each unit under `mask` [n]; 0 elsewhere and where no term matches."""
@@ -80,7 +70,7 @@ class _Neighbours:
     Tensors are [n + 1]: the last row is a zero, to which every missing neighbour leads.
     """
 
-    def __init__(self, index: UserIndex, settings: BM25Settings) -> None:
+    def __init__(self, index: UserIndex, settings: Retrieval) -> None:
         self._share = torch.cat([index.shares(settings.reach), index.lengths.new_zeros(1)])
         self._turns = index.turns(len(settings.hops))
         self._weights = 2 * settings.hops

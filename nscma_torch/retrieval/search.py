@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from types import MappingProxyType
@@ -17,13 +17,14 @@ import torch
 from sqlalchemy import Connection
 from torch import Tensor
 
+from nscma_torch.config import Config
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Hit, Unit
 from nscma_torch.retrieval.answerability import Answerability, answerability
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.fusion import FUSIONS
 from nscma_torch.retrieval.indexes import Indexes, Reading
-from nscma_torch.retrieval.lexical import BM25Settings, bm25, idf
+from nscma_torch.retrieval.lexical import bm25, idf
 from nscma_torch.retrieval.query import Query, parse
 from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.storage import episodes, units
@@ -33,7 +34,7 @@ from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.index_postings import Posting
 from nscma_torch.storage.speakers import word_of_id
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch
+from nscma_torch.storage.vectors import TensorSearch, VectorSearch
 from nscma_torch.text.known_names import mentions
 from nscma_torch.text.query_vector import query_vector
 from nscma_torch.text.terms import terms
@@ -41,23 +42,6 @@ from nscma_torch.text.terms import terms
 Lane = Literal["lexical", "vector"]
 # advice is not in the memory; the wishes that bear on it share its meaning more than its words (of .5-1 on even BEAM)
 _ADVICE: Mapping[Lane, float] = MappingProxyType({"lexical": 0.4, "vector": 1.6})
-
-
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
-    """How a search scores. `candidates` is the length of the vector lane; `speaker_boost` is added to a factor of 1."""
-
-    lanes: tuple[Lane, ...] = ("lexical", "vector")
-    fusion: str = "relative"
-    candidates: int = 256
-    speaker_boost: float = 0.5
-    bm25: BM25Settings = field(default_factory=BM25Settings)
-    episodic: EpisodicWeights = field(default_factory=EpisodicWeights)
-    backend: Literal["torch", "faiss"] = "torch"
-    faiss_factory: str = "Flat"
-    faiss_nprobe: int = 16
-    faiss_ef_search: int = 128
-    dtype: torch.dtype = torch.float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +70,11 @@ class _Scored(NamedTuple):
 class Searcher:
     """Searches users' memories. Several threads may search at once; questions are embedded outside of any lock."""
 
-    def __init__(self, database: Database, embedder: Embedder, settings: SearchSettings, device: torch.device) -> None:
+    def __init__(self, database: Database, embedder: Embedder, config: Config, device: torch.device) -> None:
         self._database = database
         self._embedder = embedder
-        self._settings = settings
+        self._config = config
+        self._settings = config.retrieval
         self._device = device
         self.indexes = Indexes(database, embedder, self._new_index, self._new_search)
 
@@ -222,18 +207,18 @@ class Searcher:
         return found
 
     def _new_index(self, user_id: str) -> UserIndex:
-        return UserIndex(user_id, self._embedder.dimension, self._device, self._settings.dtype)
+        return UserIndex(user_id, self._embedder.dimension, self._device, getattr(torch, self._config.index.dtype))
 
     def _new_search(self) -> VectorSearch:
-        own, dimension = self._settings, self._embedder.dimension
-        if own.backend == "torch":
-            return TensorSearch(own.episodic)
-        limits = {"nprobe": own.faiss_nprobe, "ef_search": own.faiss_ef_search}
-        return FaissSearch(dimension, self._device, own.episodic, own.faiss_factory, **limits)
+        index, weights = self._config.index, self._config.score
+        if index.backend == "torch":
+            return TensorSearch(weights)
+        limits = {"nprobe": index.faiss_nprobe, "ef_search": index.faiss_ef_search}
+        return FaissSearch(self._embedder.dimension, self._device, weights, index.faiss_factory, **limits)
 
     def _lexical(self, index: UserIndex, postings: Mapping[str, Posting], query: Query, mask: Tensor) -> Tensor:
         """BM25 of the words, plus the inverse document frequency of each period named, for what was said in it. [n]"""
-        scores = bm25(index, postings, query.terms, self._settings.bm25, mask)
+        scores = bm25(index, postings, query.terms, self._settings, mask)
         for first, after in query.periods:
             inside = mask & (index.occurred_at >= to_micros(first)) & (index.occurred_at < to_micros(after))
             scores += inside * idf(int(mask.sum()), int(inside.sum()))

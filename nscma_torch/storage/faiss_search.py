@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nscma_torch import extras
+from nscma_torch.config import Index, Score
 from nscma_torch.storage.faiss_store import FaissStore
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import MICROSECONDS_A_DAY, EpisodicWeights, TensorSearch
+from nscma_torch.storage.vectors import MICROSECONDS_A_DAY, TensorSearch
 
 _SPARE = 32  # proposals beyond k, so that near ties seldom leave a doubt
 _LEAST_SHARE = 0.1  # of the vectors; where a filter lets fewer pass, an approximate index takes as long as tensors
@@ -56,11 +57,11 @@ class FaissSearch:
         self,
         dimension: int,
         device: torch.device,
-        weights: EpisodicWeights,
+        weights: Score,
         factory: str,
         *,
-        nprobe: int = 16,
-        ef_search: int = 128,
+        nprobe: int = Index().faiss_nprobe,
+        ef_search: int = Index().faiss_ef_search,
     ) -> None:
         self._faiss = extras.require("faiss", extra="faiss", purpose="index.backend = 'faiss'")
         self._dimension = dimension

@@ -15,7 +15,6 @@ from nscma_torch.storage.index_rows import Rows
 
 T = TypeVar("T")
 CODED = ("kind", "agent_id", "run_id", "name", "role")  # columns of which each value has a number
-_REACH = 40.0  # lexical terms; longer units lend and borrow less
 
 
 class IndexView:
@@ -94,7 +93,7 @@ class IndexView:
         """[n] int64: the generation with which the row, or its contextual vector, last changed."""
         return self._rows["stamps"]
 
-    def shares(self, reach: float = _REACH) -> Tensor:
+    def shares(self, reach: float) -> Tensor:
         """min(1, reach / length) [n]: what a unit lends to its neighbours and borrows from them."""
         return reach / self.lengths.clamp(min=reach)
 

@@ -19,6 +19,7 @@ import torch
 from sqlalchemy import Connection, Select, select
 from torch import Tensor
 
+from nscma_torch.config import Retrieval
 from nscma_torch.storage import unit_changes
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.index_postings import Posting, Postings
@@ -28,6 +29,7 @@ from nscma_torch.storage.schema import units, vectors
 from nscma_torch.storage.streams import version
 from nscma_torch.text.known_names import words_of
 
+_REACH = Retrieval().reach  # terms; longer units lend and borrow less
 _CONTEXT = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
 _NEVER = np.iinfo(np.int64).max
 _BLOCK = 4096  # rows at once
@@ -250,7 +252,7 @@ class UserIndex(IndexView):
                 touched[link[rows]] = True
         every = torch.nonzero(touched[:-1])[:, 0]
         contextual, stamps = self._rows.writable("contextual"), self._rows.writable("stamps")
-        share = self.shares()
+        share = self.shares(_REACH)
         for rows in torch.split(every, _BLOCK):
             blended = self.vectors[rows].float()
             for link in (self.previous, self.following):

@@ -8,26 +8,16 @@ Times are measured in days here; n units, d dimension.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from nscma_kernels import Filter, scored_topk
+from nscma_torch.config import Score
 from nscma_torch.storage.user_index import UserIndex
 
 MICROSECONDS_A_DAY = 86_400_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodicWeights:
-    """alpha, beta, gamma of the score, and lambda as `decay` per day."""
-
-    alpha: float = 1.0
-    beta: float = 0.0
-    gamma: float = 0.0
-    decay: float = math.log(2) / 30
 
 
 class VectorSearch(Protocol):
@@ -46,7 +36,7 @@ class TensorSearch:
     moment: `mask` leaves out what is not yet.
     """
 
-    def __init__(self, weights: EpisodicWeights) -> None:
+    def __init__(self, weights: Score) -> None:
         self._weights = weights
 
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 import torch
 
+from nscma_torch.config import Retrieval
 from nscma_torch.memory import Memory
-from nscma_torch.retrieval.lexical import BM25Settings, bm25, idf
+from nscma_torch.retrieval.lexical import bm25, idf
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.text.terms import terms
 
 Open = Callable[..., Memory]
 
 
-def by_formula(
-    texts: list[str], sessions: list[str], query: list[str], s: BM25Settings, kept: list[bool]
-) -> list[float]:
+def by_formula(texts: list[str], sessions: list[str], query: list[str], s: Retrieval, kept: list[bool]) -> list[float]:
     """The docstring of `retrieval.lexical`, one unit and one term at a time."""
     bags = [terms(text) for text in texts]
     n = len(texts)
@@ -57,13 +56,13 @@ def by_formula(
 @pytest.mark.parametrize(
     "settings",
     [
-        BM25Settings(),
-        BM25Settings(hops=()),
-        BM25Settings(1.5, 0.3, (0.4,), 3.0),
-        BM25Settings(0.9, 1.0, (0.5, 0.25), 5),
+        Retrieval(),
+        Retrieval(hops=()),
+        Retrieval(k1=1.5, b=0.3, hops=(0.4,), reach=3.0),
+        Retrieval(k1=0.9, b=1.0, hops=(0.5, 0.25), reach=5),
     ],
 )
-def test_it_is_the_formula(settings: BM25Settings, memory: Memory, conversation: Any) -> None:
+def test_it_is_the_formula(settings: Retrieval, memory: Memory, conversation: Any) -> None:
     messages = conversation(30, seed=9, long=False)
     list(memory.add_many(messages, user_id="ada"))
     index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
@@ -83,7 +82,7 @@ def test_nothing_under_the_mask(memory: Memory) -> None:
     with memory.components.database.read() as connection:
         index.catch_up(connection)
         postings = index.postings(connection, ["kyoto"])
-    assert bm25(index, postings, ["kyoto"], BM25Settings(), torch.tensor([False])).tolist() == [0.0]
+    assert bm25(index, postings, ["kyoto"], Retrieval(), torch.tensor([False])).tolist() == [0.0]
 
 
 def test_idf_falls_with_the_holders() -> None:

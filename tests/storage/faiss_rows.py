@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,18 +11,19 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
+from nscma_torch.config import Score
 from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.faiss_store import FaissStore
-from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch
+from nscma_torch.storage.vectors import TensorSearch
 
 DAY = 86_400_000_000
 FACTORIES = ("Flat", "IVF4", "HNSW8")
 WEIGHTS = {
-    "similarity": EpisodicWeights(),
-    "recency": EpisodicWeights(1.0, 0.7, 0.0, math.log(2) / 30),
-    "importance": EpisodicWeights(1.0, 0.0, 0.5, math.log(2) / 30),
-    "all": EpisodicWeights(0.5, 1.5, 0.25, math.log(2) / 3),
-    "time alone": EpisodicWeights(0.0, 1.0, 0.0, math.log(2) / 3),
+    "similarity": Score(),
+    "recency": Score(beta=0.7, half_life=30),
+    "importance": Score(gamma=0.5, half_life=30),
+    "all": Score(alpha=0.5, beta=1.5, gamma=0.25, half_life=3),
+    "time alone": Score(alpha=0.0, beta=1.0, half_life=3),
 }
 
 
@@ -118,12 +118,12 @@ def fill(rows: Rows, n: int, seed: int = 0) -> None:
     rows.add(torch.randn(n, d, generator=generator), days, importance, torch.ones(n, dtype=torch.bool))
 
 
-def faiss_search(rows: Any, weights: EpisodicWeights, factory: str, **options: int) -> FaissSearch:
+def faiss_search(rows: Any, weights: Score, factory: str, **options: int) -> FaissSearch:
     """What searches rows of this width."""
     return FaissSearch(rows.vectors.shape[1], rows.device, weights, factory, **options)
 
 
-def searches(rows: Any, weights: EpisodicWeights, **options: int) -> dict[str, FaissSearch]:
+def searches(rows: Any, weights: Score, **options: int) -> dict[str, FaissSearch]:
     return {factory: faiss_search(rows, weights, factory, **options) for factory in FACTORIES}
 
 
@@ -171,7 +171,7 @@ STEPS = st.lists(
 )
 
 
-def run_writes(rows: Any, steps: list[tuple[str, int]], weights: EpisodicWeights) -> None:
+def run_writes(rows: Any, steps: list[tuple[str, int]], weights: Score) -> None:
     """Writes, and searches after most of them."""
     d = rows.vectors.shape[1]
     tensors, found = TensorSearch(weights), searches(rows, weights, nprobe=1, ef_search=8)

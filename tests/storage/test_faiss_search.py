@@ -14,12 +14,13 @@ import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from nscma_torch.config import Score
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.storage import faiss_search as module
 from nscma_torch.storage.faiss_store import FaissStore
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch
+from nscma_torch.storage.vectors import TensorSearch
 from tests.storage.faiss_rows import (
     DAY,
     FACTORIES,
@@ -156,7 +157,7 @@ def test_where_an_approximate_index_would_find_little_tensors_search(factory: st
 
 def test_what_was_interrupted_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     rows: Any = Rows(8)
-    tensors, found = TensorSearch(EpisodicWeights()), searches(rows, EpisodicWeights(), nprobe=4)
+    tensors, found = TensorSearch(Score()), searches(rows, Score(), nprobe=4)
     fill(rows, 300)
     for search in found.values():
         ask(search, rows)

@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 import torch
 
+from nscma_torch.config import Score
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch
+from nscma_torch.storage.vectors import TensorSearch
 
 START = datetime(2023, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000
 WEIGHTS = [
-    EpisodicWeights(),
-    EpisodicWeights(1.0, 0.0, 0.5),
-    EpisodicWeights(0.8, 0.7, 0.0, math.log(2) / 30),
-    EpisodicWeights(0.5, 1.5, 0.25, math.log(2) / 2),
-    EpisodicWeights(1.0, 1.0, 1.0, 3.0),
+    Score(),
+    Score(gamma=0.5),
+    Score(alpha=0.8, beta=0.7, half_life=30),
+    Score(alpha=0.5, beta=1.5, gamma=0.25, half_life=2),
+    Score(beta=1.0, gamma=1.0, half_life=math.log(2) / 3.0),
 ]
 
 
@@ -43,7 +44,7 @@ def caught_up(memory: Memory, index: UserIndex) -> UserIndex:
     return index
 
 
-def literal(index: UserIndex, query: torch.Tensor, w: EpisodicWeights, now: int, mask: torch.Tensor) -> torch.Tensor:
+def literal(index: UserIndex, query: torch.Tensor, w: Score, now: int, mask: torch.Tensor) -> torch.Tensor:
     """The formula in float64, -inf where the mask leaves a unit out. [n]"""
     age = (now - index.occurred_at).double() / DAY
     scores = w.alpha * (index.contextual.double() @ query.double()) + w.gamma * index.importance.double()
@@ -52,7 +53,7 @@ def literal(index: UserIndex, query: torch.Tensor, w: EpisodicWeights, now: int,
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_the_score_is_literal_at_any_time(weights: EpisodicWeights, memory: Memory, embedder: Any) -> None:
+def test_the_score_is_literal_at_any_time(weights: Score, memory: Memory, embedder: Any) -> None:
     """Asked long before the newest unit, long after, back and forth, and between writes, over many half-lives."""
     index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
     search = TensorSearch(weights)
@@ -74,7 +75,7 @@ def test_the_score_is_literal_at_any_time(weights: EpisodicWeights, memory: Memo
 def test_the_same_question_has_the_same_answer_whatever_was_asked_before(memory: Memory, embedder: Any) -> None:
     add(memory, 30, 0)
     index = caught_up(memory, UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu")))
-    weights, query = EpisodicWeights(1.0, 0.3, 0.1, math.log(2) / 10), embedder.embed_query("note")
+    weights, query = Score(beta=0.3, gamma=0.1, half_life=10), embedder.embed_query("note")
     fresh, used = TensorSearch(weights), TensorSearch(weights)
     for days in (29, 100, 41):
         used.search(index, query, now=micros(days), mask=torch.ones(30, dtype=torch.bool), k=3)

@@ -12,13 +12,14 @@ import pytest
 import torch
 from sqlalchemy import select
 
+from nscma_torch.config import Retrieval, Score
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
-from nscma_torch.retrieval.lexical import BM25Settings, bm25
+from nscma_torch.retrieval.lexical import bm25
 from nscma_torch.storage import schema, unit_changes, units, user_index
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch
+from nscma_torch.storage.vectors import TensorSearch
 from nscma_torch.text.terms import terms
 from tests.storage.index_rows_of import assert_same, living
 
@@ -100,8 +101,8 @@ def assert_found_alike(memory: Memory, steady: UserIndex, rng: random.Random) ->
         with memory.components.database.read() as connection:
             postings = index.postings(connection, words)
         mask = index.where(kinds=["chunk", "summary"], agent_id=None, run_id=None, at=2**62)
-        found = bm25(index, postings, words, BM25Settings(), mask)
-        values, rows = TensorSearch(EpisodicWeights(1.0, 0.3, 0.2)).search(index, query, now=2**51, mask=mask, k=20)
+        found = bm25(index, postings, words, Retrieval(), mask)
+        values, rows = TensorSearch(Score(beta=0.3, gamma=0.2)).search(index, query, now=2**51, mask=mask, k=20)
         found[rows] += values
         scores.append(dict(zip(index.seqs[mask].tolist(), found[mask].tolist(), strict=True)))
     assert scores[0] == pytest.approx(scores[1], rel=1e-5, abs=1e-6)

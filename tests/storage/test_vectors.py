@@ -10,20 +10,21 @@ from typing import Any
 import pytest
 import torch
 
+from nscma_torch.config import Score
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import EpisodicWeights, TensorSearch, VectorSearch
+from nscma_torch.storage.vectors import TensorSearch, VectorSearch
 
 Open = Callable[..., Memory]
 START = datetime(2023, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000
 WEIGHTS = {
-    "similarity": EpisodicWeights(),
-    "recency": EpisodicWeights(1.0, 0.7, 0.0, math.log(2) / 30),
-    "importance": EpisodicWeights(1.0, 0.0, 0.5, math.log(2) / 30),
-    "all": EpisodicWeights(0.5, 1.5, 0.25, math.log(2) / 3),
+    "similarity": Score(),
+    "recency": Score(beta=0.7, half_life=30),
+    "importance": Score(gamma=0.5, half_life=30),
+    "all": Score(alpha=0.5, beta=1.5, gamma=0.25, half_life=3),
 }
 
 
@@ -48,13 +49,13 @@ def caught_up(memory: Memory, index: UserIndex | None = None) -> UserIndex:
     return index
 
 
-def searching(index: UserIndex, weights: EpisodicWeights, backend: str) -> VectorSearch:
+def searching(index: UserIndex, weights: Score, backend: str) -> VectorSearch:
     if backend == "torch":
         return TensorSearch(weights)
     return FaissSearch(index.vectors.shape[1], index.device, weights, "Flat")
 
 
-def by_definition(index: UserIndex, query: torch.Tensor, w: EpisodicWeights, now: int, mask: torch.Tensor) -> Any:
+def by_definition(index: UserIndex, query: torch.Tensor, w: Score, now: int, mask: torch.Tensor) -> Any:
     """alpha*sim + beta*exp(-lambda*(now - t)) + gamma*importance, row by row in Python floats."""
     scored = []
     for row in range(len(index)):
