@@ -89,10 +89,7 @@ class Components:
         """The configured embedder, whatever the store's vectors come from."""
         from nscma_torch.text.embedder import load_embedder
 
-        section = self.config.embedder
-        return self._embedder or load_embedder(
-            section.model, device=self.device, batch_size=section.batch_size, dtype=section.dtype
-        )
+        return self._embedder or load_embedder(self.config.embedder, self.device)
 
     @locked_cached_property
     def embedder(self) -> Embedder:

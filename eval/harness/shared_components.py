@@ -73,9 +73,7 @@ def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path |
     config = load_config(sections)
     time = KeptTime()
     folder = cache and cache / _numerics(config, on)
-    plain = load_embedder(
-        config.embedder.model, device=on, batch_size=config.embedder.batch_size, dtype=config.embedder.dtype
-    )
+    plain = load_embedder(config.embedder, on)
     embedder = CachedEmbedder(plain, folder, kept_time=time)
     plain_proxy = load_proxy(config.proxy, on)
     proxy = CachedProxy(plain_proxy, folder, kept_time=time)

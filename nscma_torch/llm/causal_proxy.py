@@ -66,7 +66,7 @@ class CausalProxy:
         ConfigError: the window is no such multiple, or longer than the model's positions reach.
     """
 
-    def __init__(self, loaded: CausalLM, *, window: int = 1024, streams: int = 1, kept: int = 8) -> None:
+    def __init__(self, loaded: CausalLM, *, window: int, streams: int = 1, kept: int = 8) -> None:
         if window < 2 * TILE or window % (2 * TILE):
             raise ConfigError(f"proxy.window is {window} tokens; it must be a multiple of {2 * TILE}")
         if loaded.context is not None and window > loaded.context:
@@ -94,7 +94,7 @@ class CausalProxy:
         device: str | torch.device = "cpu",
         dtype: torch.dtype | None = None,
         quantization: Quantization = "none",
-        window: int = 1024,
+        window: int,
         streams: int = 1,
     ) -> CausalProxy:
         """Load a model, see `load_causal_lm`, and make it a proxy."""

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from nscma_torch.config import Config
 from nscma_torch.errors import EngineRefusedError
 from nscma_torch.llm.completion import Asker, Turns
 from nscma_torch.llm.engines.contract import LanguageEngine
@@ -24,6 +25,8 @@ from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import script
+
+_DEFAULTS = Config()
 
 
 class PromptedTasks:
@@ -44,10 +47,10 @@ class PromptedTasks:
         engine: LanguageEngine,
         *,
         relations: Schema | None = None,
-        max_tokens: int = 1024,
-        temperature: float = 0.0,
-        summary_words: int = 100,
-        words: int = 60,
+        max_tokens: int = _DEFAULTS.llm.max_tokens,
+        temperature: float = _DEFAULTS.llm.temperature,
+        summary_words: int = _DEFAULTS.hierarchy.summary_words,
+        words: int = _DEFAULTS.answer.words,
         tally: Counter[str] | None = None,
     ) -> None:
         self._schema = relations or load_relations()

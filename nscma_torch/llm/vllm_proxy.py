@@ -50,7 +50,7 @@ class VllmProxy:
         EngineError: the engine cannot be reached.
     """
 
-    def __init__(self, engine: ScoringEngine, tokenizer: MessageTokenizer, *, window: int = 1024) -> None:
+    def __init__(self, engine: ScoringEngine, tokenizer: MessageTokenizer, *, window: int) -> None:
         if window < 2 or window % 2:
             raise ConfigError(f"proxy.window is {window} tokens; it must be even")
         needed = window + 2  # the last token that sees so many, and the one that vLLM must write

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 
+from nscma_torch.config import Config
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.passage import best_passage, covered, term_weights
@@ -44,6 +45,9 @@ _RELATIVE = re.compile(
 _NAME = re.compile(r"(?<=[a-z,;:'’\"] )[\"“']?[A-Z][\w'’]+")
 
 
+_DEFAULTS = Config()
+
+
 class EmbeddedTasks:
     """`LanguageTasks` by rules.
 
@@ -60,11 +64,11 @@ class EmbeddedTasks:
         self,
         *,
         relations: Schema | None = None,
-        min_answerability: float = 0.72,
-        passages: int = 3,
-        cutoff: float = 0.6,
-        words: int = 60,
-        summary_words: int = 100,
+        min_answerability: float = _DEFAULTS.answer.min_answerability,
+        passages: int = _DEFAULTS.answer.passages,
+        cutoff: float = _DEFAULTS.answer.cutoff,
+        words: int = _DEFAULTS.answer.words,
+        summary_words: int = _DEFAULTS.hierarchy.summary_words,
     ) -> None:
         self._min_answerability = min_answerability
         self._passages = passages

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from nscma_torch.config import Retrieval
 from nscma_torch.records import Scope, UnitKind
 
 
@@ -23,6 +24,6 @@ class Bounds:
     scope: Scope
     now: datetime
     skew: timedelta = timedelta(0)
-    kinds: tuple[UnitKind, ...] = ("chunk",)
+    kinds: tuple[UnitKind, ...] = Retrieval().kinds
     metadata: Mapping[str, Any] = field(default_factory=dict)
     without: Mapping[str, Any] = field(default_factory=dict)

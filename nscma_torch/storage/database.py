@@ -45,7 +45,7 @@ class Database:
         StoreAccessError: the file or folder cannot be read or written.
     """
 
-    def __init__(self, path: Path | str, *, busy_timeout: float = 30.0, max_pages: int = 0) -> None:
+    def __init__(self, path: Path | str, *, busy_timeout: float, max_pages: int = 0) -> None:
         self.path = store_path.located(path)
         self._pragmas: dict[str, Any] = {
             "busy_timeout": int(busy_timeout * 1000),

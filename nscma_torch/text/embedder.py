@@ -9,38 +9,29 @@ A new embedder is one new file and one line here. Implementations are imported w
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 
 from nscma_kernels import native_dtype
-from nscma_torch.errors import ConfigError
+from nscma_torch.config import Embedder as EmbedderSection
 from nscma_torch.protocols import Embedder
 
 MINILM_NAMES = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
 
 
-def load_embedder(
-    name: str,
-    device: str | torch.device = "cpu",
-    *,
-    batch_size: int = 16,  # texts in one forward pass
-    dtype: Literal["auto", "float32", "bfloat16"] = "auto",  # of the forward pass; vectors are always float32
-) -> Embedder:
-    """Load the embedder called `name`.
+def load_embedder(section: EmbedderSection, device: str | torch.device = "cpu") -> Embedder:
+    """The embedder of a configuration's [embedder] section.
 
-    "auto" is bfloat16 where the device multiplies it natively, two to four times as fast, else float32. In bfloat16 a
-    vector moves by up to 5e-3 with the texts embedded beside it, and it stays within 1e-3 of cosine 1 of its float32
-    form, so a store may be written in one precision and read in the other: precision is not part of the fingerprint.
+    Its dtype is that of the forward pass; vectors are always float32. "auto" is bfloat16 where the device multiplies it
+    natively, two to four times as fast, else float32. In bfloat16 a vector moves by up to 5e-3 with the texts embedded
+    beside it, and it stays within 1e-3 of cosine 1 of its float32 form, so a store may be written in one precision and
+    read in the other: precision is not part of the fingerprint.
 
-    Raises ConfigError for a batch size below 1, MissingDependencyError without sentence-transformers where it is
+    Raises MissingDependencyError without sentence-transformers where it is
     needed, ModelNotFoundError for a model that is not on this machine, ChecksumError for changed weights, ModelError
     for a folder that does not load.
     """
-    if batch_size < 1:
-        raise ConfigError(f"embedder.batch_size is {batch_size}; it must be at least 1")
     named = {"float32": torch.float32, "bfloat16": torch.bfloat16, "auto": native_dtype(device)}
-    precision = named[dtype]
+    name, precision = section.model, named[section.dtype]
     if name == "hash":
         from nscma_torch.text.hash_embedder import HashEmbedder
 
@@ -48,7 +39,7 @@ def load_embedder(
     if name in MINILM_NAMES:
         from nscma_torch.text.minilm import MiniLMEmbedder
 
-        return MiniLMEmbedder(device=device, batch_size=batch_size, dtype=precision)
+        return MiniLMEmbedder(device=device, batch_size=section.batch_size, dtype=precision)
     from nscma_torch.text.sentence_transformer import SentenceTransformerEmbedder
 
-    return SentenceTransformerEmbedder(name, device=device, batch_size=batch_size, dtype=precision)
+    return SentenceTransformerEmbedder(name, device=device, batch_size=section.batch_size, dtype=precision)

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal, cast, get_args
 
+from nscma_torch.config import Limits
 from nscma_torch.errors import EmptyTextError, InvalidInputError, TextTooLargeError
 from nscma_torch.records import Message
 from nscma_torch.text.decoding import UTF8_BOM, decode
@@ -33,7 +34,6 @@ SUFFIXES: dict[str, Format] = {
     ".markdown": "markdown",
     ".txt": "text",
 }
-MAX_MESSAGE_BYTES = 1 << 20
 MAX_FILE_BYTES = 1 << 28  # of what has to be in memory at once: everything but a JSON lines file on disk
 _HEAD_BYTES = 1 << 16
 _MARKDOWN_SIGN = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|```|~~~)", re.MULTILINE)
@@ -50,7 +50,7 @@ def read_messages(
     *,
     format: str | None = None,
     name: str | None = None,
-    max_message_bytes: int = MAX_MESSAGE_BYTES,
+    max_message_bytes: int = Limits().max_message_bytes,
     max_file_bytes: int = MAX_FILE_BYTES,
 ) -> Iterator[Message]:
     """Messages of a file or an open binary stream, each with an idempotency key made of file hash and position.

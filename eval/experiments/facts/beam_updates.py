@@ -116,7 +116,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     config = load_config(None)
-    plain = load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
+    plain = load_embedder(config.embedder, torch_device(config.device))
     embedder = CachedEmbedder(plain, arguments.cache)
     chats = load(arguments.data)
     rows: dict[str, dict[str, list[Found]]] = {name: {half: [] for half in HALVES} for name in LANES}

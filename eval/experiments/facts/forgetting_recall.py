@@ -165,7 +165,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     config = load_config(None)
-    plain = load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
+    plain = load_embedder(config.embedder, torch_device(config.device))
     embedder = CachedEmbedder(plain, arguments.cache)
     strengths = arguments.initial_strength or [config.curator.initial_strength]
     tallies: dict[tuple[float, str, str], Tally] = {}

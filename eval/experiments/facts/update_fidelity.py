@@ -231,7 +231,7 @@ def main() -> None:
 
 def _embedder() -> Embedder:
     config = load_config(None)
-    return load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
+    return load_embedder(config.embedder, torch_device(config.device))
 
 
 if __name__ == "__main__":

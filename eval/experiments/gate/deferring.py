@@ -127,7 +127,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     config = load_config(None)
-    plain = load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
+    plain = load_embedder(config.embedder, torch_device(config.device))
     embedder, proxy, head = CachedEmbedder(plain, arguments.cache), RecurrentProxy.load(), SalienceHead.load()
     console = Console(width=160)
     for name in arguments.sets:

@@ -90,7 +90,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     config = load_config(None)
-    embedder = load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
+    embedder = load_embedder(config.embedder, torch_device(config.device))
     streams = [stream(arguments.half, arguments.seed + i) for i in range(arguments.streams)]
     shares = measure(streams, RecurrentProxy.load(), embedder, SalienceHead.load())
     Console(width=120).print(table(shares, arguments.half))

@@ -231,9 +231,7 @@ def main() -> None:
     console = Console(width=160)
     hierarchy = {"batch_size": max(arguments.sizes) + max(BATCHES), **tomllib.loads("\n".join(arguments.hierarchy))}
     config = load_config({"gate": {"rule": "everything"}, "hierarchy": hierarchy})
-    plain = load_embedder(
-        config.embedder.model, device=torch_device(config.device), batch_size=config.embedder.batch_size
-    )
+    plain = load_embedder(config.embedder, torch_device(config.device))
     clock = _CLOCKS[arguments.clock]
     embedder = CachedEmbedder(plain, arguments.cache, clock=clock)
     chunker = Chunker(embedder.count_tokens, embedder.max_tokens)

@@ -255,9 +255,7 @@ def main() -> None:
     console = Console(width=200)
     hierarchy = tomllib.loads("\n".join(arguments.hierarchy))
     config = load_config({"hierarchy": hierarchy})
-    plain = load_embedder(
-        config.embedder.model, device=torch_device(config.device), batch_size=config.embedder.batch_size
-    )
+    plain = load_embedder(config.embedder, torch_device(config.device))
     embedder = CachedEmbedder(plain, arguments.cache)
     rows: list[Row] = []
     for name in arguments.corpora:

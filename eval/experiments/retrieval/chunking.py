@@ -176,7 +176,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     config, proxy, console = load_config(None), RecurrentProxy.load(), Console(width=170)
-    plain = load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
+    plain = load_embedder(config.embedder, torch_device(config.device))
     embedder = CachedEmbedder(plain, arguments.cache)
 
     @cache

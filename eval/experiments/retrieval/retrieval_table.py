@@ -131,7 +131,7 @@ def main() -> None:
     if CHROMA in arguments.strategies and arguments.peer_python is None:
         console.print(f"{CHROMA} is left out: name its interpreter with --peer-python")
     config = load_config(None)
-    plain = load_embedder(config.embedder.model, torch_device(config.device), batch_size=config.embedder.batch_size)
+    plain = load_embedder(config.embedder, torch_device(config.device))
     embedder = CachedEmbedder(plain, arguments.cache)
     rows: list[Row] = []
     for name in arguments.sets:

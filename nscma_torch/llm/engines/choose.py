@@ -15,8 +15,6 @@ from nscma_torch.llm.engines.lazy import LazyEngine, LazyStreamingEngine
 if TYPE_CHECKING:
     import torch
 
-_ROUNDS = 3  # silences of full length that all attempts together may take
-
 
 def choose_engine(section: Llm, device: Callable[[], torch.device]) -> LazyEngine | None:
     """The engine of an [llm] section, not started yet; None for the embedded language tasks.
@@ -33,7 +31,7 @@ def choose_engine(section: Llm, device: Callable[[], torch.device]) -> LazyEngin
 
 def _http(section: Llm, _device: Callable[[], torch.device]) -> LanguageEngine:
     from nscma_torch.llm.engines.openai_http import OpenAIEngine
-    from nscma_torch.llm.engines.retry_policy import RetryPolicy
+    from nscma_torch.llm.engines.retry_policy import ROUNDS, RetryPolicy
 
     return OpenAIEngine(
         section.base_url,
@@ -42,7 +40,7 @@ def _http(section: Llm, _device: Callable[[], torch.device]) -> LanguageEngine:
         api_key=api_key(section.api_key_env),
         context=section.context or None,
         concurrency=section.concurrency,
-        retry_policy=RetryPolicy(read=section.timeout, total=_ROUNDS * section.timeout, attempts=section.attempts),
+        retry_policy=RetryPolicy(read=section.timeout, total=ROUNDS * section.timeout, attempts=section.attempts),
     )
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from nscma_torch.config import Llm
 from nscma_torch.errors import ConfigError
+
+ROUNDS = 3  # silences of full length that all attempts together may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +25,9 @@ class RetryPolicy:
     """
 
     connect: float = 5.0
-    read: float = 300.0
-    total: float = 900.0
-    attempts: int = 4
+    read: float = Llm().timeout
+    total: float = ROUNDS * Llm().timeout
+    attempts: int = Llm().attempts
     backoff: float = 0.5
     longest_wait: float = 30.0
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from nscma_torch.config import Llm
 from nscma_torch.errors import (
     ConfigError,
     EngineError,
@@ -54,8 +55,8 @@ class VllmEngine(InProcessEngine):
         dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
         quantization: Literal["none", "bitsandbytes", "awq"] = "none",
         context: int | None = None,
-        memory_share: float = 0.6,
-        concurrency: int = 64,
+        memory_share: float = Llm().gpu_memory_share,
+        concurrency: int = Llm().concurrency,
         eager: bool = False,
         adapter: Path | None = None,
     ) -> None:
