@@ -13,7 +13,7 @@ from nscma_torch.retrieval.fact_graph import topic_key
 from nscma_torch.retrieval.fact_wording import Language, Wording
 from nscma_torch.retrieval.renewed import matter, may_renew
 from nscma_torch.text.names import name_key
-from nscma_torch.text.terms import script
+from nscma_torch.text.scripts import script
 
 
 def asked(question: str, turns: Sequence[Unit], schema: Schema, now: datetime) -> FactQuery | None:

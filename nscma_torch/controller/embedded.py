@@ -20,7 +20,7 @@ from nscma_torch.reading.passage import covered, term_weights
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.records import Answer, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
-from nscma_torch.text.terms import script
+from nscma_torch.text.scripts import script
 
 _MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
 _CERTAIN = 2.0  # support of what stands in context word for word

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nscma_torch.records import Statement
 from nscma_torch.relations import Schema
-from nscma_torch.text.terms import script
+from nscma_torch.text.scripts import script
 
 
 def sentence(statement: Statement, schema: Schema) -> str:

@@ -23,8 +23,8 @@ from nscma_torch.llm.verified_extraction import Reading
 from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
+from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
-from nscma_torch.text.terms import script
 
 _DEFAULTS = Config()
 

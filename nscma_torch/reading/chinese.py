@@ -9,6 +9,7 @@ import re
 
 from nscma_torch.reading.noun_phrases import word_set
 from nscma_torch.relations import Kind
+from nscma_torch.text.scripts import HANZI
 
 ADVERBS = (
     "从来|再也|已经|现在|目前|一直|一向|还|也|都|最近|刚刚|刚|特别|超级|超|特|很|非常|挺|最|真的|真|其实|终于|又|正在|正|早就|就|才|如今|以前"
@@ -28,7 +29,6 @@ _TALK = (
     "|医生说(?=[我你他她])|大夫说(?=[我你他她]))"
 )
 _LEAD = re.compile(rf"^(?:{_TIME}|{_TALK})+")
-_HAN = "\u4e00-\u9fff"
 _SURNAMES = (
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊"
     "秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤温康施文牛樊葛邢安齐易乔伍庞颜倪庄聂章鲁岳翟殷詹申欧耿关兰焦俞左柳甘祝包宁尚符舒阮柯纪梅童凌"
@@ -54,16 +54,16 @@ _ROLES = word_set(
     "老板 领导 经理 主管 爸爸 妈妈 爸 妈 爷爷 奶奶 外公 外婆 姥姥 姥爷 哥哥 姐姐 弟弟 妹妹 老公 老婆 房东 导师"
 )
 _NAME = re.compile(
-    rf"[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)*|[小老阿大][{_HAN}]{{1,2}}|([{_HAN}])\1|[{_SURNAMES}][{_HAN}]{{1,2}}"
-    rf"|[{_SURNAMES}][{_HAN}]?(?:{_TITLED})|[{_GIVEN}]{{2}}"
+    rf"[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)*|[小老阿大][{HANZI}]{{1,2}}|([{HANZI}])\1|[{_SURNAMES}][{HANZI}]{{1,2}}"
+    rf"|[{_SURNAMES}][{HANZI}]?(?:{_TITLED})|[{_GIVEN}]{{2}}"
 )
 _PRONOUN = re.compile(r"(?:我|你|您|他|她|它|咱|俺)们?|本人")
-_OWNED = re.compile(rf"((?:我|你|您|他|她|咱)们?)(?:家的|的|家)?([{_HAN}A-Za-z0-9]{{1,8}})")
+_OWNED = re.compile(rf"((?:我|你|您|他|她|咱)们?)(?:家的|的|家)?([{HANZI}A-Za-z0-9]{{1,8}})")
 _SELF = re.compile(
     r"^(我|咱)们?(?:一家(?:人|三口|四口)?|自己|本人|家里?|个人|这边|这里)?(?:超级?|特别?|真|可|最|好|挺)?$"
 )
 _DEMONSTRATIVE = re.compile(
-    rf"^(?:[这那][{_NUMERAL}]?(?:[台个辆只张本把件部套条栋座家款份](?=[{_HAN}A-Za-z])|边)?)(?=[{_HAN}A-Za-z]{{1,2}})"
+    rf"^(?:[这那][{_NUMERAL}]?(?:[台个辆只张本把件部套条栋座家款份](?=[{HANZI}A-Za-z])|边)?)(?=[{HANZI}A-Za-z]{{1,2}})"
 )
 _PLACE_END = re.compile(
     r"(?:[里上下旁边中内外前后间室店馆院园场家楼厅房站校司市省县区镇村国州岛路街桥山湖海江河港城湾头厂部组库柜箱包袋桌架床台层号口处馆吧廊屉机]|中心|广场|大学|医院|公寓|宿舍)$"
@@ -76,22 +76,22 @@ _BAD_OBJECT = re.compile(
     r"^(?:的|是|得|不|没|去|来|到|在|着|过|了|就|都|也|什么|这么|那么|[它他她你我]$)|[吗吧呢]$|就没|什么|怎么"
 )
 _FRONTED = re.compile(
-    rf"^(?P<thing>(?!.*[把被从])[{_HAN}A-Za-z0-9]{{2,10}}?)(?P<who>我们?|咱们?)(?:已经|早就|刚刚?|昨天|今天)?(?P<rest>(?:在.{{1,6}}?)?"
+    rf"^(?P<thing>(?!.*[把被从])[{HANZI}A-Za-z0-9]{{2,10}}?)(?P<who>我们?|咱们?)(?:已经|早就|刚刚?|昨天|今天)?(?P<rest>(?:在.{{1,6}}?)?"
     r"(?:放|搁|交给|借给|送给|还给|给|卖|扔|丢|弄丢|送人|去过|到过).*)$"
 )
 _AGENTLESS = re.compile(
-    rf"^(?P<who>我们?)(?:已经|早就|刚刚?|昨天|今天)?(?:在[{_HAN}]{{1,6}}上)?(?P<rest>(?:卖掉|卖|扔|丢|弄丢|送人|借给|送给|交给).*)$"
+    rf"^(?P<who>我们?)(?:已经|早就|刚刚?|昨天|今天)?(?:在[{HANZI}]{{1,6}}上)?(?P<rest>(?:卖掉|卖|扔|丢|弄丢|送人|借给|送给|交给).*)$"
 )
 _PASSIVE = re.compile(
-    rf"^(?P<thing>[^被]{{1,10}}?)(?:已经|刚刚?|昨天|今天|又)*被(?:[{_HAN}]{{1,6}}的)?(?P<who>[{_HAN}A-Za-z]{{1,4}}?)(?P<rest>(?:拿|借|带|取)走.*)$"
+    rf"^(?P<thing>[^被]{{1,10}}?)(?:已经|刚刚?|昨天|今天|又)*被(?:[{HANZI}]{{1,6}}的)?(?P<who>[{HANZI}A-Za-z]{{1,4}}?)(?P<rest>(?:拿|借|带|取)走.*)$"
 )
 _RELATIVE = re.compile(
-    rf"^(?P<what>在[^的，]{{2,10}}(?:念书|读书|上学|上班|工作|实习|教书|当[{_HAN}]{{2,4}}))的(?P<name>[{_HAN}]{{2,3}}?)(?P<rest>(?:{_TIME}|{ADVERBS}|退|加|去|有|会|喜|对|在|是|买|搬|和|跟|养|学)[^，]+)$"
+    rf"^(?P<what>在[^的，]{{2,10}}(?:念书|读书|上学|上班|工作|实习|教书|当[{HANZI}]{{2,4}}))的(?P<name>[{HANZI}]{{2,3}}?)(?P<rest>(?:{_TIME}|{ADVERBS}|退|加|去|有|会|喜|对|在|是|买|搬|和|跟|养|学)[^，]+)$"
 )
 _SPAN = re.compile(rf"(?<=[^是有要第在满了])(?:快|都|已经)?(?:好几|好多|很多|[{_NUMERAL}]+)多?(?:年|个月|天|周)了?$")
 _TIMES = re.compile(rf"[{_NUMERAL}]+[次回趟遍]了?$")
 _AFTER_SUBJECT = re.compile(
-    rf"^(?P<who>(?:我|你|他|她)们?(?:[{_HAN}]{{1,3}})?|[{_HAN}]{{2,3}}?)(?P<time>(?!以前|从前|之前|小时候|当年|每天|天天|平时|原来|周末|现在)(?:{_TIME})+(?:底|初)?)(?=(?:从|跟|和|与|在|去|飞|搬|买|退|加|回|入|换|到|辞|离|毕业|把|刚|才|娶|嫁))"
+    rf"^(?P<who>(?:我|你|他|她)们?(?:[{HANZI}]{{1,3}})?|[{HANZI}]{{2,3}}?)(?P<time>(?!以前|从前|之前|小时候|当年|每天|天天|平时|原来|周末|现在)(?:{_TIME})+(?:底|初)?)(?=(?:从|跟|和|与|在|去|飞|搬|买|退|加|回|入|换|到|辞|离|毕业|把|刚|才|娶|嫁))"
 )
 
 
@@ -133,7 +133,7 @@ def asserted(parts: list[str]) -> list[str]:
     return found
 
 
-_ALONE = re.compile(rf"^[那这][{_NUMERAL}]?[台个辆只张本把件部套条栋座家款](?P<thing>[{_HAN}]{{2,8}})$")
+_ALONE = re.compile(rf"^[那这][{_NUMERAL}]?[台个辆只张本把件部套条栋座家款](?P<thing>[{HANZI}]{{2,8}})$")
 
 
 def standing_alone(text: str) -> str:
@@ -205,7 +205,7 @@ def object_fits(phrase: str, kind: Kind) -> bool:
             return (
                 len(phrase) <= 12
                 and not _PARTICLES.search(phrase)
-                and not re.match(rf"[{_NUMERAL}](?:[{_HAN}]{{2}})", phrase)
+                and not re.match(rf"[{_NUMERAL}](?:[{HANZI}]{{2}})", phrase)
             )
         case "group":
             return len(phrase) <= 14 and not re.search(r"[了着过]|^[的去来在是]", phrase)

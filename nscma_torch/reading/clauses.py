@@ -18,8 +18,8 @@ from nscma_torch.reading.chinese import asserted
 from nscma_torch.reading.contractions import written_out
 from nscma_torch.reading.noun_phrases import AUXILIARIES, NAME, NOT_NAMES, is_noun_phrase, is_person, word_set
 from nscma_torch.reading.quoted_speech import speech_in, told_within, without_speech
+from nscma_torch.text.scripts import HANZI, script
 from nscma_torch.text.sentences import Span, split_sentences
-from nscma_torch.text.terms import script
 
 LONGEST_SENTENCE = 1000
 LONGEST_CLAUSE = 400
@@ -146,7 +146,7 @@ _CORRECTS = re.compile(
 )
 _FILLERS = 2  # words beside a sign of correction that state nothing: "Sorry", a lone mark
 _HAN_CALLED = re.compile(
-    r"(?<=[\u4e00-\u9fff])[，,](?:(?:它的?|他的?|她的?)?(?:名字|名)叫|(?<=[只条匹][\u4e00-\u9fff]{2}[，,])叫)"
+    rf"(?<=[{HANZI}])[，,](?:(?:它的?|他的?|她的?)?(?:名字|名)叫|(?<=[只条匹][{HANZI}]{{2}}[，,])叫)"
 )
 _HAN_QUESTION = re.compile(r"(?!.*[还才可正][^，,]*呢\W*$).*[吗呢么]\W*$", re.DOTALL)
 _HAN_FIRM = re.compile(

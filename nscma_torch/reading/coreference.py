@@ -10,6 +10,7 @@ from nscma_torch.reading.chinese import is_name, standing_alone, without_lead
 from nscma_torch.reading.noun_phrases import KIN_RELATION, NAME, OTHER_PERSONS, PRONOUNS, bare, is_person, word_set
 from nscma_torch.records import Statement
 from nscma_torch.relations import Relation
+from nscma_torch.text.scripts import HANZI
 
 _KIN = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
 _ADJECTIVE = (
@@ -50,8 +51,8 @@ _HAN_KIN_NOUNS = {
 }
 _HAN_KIN = "|".join(sorted(_HAN_KIN_NOUNS.values(), key=len, reverse=True))
 _HAN_KIN_NAMED = re.compile(
-    rf"^(?P<owner>(?:我|咱|你|您|他|她)们?)(?:的|家的?)?(?P<kin>{_HAN_KIN})(?P<name>[小老阿][\u4e00-\u9fff]{{1,2}}?"
-    rf"|[\u4e00-\u9fff]{{2,3}}?|[A-Z][a-z]+)"
+    rf"^(?P<owner>(?:我|咱|你|您|他|她)们?)(?:的|家的?)?(?P<kin>{_HAN_KIN})(?P<name>[小老阿][{HANZI}]{{1,2}}?"
+    rf"|[{HANZI}]{{2,3}}?|[A-Z][a-z]+)"
     r"(?=(?:今年|今天|昨天|明天|下周|这周|现在|最近|已经|一直|刚刚?|上周|上个月|去年|早就|每天|以前|从小|特别|超|马上|平时)"
     r"|[有在是最喜住会去从对把和跟与得正每负养买用不也都想打讨爱生毕当做学教搬换辞升结离来患加考开卖弹飞回到要吃喝玩戴属出被说懂计准入跑读念嫁娶叫信参没就还才更比带拿\d]"
     r"|[一二三四五六七八九十]+岁|$)"

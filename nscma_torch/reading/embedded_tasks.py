@@ -21,8 +21,8 @@ from nscma_torch.reading.statements import StatementReader, statement_reader
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.dates import find_dates
+from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import Span, split_sentences
-from nscma_torch.text.terms import script
 from nscma_torch.text.timestamps import format_day, format_days
 
 _PLAIN = 0.5  # salience of a sentence without any cue

@@ -19,7 +19,7 @@ from nscma_torch.reading.question_text import Plain, plain, plain_chinese
 from nscma_torch.records import FactQuery
 from nscma_torch.relations import Relation, Schema, Shape
 from nscma_torch.text.dates import find_dates
-from nscma_torch.text.terms import script
+from nscma_torch.text.scripts import script
 
 _NOUN_FORMS = (  # of any relation that has nouns
     "WH BE S's [current|present|new|latest] NOUN",

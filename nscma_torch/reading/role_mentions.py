@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from nscma_torch.reading.nouns import plural
+from nscma_torch.text.scripts import HANZI
 
 _NAME = r"(?-i:[A-ZÀ-ÖØ-Þ])[\w-]*+"
 _NAMES = rf"(?:{_NAME}(?:\s{_NAME})?(?:,\s(?:and\s)?|\sand\s|\s&\s)){{1,4}}"
@@ -28,7 +29,6 @@ _CALLED = (
 _NO_OTHER = rf"(?!['’]s|\s(?:and|is|was|are|were|has|had|called|named|{_NAME})\b)"
 _NO_OWNER = rf"(?!['’]s|\s{_NAME}['’]s)"
 _LATIN = "A-Za-zÀ-ÖØ-öø-ÿ0-9"
-_HAN = r"[\u4e00-\u9fff]"
 _OWNS = re.compile(r"['’]s?(?=\s+[a-z])")
 _REACH = 96  # characters before or after a name
 
@@ -99,7 +99,7 @@ def _known(nouns: tuple[str, ...]) -> _Nouns:
     one = rf"{bounds[0]}(?P<one>{latin or '(?!)'}){bounds[1]}"
     singulars = {**several, **single}
     any_ = rf"{bounds[0]}(?P<one>{_either(singulars)}){bounds[1]}"
-    ending = rf"(?:{bounds[0]}|(?<={_HAN})(?={_HAN}))(?:{_either(singulars)})$"
+    ending = rf"(?:{bounds[0]}|(?<=[{HANZI}])(?=[{HANZI}]))(?:{_either(singulars)})$"
     some = rf"(?P<one>{han or '(?!)'})"
     beside = rf"(?:(?:,\s|,?\sand\s|\s&\s){_NAME}){{0,4}}"
     rows = [

@@ -20,7 +20,8 @@ from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.later_messages import said_later
-from nscma_torch.text.terms import script, terms
+from nscma_torch.text.scripts import script
+from nscma_torch.text.terms import terms
 
 _SHOWN = 3  # messages shown under an answer
 _UNSURE = 0.5  # of a fact's confidence that is left where something newer may have renewed it

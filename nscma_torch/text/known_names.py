@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 
+from nscma_torch.text.scripts import CJK_CHAR
+
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-_CJK = re.compile(r"[⺀-鿿豈-﫿぀-ヿ가-힯]")
 _LONGEST = 10  # words of a name
 _LONGEST_UNSPACED = 12  # characters of a name written without spaces
 
 
 def words_of(name: str) -> tuple[str, ...]:
     """What names are compared by: the words of a text in lower case; characters where there are no spaces."""
-    return tuple(part.lower() for word in _WORD.findall(name) for part in (word if _CJK.search(word) else (word,)))
+    return tuple(part.lower() for word in _WORD.findall(name) for part in (word if CJK_CHAR.search(word) else (word,)))
 
 
 def mentions(text: str, names: Container[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
@@ -21,11 +22,11 @@ def mentions(text: str, names: Container[tuple[str, ...]]) -> Iterator[tuple[str
     words = [
         (part.lower(), not part[:1].islower())
         for word in _WORD.findall(text)
-        for part in (word if _CJK.search(word) else (word,))
+        for part in (word if CJK_CHAR.search(word) else (word,))
     ]
     seen: set[tuple[str, ...]] = set()
     plain = [word for word, _ in words]
-    longest = _LONGEST_UNSPACED if _CJK.search(text) else _LONGEST
+    longest = _LONGEST_UNSPACED if CJK_CHAR.search(text) else _LONGEST
     for start, (_, may_begin) in enumerate(words):
         if not may_begin:
             continue

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from nscma_torch.text.scripts import CJK_CHAR
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -113,7 +115,7 @@ def _mark_ends_sentence(text: str, start: int, line_start: int, match: re.Match[
     if end == len(text):
         return True
     if not text[end].isspace():
-        return _is_cjk(text[end]) and match["mark"][-1] in "!?"
+        return bool(CJK_CHAR.match(text[end])) and match["mark"][-1] in "!?"
     if text[end] in "\n\r\u0085\u2028\u2029":
         return False  # the line rule decides
     if match["emoji"]:
@@ -160,12 +162,3 @@ def _follows_space_and_starter(text: str, end: int) -> bool:
     following = _NEXT_WORD.match(text, end)
     word = (following[1] or "") if following else ""
     return word[:1].isupper() and word.lower().replace("’", "'") in _STARTERS
-
-
-def _is_cjk(char: str) -> bool:
-    return (
-        "\u2e80" <= char <= "\u9fff"
-        or "\uac00" <= char <= "\ud7af"
-        or "\uf900" <= char <= "\ufaff"
-        or char >= "\U00020000"
-    )

@@ -1,4 +1,4 @@
-"""Index terms of a text for lexical search (BM25), and the dominant script of a text.
+"""Index terms of a text for lexical search (BM25).
 
 Normal form: NFKC, case folded, English stems by Snowball (Porter 2, https://snowballstem.org), stop words dropped. Text
 without spaces between words has no words to stem: runs of such characters become overlapping bigrams, and Chinese
@@ -12,13 +12,12 @@ import re
 import threading
 import unicodedata
 from itertools import pairwise
-from typing import Literal, Protocol, cast
+from typing import Protocol, cast
 
 import snowballstemmer
 
 from nscma_torch.erasable_cache import erasable_cache
-
-Script = Literal["latin", "cjk", "cyrillic", "arabic", "other"]
+from nscma_torch.text.scripts import HAN_CHAR, UNSPACED
 
 MAX_TERM_CHARS = 64  # longer words are cut to this many characters, alike in documents and queries
 MAX_TOKEN_CHARS = 256  # a token above this is data (base64, a hex dump), not words: one term stands for it
@@ -43,20 +42,14 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 QUESTION_WORDS = frozenset({"tell", "please", "remind"})  # the wh-words are stop words already
 KEPT_CAPITALS = frozenset({"US", "IT", "WHO"})  # names that case folding would turn into stop words
 
-_HAN = r"\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_KANA_HANGUL = (
-    r"\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u1100-\u11ff\uac00-\ud7af"
-)
-_SOUTH_EAST_ASIAN = r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ede\u1000-\u103f\u1780-\u17d3"
-_UNSPACED = _HAN + _KANA_HANGUL + _SOUTH_EAST_ASIAN
 # `\w` of `re` leaves out combining marks, which would cut Hindi, Arabic or decomposed Latin words apart.
 _MARKS = (
     r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0963\u0981-\u0dff"
 )
-_WORD = rf"(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++"
+_WORD = rf"(?:[^\W{UNSPACED}]++|[{_MARKS}]++)++"
 _TOKEN = re.compile(
-    rf"(?:https?|ftp|file)://[^\s<>\"'()\[\]{{}}{_UNSPACED}]++"
-    rf"|[{_UNSPACED}]++"
+    rf"(?:https?|ftp|file)://[^\s<>\"'()\[\]{{}}{UNSPACED}]++"
+    rf"|[{UNSPACED}]++"
     rf"|{_WORD}(?:[-.,:/\\@'’&+#=–]{_WORD})*+(?:\+\+|#)?"
 )
 _ASCII_TOKEN = re.compile(
@@ -64,8 +57,7 @@ _ASCII_TOKEN = re.compile(
 )
 _PART = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
 _ALNUM_EDGE = re.compile(r"^[\W_]+|[\W_]+$")
-_UNSPACED_START = re.compile(rf"[{_UNSPACED}]")
-_HAN_CHAR = re.compile(rf"[{_HAN}]")
+_UNSPACED_START = re.compile(rf"[{UNSPACED}]")
 _CAMEL = re.compile(r"(?:[a-z]{2,}|[A-Z][a-z0-9]+[A-Z][a-z0-9]+)(?:[A-Z][a-z0-9]+)+")
 _CAMEL_PART = re.compile(r"[A-Z]?[a-z0-9]+")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
@@ -83,15 +75,6 @@ _QUESTION_CJK = re.compile(
     r"为什么|為什麼|什么时候|什麼時候|什么|什麼|怎么样|怎麼樣|怎么|怎麼|哪里|哪裡|哪儿|哪些|哪个|哪個|哪|谁|誰|多少|几个|幾個|是不是|有没有|有沒有|请问|請問|告诉我|告訴我|吗|嗎|呢"
     r"|どこ|いつ|だれ|誰|なぜ|どう|なに|何|ですか|ますか|무엇|어디|언제|누구|왜"
 )
-
-
-_LETTERS = re.compile(r"[^\W\d_]+")
-_SCRIPTS: dict[Script, re.Pattern[str]] = {
-    "latin": re.compile(r"[A-Za-zªºÀ-ÖØ-öø-\u024f\u1e00-\u1eff\uff21-\uff3a\uff41-\uff5a]+"),
-    "cjk": re.compile(rf"(?:[{_HAN}{_KANA_HANGUL}\uff66-\uff9f](?<=\w))+"),
-    "cyrillic": re.compile(r"(?:[\u0400-\u052f\u1c80-\u1c8f\u2de0-\u2dff\ua640-\ua69f](?<=[^\W\d_]))+"),
-    "arabic": re.compile(r"(?:[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufeff](?<=[^\W\d_]))+"),
-}
 
 
 class _Stemmer(Protocol):
@@ -121,22 +104,6 @@ def query_terms(text: str) -> list[str]:
     asked = text if text.isascii() else _QUESTION_CJK.sub(" ", text)
     kept = [term for token in _tokens(asked) if token.casefold() not in QUESTION_WORDS for term in _terms_of(token)]
     return kept or terms(text)
-
-
-def script(text: str) -> Script:
-    """Script of most of the text, each letter weighted by its UTF-8 bytes; "other" for no letters or another script.
-
-    Bytes, because the proxy model reads bytes, and because one Chinese character says as much as several letters.
-    """
-    if text.isascii():
-        return "latin" if any(map(str.isalpha, text)) else "other"
-    weights: dict[Script, int] = {
-        name: sum(len(run.encode("utf-8", "surrogatepass")) for run in pattern.findall(text))
-        for name, pattern in _SCRIPTS.items()
-    }
-    other = sum(len(run.encode("utf-8", "surrogatepass")) for run in _LETTERS.findall(text)) - sum(weights.values())
-    weights["other"] = max(other, 1)
-    return max(weights, key=weights.__getitem__)
 
 
 def _tokens(text: str) -> list[str]:
@@ -213,5 +180,5 @@ def _word_terms(word: str) -> tuple[str, ...]:
 def _bigrams(run: str) -> tuple[str, ...]:
     if len(run) == 1:
         return (run,)
-    alone = [char for char in run if char not in _HAN_FUNCTION and _HAN_CHAR.match(char)]
+    alone = [char for char in run if char not in _HAN_FUNCTION and HAN_CHAR.match(char)]
     return (*(first + second for first, second in pairwise(run)), *alone)

@@ -6,7 +6,8 @@ import snowballstemmer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.text.terms import MAX_TERM_CHARS, STOP_WORDS, query_terms, script, terms
+from nscma_torch.text.scripts import script
+from nscma_torch.text.terms import MAX_TERM_CHARS, STOP_WORDS, query_terms, terms
 
 
 def test_english_is_folded_stemmed_and_freed_of_stop_words():
