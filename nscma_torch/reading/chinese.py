@@ -9,6 +9,7 @@ import re
 
 from nscma_torch.reading.noun_phrases import word_set
 from nscma_torch.relations import Kind
+from nscma_torch.text.number_words import HAN_NUMERALS
 from nscma_torch.text.scripts import HANZI
 
 ADVERBS = (
@@ -17,7 +18,7 @@ ADVERBS = (
     "|平时|通常|主要|正式|果然|确实|总算|好不容易|偷偷|顺利"
 )
 PAST = ("以前", "从前", "之前", "曾", "原来", "本来", "当初", "小时候", "当年", "那时候", "那会儿")
-_NUMERAL = "0-9〇零一二两三四五六七八九十百千万几"
+_NUMERAL = f"0-9〇零{HAN_NUMERALS}万几"
 _TIME = (
     r"(?:(?:大前|前|昨|今|明|后)[天晚早](?:一早|早上|上午|中午|下午|晚上)?|[去今明前后]年(?:[0-9一二三四五六七八九十]+月(?:份|底|初)?|春天|夏天|秋天|冬天|暑假|寒假|年初|年底)?"
     r"|[上下这本]+(?:个)?(?:周|星期|礼拜)[一二三四五六日天末]?|[上下这本]+个?(?:月|学期|季度)(?:底|初|中旬)?|[0-9]{4}年(?:[0-9]+月)?"

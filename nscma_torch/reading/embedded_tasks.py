@@ -21,6 +21,7 @@ from nscma_torch.reading.statements import StatementReader, statement_reader
 from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.dates import find_dates
+from nscma_torch.text.number_words import HAN_NUMERALS, TO_TWENTY
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.timestamps import format_day, format_days
@@ -33,10 +34,7 @@ _TIME_ASKED = re.compile(
 )
 _NUMBER_ASKED = re.compile(r"\bhow (?:many|much|long|often|old|far|tall)\b|\bwhat number\b|多少|多久|几[个次岁]", re.I)
 _NAME_ASKED = re.compile(r"\W*(?:who|whose|whom|where)\b|.*(?:谁|哪里|哪儿|在哪)", re.I)
-_NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|once|twice)\b|[一二两三四五六七八九十百千]",
-    re.I,
-)
+_NUMBER = re.compile(rf"\d|\b(?:{'|'.join(TO_TWENTY[1:13])}|dozen|once|twice)\b|[{HAN_NUMERALS}]", re.I)
 _RELATIVE = re.compile(
     r"\b(?:last|past|previous|this|next|coming|ago|back|earlier|yesterday|today|tonight|tomorrow)\b"
     r"|[上下前后後昨今明去这這本]",

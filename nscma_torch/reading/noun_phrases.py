@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from nscma_torch.relations import Kind, Shape
 from nscma_torch.text.dates import MONTH
+from nscma_torch.text.number_words import LARGER, TO_TWENTY
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -47,11 +48,7 @@ PERSON_NOUN = re.compile(rf"(?:{_KIN_NOUNS}|{_OTHERS})\b", re.IGNORECASE)
 NAME = r"[A-ZÀ-ÖØ-ÞŁŚŠŽČŽĐİ][\w.'’&-]*"
 _NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|and|&|du|da|di)\s+)*{NAME})*")
 
-_NUMBER_WORD = (
-    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
-    r"|seventeen"
-    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|dozen)"
-)
+_NUMBER_WORD = f"(?:{'|'.join((*TO_TWENTY, *LARGER))})"
 _SPELL = (  # how long, which is no part of a place: "in Amsterdam another four years"
     rf"(?:another|(?:an? )?few|\d+|{_NUMBER_WORD})(?: (?:more|\d+|{_NUMBER_WORD}))* "
     r"(?:days?|weeks?|months?|years?|decades?)"

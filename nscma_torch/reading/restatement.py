@@ -17,6 +17,7 @@ from functools import cache
 from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.reading.inflection import forms
 from nscma_torch.reading.nouns import plural
+from nscma_torch.text.number_words import TO_TWENTY
 from nscma_torch.text.terms import terms
 
 CONTRARY = 10.0  # news in a name, a number, a denial or another person: more than other wording ever adds up to
@@ -139,11 +140,7 @@ _ORDERING = {  # words that say which of two things the next words are: kind of 
 }
 _WORD_OR_END = re.compile(r"[\w'’-]+|[.,;:!?()]")
 _MARKED = 3  # words after an ordering word that it marks
-_NUMBER_WORDS = """
-zero - two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-nineteen twenty
-"""  # "one" is mostly no number
-_NUMBERS = {word: str(value) for value, word in enumerate(_NUMBER_WORDS.split())}
+_NUMBERS = {word: str(value) for value, word in enumerate(TO_TWENTY) if word != "one"}  # which is mostly no number
 _FAMILY = 5  # letters at the start that two words of one family share: allergy, allergic
 
 

@@ -8,13 +8,14 @@ from typing import Literal
 
 from nscma_torch.relations import Shape
 from nscma_torch.text.names import name_key
+from nscma_torch.text.number_words import TO_TWENTY
 from nscma_torch.text.timestamps import format_days, whole
 
 Language = Literal["en", "zh"]
 
 _NUMBERS = {
-    "en": ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"],
-    "zh": ["没有", "一", "两", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二"],
+    "en": ["none", *TO_TWENTY[1:13]],
+    "zh": ["没有", *"一两三四五六七八九十", "十一", "十二"],
 }
 _NOBODY = {"en": "nobody", "zh": "没有人"}
 _NOTHING = {"en": "nothing", "zh": "没有"}

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
+from nscma_torch.text.number_words import HAN_DIGITS, TO_TWENTY
 from nscma_torch.text.timestamps import MONTHS, WEEKDAYS
 
 DaySpan = tuple[date, date]  # first and last day, both included
@@ -118,11 +119,7 @@ def _day_and_month(month: int, day: int, year: str | None, today: date) -> DaySp
 
 _MONTH_NUMBER = {name[:3].lower(): i + 1 for i, name in enumerate(MONTHS)}
 _WEEKDAY_NUMBER = {name[:3].lower(): i for i, name in enumerate(WEEKDAYS)}
-_NUMBER_WORDS = """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty
-"""
-_ENGLISH_NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS.split())} | {"a": 1, "an": 1}
+_ENGLISH_NUMBERS = {word: number for number, word in enumerate(TO_TWENTY)} | {"a": 1, "an": 1}
 _VAGUE = (2, 5)  # "a few days ago", 几天前: from two to five units
 
 MONTH = rf"(?:{'|'.join(MONTHS)})\b|(?:{'|'.join(name[:3] for name in MONTHS)}|Sept)\b\.?"
@@ -222,7 +219,6 @@ def _past_period(match: re.Match[str], today: date) -> DaySpan:
 
 # Chinese
 
-_HAN_DIGITS = {char: i for i, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _HAN_NUMBER = r"\d{1,4}|[一二两兩三四五六七八九十]{1,3}"
 _HAN_WEEKDAYS = {char: i for i, char in enumerate("一二三四五六日")} | {"天": 6, "末": 5}
 _HAN_DAYS = {"大前": -3, "前": -2, "昨": -1, "今": 0, "明": 1, "后": 2, "後": 2, "大后": 3, "大後": 3}
@@ -238,14 +234,14 @@ def _han_number(word: str) -> int:
         return int(word)
     tens, ten, ones = word.partition("十")
     if ten:
-        return 10 * (_HAN_DIGITS[tens] if tens else 1) + (_HAN_DIGITS[ones] if ones else 0)
-    return int("".join(str(_HAN_DIGITS[char]) for char in word))
+        return 10 * (HAN_DIGITS[tens] if tens else 1) + (HAN_DIGITS[ones] if ones else 0)
+    return int("".join(str(HAN_DIGITS[char]) for char in word))
 
 
 def _han_calendar(match: re.Match[str], today: date) -> DaySpan:
     word = match["year"]
     relative = word[0] in _HAN_YEARS
-    year = today.year + _HAN_YEARS[word[0]] if relative else int("".join(str(_HAN_DIGITS.get(c, c)) for c in word))
+    year = today.year + _HAN_YEARS[word[0]] if relative else int("".join(str(HAN_DIGITS.get(c, c)) for c in word))
     if not match["month"]:
         return _year(year)
     month = _han_number(match["month"])
