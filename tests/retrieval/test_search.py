@@ -114,10 +114,6 @@ def test_a_search_keeps_to_messages_with_some_metadata(memory: Memory) -> None:
     assert len(memory.components.searcher.rank("kettle", bounds, 9).scores) == 2
 
 
-def test_the_defaults_of_a_configuration_are_those_of_a_search(open_memory: Open) -> None:
-    assert open_memory().components.searcher._settings == search.SearchSettings()
-
-
 def test_a_day_in_the_question_finds_what_was_said_then(memory: Memory) -> None:
     for i in range(6):
         memory.add(
