@@ -12,13 +12,14 @@ from nscma_torch.controller.passages import unit_of
 from nscma_torch.controller.policy import ECHO, Finding
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.memory import Memory
+from nscma_torch.reading.pronouns import FIRST_PERSON
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import Fact, FactQuery, Hit, Scope
 from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.storage import speakers
 from nscma_torch.text.names import name_key
 
-_SELF = frozenset({"user", "the user", "i", "me", "my", "myself", "我", "我自己", "用户"})
+_SELF = FIRST_PERSON | {"user", "the user", "my", "我自己", "用户"}
 
 
 class Tools:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from nscma_torch.reading.chinese import is_name, standing_alone, without_lead
 from nscma_torch.reading.noun_phrases import KIN_RELATION, NAME, OTHER_PERSONS, PRONOUNS, bare, is_person, word_set
+from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.records import Statement
 from nscma_torch.relations import Relation
 from nscma_torch.text.scripts import HANZI
@@ -32,8 +33,6 @@ _OWNED_LAST = re.compile(
     r"\b((?!.*\b(?:face|head|mind|life|heart|hands?|eyes?|way|time)$)(?:[Mm]y|[Oo]ur)\s(?:[\w'-]+\s){0,2}?[\w'-]+)$"
 )
 _FIGURE = re.compile(r"[v$€£]?\d")
-_SPEAKERS = {"i", "me", "we", "us", "myself", "mine", "ourselves", "我", "我们", "咱们", "咱", "俺", "本人"}
-_LISTENERS = {"you", "yourself", "你", "您", "你们"}
 _PERSONS = {"he", "she", "him", "her", "他", "她"}
 _THINGS = {"it", "this", "that", "它", "这", "那", "这个", "那个"}
 _HAN_KIN_NOUNS = {
@@ -99,9 +98,9 @@ class Coreference:
         """The name of what a noun phrase means, "" where that is unclear."""
         plain = _plain(phrase)
         lowered = plain.lower()
-        if lowered in _SPEAKERS:
+        if lowered in FIRST_PERSON:
             return self.speaker
-        if lowered in _LISTENERS:
+        if lowered in SECOND_PERSON:
             return self.listener
         if lowered in _PERSONS:
             return self.person
@@ -163,7 +162,7 @@ class Coreference:
     def note(self, phrase: str, name: str) -> None:
         """Remember a resolved phrase: later pronouns may mean it."""
         lowered = phrase.strip().lower()
-        if not name or lowered in _LISTENERS or name == self.speaker or _FIGURE.match(name):
+        if not name or lowered in SECOND_PERSON or name == self.speaker or _FIGURE.match(name):
             return
         if lowered in _THINGS or not is_person(phrase):
             self.thing = name
@@ -231,7 +230,7 @@ class Coreference:
     def _kin_said(self, match: re.Match[str], start: int, end: int) -> bool:
         """Take down "大伟是我哥" or "文静跟我是朋友"; whether both are known."""
         names = [without_lead(match[group]) for group in ("name", "owner")]
-        if not all(is_name(name) or name in _SPEAKERS | _PERSONS | _LISTENERS for name in names):
+        if not all(is_name(name) or name in FIRST_PERSON | _PERSONS | SECOND_PERSON for name in names):
             return False
         name, owner = (self.resolve(name) for name in names)
         if not name or not owner:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, time
 
 from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.reading.nouns import narrowing, plural, relations_by_noun, singular
+from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.reading.question_forms import QuestionForm, compile_form
 from nscma_torch.reading.question_text import Plain, plain, plain_chinese
 from nscma_torch.records import FactQuery
@@ -52,8 +53,6 @@ _FITTING: dict[Shape, frozenset[str]] = {  # question words for what a noun name
     "any": frozenset({"what", "which", "who", "什么", "谁"}),
 }
 _THING_WORDS = frozenset({"what", "which", "什么"})
-_SELF = frozenset(["i", "me", "myself", "we", "us", "我", "我们", "咱", "咱们", "俺"])
-_LISTENER = frozenset(["you", "yourself", "你", "您", "你们"])
 _CLAUSE = """
     who whom whose what where when why how which is are was were am be been being do does did will would could should
     shall must has had having if because than or not no it he she they him her them this that these those his hers its
@@ -192,12 +191,12 @@ class QuestionReader:
         if script(text) == "cjk":
             return self._chinese_entity(text)
         lowered = text.casefold()
-        if lowered in _SELF or (owner and lowered in ("my", "our")):
+        if lowered in FIRST_PERSON or (owner and lowered in ("my", "our")):
             return self._asker
-        if lowered in _LISTENER or (owner and lowered == "your"):
+        if lowered in SECOND_PERSON or (owner and lowered == "your"):
             return self._assistant
         words = lowered.split()
-        if len(words) > 1 and not (_SELF | _LISTENER).isdisjoint(words):
+        if len(words) > 1 and not (FIRST_PERSON | SECOND_PERSON).isdisjoint(words):
             return None
         if not words or len(words) > _LONGEST or not _NO_NAME.isdisjoint(words) or words[-1] in ("my", "your", "the"):
             return None
@@ -213,7 +212,7 @@ class QuestionReader:
         text = text.lstrip("了的")
         if not text or _NO_NAME_ZH.search(text):
             return None
-        for pronouns, name in ((_SELF, self._asker), (_LISTENER, self._assistant)):
+        for pronouns, name in ((FIRST_PERSON, self._asker), (SECOND_PERSON, self._assistant)):
             if text in pronouns:
                 return name
             owner = next((p for p in sorted(pronouns, key=len, reverse=True) if text.startswith(p)), "")

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
+from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.storage.schema import episodes
 
-_ANYBODY = frozenset({"user", "default", "assistant", "system", "i", "me", "you"})
+_ANYBODY = FIRST_PERSON | SECOND_PERSON | {"user", "default", "assistant", "system"}
 _TO_WHOM = {"user": "assistant", "assistant": "user"}  # for those without names, before anybody answered
 
 
