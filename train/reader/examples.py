@@ -1,0 +1,47 @@
+"""What the reader learns from: a question over passages with the spans that answer it, or a pair with a class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from nscma_torch.reading.reader_input import Passage
+
+Task = Literal["read", "stance", "change"]
+
+
+class Span(NamedTuple):
+    """Characters [start, end) of the passage's text, or of its speaker's name."""
+
+    start: int
+    end: int
+    of_text: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A passage with what is right in it.
+
+    `answers` are right spans; `outdated` are spans that answer the question of another time: neither right nor wrong.
+    `holds`: whether the passage answers the question, None where it is not known.
+    """
+
+    passage: Passage
+    answers: tuple[Span, ...] = ()
+    outdated: tuple[Span, ...] = ()
+    holds: bool | None = False
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question and its passages, which share one softmax, or one passage with a class of `task`.
+
+    `kind` and `label` are places in the model's KINDS, STANCES or CHANGES; None where they are not known.
+    """
+
+    source: str
+    task: Task
+    question: str
+    passages: tuple[Labelled, ...]
+    kind: int | None = None
+    label: int | None = None

