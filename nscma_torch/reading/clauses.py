@@ -14,9 +14,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.chinese import asserted
 from nscma_torch.reading.contractions import written_out
-from nscma_torch.reading.noun_phrases import AUXILIARIES, NAME, NOT_NAMES, is_noun_phrase, is_person, word_set
+from nscma_torch.reading.noun_phrases import AUXILIARIES, NOT_NAMES, is_noun_phrase, is_person, word_set
 from nscma_torch.reading.quoted_speech import speech_in, told_within, without_speech
 from nscma_torch.text.scripts import HANZI, script
 from nscma_torch.text.sentences import Span, split_sentences

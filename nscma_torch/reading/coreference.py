@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.chinese import is_name, standing_alone, without_lead
-from nscma_torch.reading.noun_phrases import KIN_RELATION, NAME, OTHER_PERSONS, PRONOUNS, bare, is_person, word_set
+from nscma_torch.reading.noun_phrases import KIN_RELATION, OTHER_PERSONS, PRONOUNS, bare, is_person, word_set
 from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.records import Statement
 from nscma_torch.relations import Relation

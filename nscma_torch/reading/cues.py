@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
+from nscma_torch.reading.capitalised import WEIGHED
 from nscma_torch.text.scripts import HAN_CHAR
 
 # Phrases of one to three words, separated by commas; a phrase may belong to several kinds.
@@ -140,7 +141,6 @@ _NOT_PAST = frozenset(
 )
 _CLOCK_OR_YEAR = re.compile(r"(?:19|20)\d\d|\d{1,2}:\d\d(?:am|pm)?|\d{1,2}(?:st|nd|rd|th|am|pm)")
 _CODE = re.compile(r"(?<!\S)(?=\S*\d)(?=\S*[A-Za-z])[!-~]{8,}(?!\S)|[!-~]{24,}")  # ids, hashes, base64, time stamps
-_NAME = re.compile(r"(?<=[a-z0-9,;:] )(?!I\b)[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*")
 
 
 @cache
@@ -169,7 +169,7 @@ def find_cues(text: str) -> dict[str, int]:
             found["date" if _CLOCK_OR_YEAR.fullmatch(word.rstrip(".,:")) else "number"] += 1
         elif _PAST.fullmatch(word) and word not in _NOT_PAST:
             found["event"] += 1
-    found["name"] += len(_NAME.findall(text))
+    found["name"] += len(WEIGHED.findall(text))
     found["question"] += text.count("?") + text.count("？")
     if HAN_CHAR.search(text):
         statements, greetings = chinese["small_talk"].subn(" ", text)  # 早上好 is no time of day

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cached_property
 
 from nscma_torch.config import Config
+from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.passage import best_passage, covered, term_weights
@@ -40,7 +41,6 @@ _RELATIVE = re.compile(
     r"|[上下前后後昨今明去这這本]",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<=[a-z,;:'’\"] )[\"“']?[A-Z][\w'’]+")
 
 
 _DEFAULTS = Config()
@@ -192,7 +192,7 @@ def _kind_asked(question: str) -> str | None:
 def _holds(kind: str, text: str, said: datetime) -> bool:
     if kind == "time":
         return bool(find_dates(text, said))
-    return bool((_NUMBER if kind == "number" else _NAME).search(text))
+    return bool((_NUMBER if kind == "number" else EXPECTED).search(text))
 
 
 def resolved(text: str, said: datetime) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 
 from nscma_torch.reading import chinese
+from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.coreference import Coreference
 from nscma_torch.reading.noun_phrases import (
-    NAME,
     bare,
     cut,
     fits,

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from itertools import pairwise
 
+from nscma_torch.reading.capitalised import NAME
 from nscma_torch.relations import Kind, Shape
 from nscma_torch.text.dates import MONTH
 from nscma_torch.text.number_words import LARGER, TO_TWENTY
@@ -45,7 +46,6 @@ _OTHERS = (
 )
 OTHER_PERSONS = _OTHERS
 PERSON_NOUN = re.compile(rf"(?:{_KIN_NOUNS}|{_OTHERS})\b", re.IGNORECASE)
-NAME = r"[A-ZÀ-ÖØ-ÞŁŚŠŽČŽĐİ][\w.'’&-]*"
 _NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|and|&|du|da|di)\s+)*{NAME})*")
 
 _NUMBER_WORD = f"(?:{'|'.join((*TO_TWENTY, *LARGER))})"

@@ -9,12 +9,12 @@ hits hold them.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import TypeVar
 
+from nscma_torch.reading.capitalised import LENT
 from nscma_torch.reading.passage import best_passage, term_weights
 from nscma_torch.records import Hit
 from nscma_torch.text.terms import query_terms, terms
@@ -26,7 +26,6 @@ _FEEDBACK = 0.35  # weight of the shared words; of .2-.5
 _READ = 5  # best hits whose words are shared; of 5, 10, 20
 _SHARED = 10  # words that they lend; of 10, 20, 40
 _CHOSEN = 0.35  # relevance, relative to the best, from which on a hit helps; of .25, .35, .5
-_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-Þ][\w'’-]+(?: +[A-ZÀ-Þ][\w'’-]+)*", re.MULTILINE)
 _WORDS = 60  # of a passage that is read for names
 _ADDED = 6  # words that a question gains
 
@@ -90,7 +89,7 @@ def refined(question: str, hits: Sequence[Hit]) -> str:
     mentioned: dict[str, list[float]] = {}
     for hit in hits:
         passage = best_passage(hit.text, weights, _WORDS).text
-        for name in set(_NAME.findall(passage)):
+        for name in set(LENT.findall(passage)):
             own = set(terms(name))
             if own and not known & own:
                 mentioned.setdefault(name, []).append((hit.score / top) ** 2)

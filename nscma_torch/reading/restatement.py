@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from nscma_torch.erasable_cache import erasable_cache
+from nscma_torch.reading.capitalised import COMPARED
 from nscma_torch.reading.inflection import forms
 from nscma_torch.reading.nouns import plural
 from nscma_torch.text.number_words import TO_TWENTY
@@ -129,7 +130,6 @@ _DENIAL = re.compile(
 )
 _FIRST_OR_SECOND = re.compile(r"\b(?:I|[Mm](?:e|y|ine)|[Ww]e|us|[Oo]urs?|[Yy]ou|[Yy]ours?)\b")
 _THIRD = re.compile(r"\b(?:he|him|his|she|hers?|they|them|theirs?)\b", re.I)
-_NAME = re.compile(r"(?<=[\w,;:'’\")] )(?!I\b)[A-Z][\w'’-]*|(?<=\w )[A-Z]{2,}\b")
 _ALSO_NAMES = re.compile(  # stop words; at the beginning of a question they are none: "Will you come?"
     r"(?:(?<=[\w,;:'’\")] )|(?<![^.!?\n])[^\S\n]*+(?=[^.!?\n]*+(?:[.!\n]|$)))(Will|May)\b"
 )
@@ -163,7 +163,7 @@ def wording(text: str) -> Wording:
     """The wording of a text. A name is a capitalised word that does not begin a sentence."""
     groups, empty = _lexicon()
     alike = {name.casefold() for name in _ALSO_NAMES.findall(text)}
-    names = {stem for name in _NAME.findall(text) for stem in terms(name)} | alike
+    names = {stem for name in COMPARED.findall(text) for stem in terms(name)} | alike
     single = (stem for stem in terms(text) if "-" not in stem)  # of compounds the parts are enough
     stems = alike.union(_NUMBERS.get(stem, stem) for stem in single)
     exact = {stem for stem in stems if stem in names or any(map(str.isdigit, stem))}

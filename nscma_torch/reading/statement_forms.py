@@ -17,8 +17,8 @@ from typing import Literal
 
 from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.reading import inflection
+from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.chinese import ADVERBS
-from nscma_torch.reading.noun_phrases import NAME
 from nscma_torch.relations import Relation, Schema, Wordings
 
 Mood = Literal["states", "begins", "ends"]

@@ -13,8 +13,9 @@ import re
 from collections.abc import Collection
 from datetime import datetime
 
+from nscma_torch.reading.capitalised import INSIDE
 from nscma_torch.reading.cues import find_cues
-from nscma_torch.reading.noun_phrases import NAME, NOT_NAMES
+from nscma_torch.reading.noun_phrases import NOT_NAMES
 from nscma_torch.reading.statement_forms import looks_ahead
 from nscma_torch.reading.statements import statement_reader
 from nscma_torch.records import Fact, Statement
@@ -24,7 +25,6 @@ from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import query_terms, terms
 
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
-_NAMED = re.compile(rf"(?<=[\w,] ){NAME}")  # inside a clause: its first word has a capital anyway
 _REFERS = re.compile(r"\b(?:it|that|this|them)\b|[它这那]", re.IGNORECASE)
 _SHORT = 8  # words of a message that speaks of what was said just before without naming it
 
@@ -75,6 +75,6 @@ def _holds_another(known: Fact | Statement, clause: str, said: datetime, schema:
         if looks_ahead(clause):  # "I will live in Porto from 2031"
             return False
         own = {*name_key(value).split(), *name_key(known.subject).split()}
-        names = (name.lower().removesuffix("'s") for name in _NAMED.findall(clause))
+        names = (name.lower().removesuffix("'s") for name in INSIDE.findall(clause))
         return any(name not in own and name not in NOT_NAMES and name != "i" for name in names)
     return "change" in find_cues(clause)

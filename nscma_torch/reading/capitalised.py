@@ -1,0 +1,18 @@
+"""Names by their capital letter, in languages that have one.
+
+The first word of a sentence has a capital anyway, so names are looked for inside of one. Each pattern keeps what was
+measured with it: `WEIGHED` and `COMPARED` bear on which messages are written, `EXPECTED` and `LENT` on answers.
+"""
+
+from __future__ import annotations
+
+import re
+
+NAME = r"[A-ZÀ-ÖØ-ÞŁŚŠŽČŽĐİ][\w.'’&-]*"  # one word of a name, in a pattern
+INSIDE = re.compile(rf"(?<=[\w,] ){NAME}")  # in a clause
+WEIGHED = re.compile(r"(?<=[a-z0-9,;:] )(?!I\b)[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*")  # a cue of the lexicon
+COMPARED = re.compile(r"(?<=[\w,;:'’\")] )(?!I\b)[A-Z][\w'’-]*")  # what a restatement must say too
+EXPECTED = re.compile(r"(?<=[a-z,;:'’\"] )[\"“']?[A-Z][\w'’]+")  # what answers "who" and "where"
+LENT = re.compile(  # what a passage lends to the next question
+    r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-Þ][\w'’-]+(?: +[A-ZÀ-Þ][\w'’-]+)*", re.MULTILINE
+)
