@@ -37,8 +37,10 @@ def test_contexts_are_causal(size: int) -> None:
         assert torch.equal(ours[:cut], theirs[:cut])
 
 
-def test_matches_equal_brute_force() -> None:
-    text = sample(3, 900)
+@pytest.mark.parametrize(
+    "text", [sample(3, 900), bytes(random.Random(4).choices(b"\0a", k=300))], ids=["words", "zeros"]
+)
+def test_matches_equal_brute_force(text: bytes) -> None:
     expected, level = matches(as_tensor(text), REACH)
     for column, order in enumerate(MATCH_ORDERS):
         for here in range(len(text)):

@@ -6,6 +6,9 @@ Each mutant runs in a process of its own, forked from one that has imported the 
 library; the module is changed on import, never on disk. Against it run the tests of `tests/ROOM` that call the changed
 function, cheapest first, until one fails. A process that a test starts runs the library unchanged. DIR/ROOM.json keeps
 how each mutant ended; with --again only the mutants that survived run, after tests were added.
+
+Not mutmut 3, which leaves a module's constants, defaults and decorated functions unchanged, nor cosmic-ray, which
+starts Python and imports torch anew for each mutant.
 """
 
 from __future__ import annotations

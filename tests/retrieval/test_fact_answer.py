@@ -145,6 +145,8 @@ def test_a_name_is_what_it_is_called_or_who_it_is(schema: Schema) -> None:
     assert text(schema, rows, "object", "named", subject="user") == "Ben"
     assert text(schema, rows, "object", "named", subject="user's sister") == "Anna"
     assert text(schema, rows, "object", "named", subject="user's boss") is None
+    owned = [fact("Anna's bike", "located_in", "shed")]
+    assert text(schema, owned, "object", "named", subject="bike") is None, "whose it is, is no name"
 
 
 def test_yes_and_no_only_where_it_is_known(schema: Schema) -> None:

@@ -125,6 +125,7 @@ def test_names_written_out_further_meet_for_people_places_and_groups_only() -> N
     assert not same("York", "New York", "place")
     assert not same("chocolate", "chocolate milk", "thing")
     assert same("the Milk", "milk", "thing")
+    assert not same("?", "Bosch", "group"), "a name without words is the beginning of none"
 
 
 def test_backwards_finds_subjects(schema: Schema) -> None:

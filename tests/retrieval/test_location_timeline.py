@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nscma_torch.records import Fact
+from nscma_torch.records import SEQUENCE_STEP, Fact
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.retrieval.location_timeline import LocationTimeline
@@ -120,6 +120,17 @@ def test_dropped_and_gone_in_one_breath_stays_behind(schema: Schema) -> None:
         fact("Ines", "located_in", "attic", 4),
     ]
     assert chain(rows, schema, "lamp") == ["shed"]
+
+
+def test_taken_and_put_down_at_one_time_is_put_down(schema: Schema) -> None:
+    step = SEQUENCE_STEP
+    rows = [
+        fact("Ines", "located_in", "shed", 1, sequence=step),
+        fact("lamp", "held_by", "Ines", 5, 5, sequence=2 * step, ended=3 * step),
+    ]
+    assert chain(rows, schema, "lamp") == ["shed"]
+    again = [*rows, fact("lamp", "held_by", "Otto", 5, sequence=4 * step)]
+    assert chain(again, schema, "lamp") == ["Otto"]
 
 
 @pytest.mark.parametrize("seed", range(20))

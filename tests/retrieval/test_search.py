@@ -184,6 +184,7 @@ def test_erasing_empties_what_searching_keeps(memory: Memory) -> None:
         memory.add("I live in Porto.", user_id=user)
         memory.flush()
         assert memory.ask("Where do I live?", user_id=user).text == "Porto" and memory.search("Porto", user_id=user)
+    assert memory.components.searcher.indexes.users() == ["ada", "bob"]
     memory.erase(user_id="ada")
     assert memory.components.searcher.indexes.users() == ["bob"]
     assert {scope.user_id for scope in memory.components.fact_graphs._graphs} == {"bob"}

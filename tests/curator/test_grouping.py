@@ -1,0 +1,43 @@
+"""Groups of statements: the claims in them, and the order of saying."""
+
+from __future__ import annotations
+
+from nscma_torch.curator.grouping import Source, groups_of
+from nscma_torch.relations import load_relations
+from nscma_torch.storage.statements import StatementRow
+
+
+def row(seq: int, object_: str, episode: int, start: int) -> StatementRow:
+    return StatementRow(
+        seq=seq,
+        id=f"s{seq}",
+        subject="ann",
+        relation="lives_in",
+        topic="",
+        object=object_,
+        object_key=object_.lower(),
+        replaces="",
+        replaces_key="",
+        negated=False,
+        correction=False,
+        past=False,
+        valid_from=None,
+        valid_to=None,
+        said_at=0,
+        episode_seq=episode,
+        start=start,
+        speaker="ann",
+        confidence=0.9,
+    )
+
+
+def test_claims_are_ordered_by_message_and_place_in_it_however_they_were_stored() -> None:
+    rows = [row(1, "Oslo", 8, 0), row(2, "Rome", 7, 1 << 30), row(3, "Graz", 7, 40), row(4, "Bern", 7, 5)]
+    sources = {7: Source("user", 3), 8: Source("user", 4)}
+    (group,) = groups_of(rows, load_relations(), {"user": 1.0}, sources, correction_window=0)
+    assert [claim.value for claim in sorted(group.claims, key=lambda claim: claim.order)] == [
+        "bern",
+        "graz",
+        "rome",
+        "oslo",
+    ]
