@@ -74,6 +74,11 @@ def test_a_word_hash_ignores_case_and_what_stands_before_the_word_before() -> No
     assert torch.equal(one[-2:], two[-2:]) and not torch.equal(one[0], two[0])
 
 
+def test_table_rows_are_those_that_the_bundled_weights_were_trained_with() -> None:
+    rows = byte_context(as_tensor(b"Two red apples"), BITS, REACH).hashed[-1]
+    assert rows.tolist() == [4255, 2180, 2422, 4153, 6812, 1898]
+
+
 @pytest.mark.parametrize("first", [1, 31, 32, 33, 200, 1000, 1400])
 def test_positions_of_a_history_that_share_nothing_are_left_out_without_a_trace(first: int) -> None:
     """Runs that began before the positions asked for, matches at the edge of the reach, and no match at all."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 
 from nscma_torch.errors import ConfigError, InvalidInputError, NscmaError
 from nscma_torch.memory import Memory
-from nscma_torch.records import Answer, Extraction, Hit, Message, Unit
+from nscma_torch.records import Answer, Extraction, Hit, Message, Scope, Unit
+from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.retrieval.search import Searcher
 from nscma_torch.retrieval.strategies import STRATEGIES
@@ -77,6 +80,16 @@ def test_links_reach_what_the_question_does_not_name(pages: Memory) -> None:
     assert parts["Velvet Dawn"]["named"] > 0 and parts["Ottoline Marsh"]["link_score"] > 0
     assert parts["Ottoline Marsh"]["second_score"] > 0, "the second question names her"
     assert titles(pages.search(asked, user_id="ada", top_k=2, now=NOW)) == titles(linked), "auto takes links"
+
+
+def test_a_link_weighs_less_the_more_units_name_or_share_its_heading(pages: Memory) -> None:
+    """ln(1 + N/(1 + m)) / ln(1 + N/2), over the root of the units under the heading; never more than 1."""
+    pages.add(Message("document", "Velvet Dawn\nIt won a prize.", NOW, "Velvet Dawn"), user_id="ada", now=NOW)
+    asked = ["The Karl Brandt affair", "Harbour towns, a book", "Velvet Dawn and Karl Brandt", "nothing"]
+    one, two, three, none = pages.components.searcher.linked(asked, Bounds(Scope("ada"), NOW, kinds=("chunk",)))
+    named_by_two = math.log(1 + 6 / (1 + 2)) / math.log(1 + 6 / 2)
+    assert list(one.values()) == list(two.values()) == pytest.approx([named_by_two])
+    assert sorted(three.values()) == pytest.approx([named_by_two / 2**0.5] * 2 + [named_by_two]) and none == {}
 
 
 def test_links_stay_within_the_scope_and_the_time(pages: Memory) -> None:
@@ -152,6 +165,18 @@ def test_answers_from_memory_or_from_the_messages_behind_it(
         answer = memory.ask("Who works at Velmora?", user_id="ada", now=NOW)
         texts[answering] = {evidence.hit.unit.kind for evidence in answer.evidence}
     assert texts == {"memory-only": {"atomic_fact"}, "memory-doc": {"chunk"}}
+
+
+def test_a_message_behind_what_was_renewed_is_marked_so(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    memory = open_memory("renewed.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    memory.add("My sister Mia works at Velmora.", user_id="ada", timestamp=NOW, now=NOW)
+    memory.flush()
+    (hit,) = memory.search("Velmora", user_id="ada", now=NOW, kinds=("atomic_fact",))
+    for renewed in (True, False):
+        (found,) = memory.components.retriever.behind(
+            "Velmora", [replace(hit, renewed=renewed)], Bounds(Scope("ada"), NOW)
+        )
+        assert (found.unit.kind, found.score, found.renewed) == ("chunk", hit.score, renewed)
 
 
 class Wordless:
