@@ -34,7 +34,7 @@ def row(seq: int, object_: str, episode: int, start: int) -> StatementRow:
 def test_claims_are_ordered_by_message_and_place_in_it_however_they_were_stored() -> None:
     rows = [row(1, "Oslo", 8, 0), row(2, "Rome", 7, 1 << 30), row(3, "Graz", 7, 40), row(4, "Bern", 7, 5)]
     sources = {7: Source("user", 3), 8: Source("user", 4)}
-    (group,) = groups_of(rows, load_relations(), {"user": 1.0}, sources, correction_window=0)
+    (group,) = groups_of(rows, load_relations(), sources, correction_window=0)
     assert [claim.value for claim in sorted(group.claims, key=lambda claim: claim.order)] == [
         "bern",
         "graz",

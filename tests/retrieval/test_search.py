@@ -121,13 +121,10 @@ def test_a_day_in_the_question_finds_what_was_said_then(memory: Memory) -> None:
         )
     hits = memory.search("what about the kettle on 4 September 2024?", user_id="ada", now=NOW + timedelta(days=9))
     assert hits[0].text == "Line 3 about the kettle."
-    memory.add(
-        "The other kettle.", user_id="ada", run_id="r1", timestamp=NOW + timedelta(days=3), now=NOW + timedelta(9)
-    )
-    memory.add("A kettle.", user_id="ada", run_id="r2", timestamp=NOW, now=NOW + timedelta(9))
     asked = "what about the kettle on 4 September 2024?"
-    hits = memory.search(asked, user_id="ada", run_id="r2", now=NOW + timedelta(days=9))
-    assert [hit.text for hit in hits] == ["A kettle."], "what another run said that day is not found"
+    explained = memory.search(asked, user_id="ada", now=NOW + timedelta(days=9), explain=True)
+    lexical = {hit.text[:6]: hit.parts["lexical_score"] for hit in explained}
+    assert lexical["Line 3"] > lexical["Line 0"] == pytest.approx(lexical["Line 5"]), "neither before nor after"
 
 
 def test_recency_and_importance_count_when_configured(open_memory: Open) -> None:
