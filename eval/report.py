@@ -20,7 +20,7 @@ from typing import Any
 
 from eval.harness.run_config import read_config
 from eval.reporting import babilong, bootstrap, classes, differences, grid, origin, overview, sweeps, updates
-from eval.reporting.part import Options, Part, known, read
+from eval.reporting.report_part import Options, Part, known, read
 from eval.reporting.results import Results, load
 from nscma_torch.errors import ConfigError, NscmaError
 

@@ -12,7 +12,7 @@ from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.records import Answer, Hit
-from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.text.scripts import script
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.locked_property import locked_cached_property
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.relations import Schema, load_relations
-from nscma_torch.settling import Settling
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import INTEGRATE
 from nscma_torch.storage.statements import CURATE
 from nscma_torch.storage.statistics import Process
+from nscma_torch.unread_messages import Settling
 from nscma_torch.worker import Handler, Worker
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from nscma_torch.records import (
     Stats,
     UnitKind,
 )
-from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import (
     backlog,
     decisions,

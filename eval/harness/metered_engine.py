@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request
-from nscma_torch.llm.engines.wrapped import WrappedEngine
+from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from eval.reporting import costs
 from eval.reporting.bootstrap import Interval
 from eval.reporting.figures import Line as Curve
 from eval.reporting.figures import Panel, curves
-from eval.reporting.part import Figure, Options, Part
+from eval.reporting.report_part import Figure, Options, Part
 from eval.reporting.results import HALVES, Line, Results, halved
 from eval.reporting.scores import asking, categories_of, difference, score
 from eval.reporting.tables import Cell, Shown, Table

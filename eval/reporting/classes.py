@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from eval.metrics.answer_metrics import f1_of_classes
 from eval.reporting import costs
 from eval.reporting.bootstrap import Interval
-from eval.reporting.directions import OUTCOMES
-from eval.reporting.part import Part
+from eval.reporting.metric_directions import OUTCOMES
+from eval.reporting.report_part import Part
 from eval.reporting.results import HALVES, Line, Results, halved
 from eval.reporting.scores import of_means
 from eval.reporting.tables import Cell, Table, slug

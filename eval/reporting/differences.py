@@ -11,9 +11,9 @@ from pydantic import Field
 
 from eval.reporting import costs
 from eval.reporting.bootstrap import LEVEL, Interval, holm
-from eval.reporting.directions import better
 from eval.reporting.figures import bars
-from eval.reporting.part import Figure, Options, Part, known
+from eval.reporting.metric_directions import better
+from eval.reporting.report_part import Figure, Options, Part, known
 from eval.reporting.results import HALVES, Line, Results, halved
 from eval.reporting.scores import difference, score
 from eval.reporting.tables import Cell, Shown, Table, slug

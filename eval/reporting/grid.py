@@ -11,7 +11,7 @@ from pydantic import Field
 
 from eval.reporting import costs
 from eval.reporting.figures import bars
-from eval.reporting.part import Figure, Options, Part, option_at
+from eval.reporting.report_part import Figure, Options, Part, option_at
 from eval.reporting.results import Results, halved
 from eval.reporting.scores import score
 from eval.reporting.tables import Cell, Table, slug

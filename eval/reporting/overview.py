@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eval.reporting import costs
-from eval.reporting.part import Part
+from eval.reporting.report_part import Part
 from eval.reporting.results import HALVES, Results, halved
 from eval.reporting.scores import asking, categories_of, score
 from eval.reporting.tables import Cell, Table, slug

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval.harness.raw_lines import holds_raw, read_all
-from eval.reporting.directions import failed, worst
+from eval.reporting.metric_directions import failed, worst
 from nscma_torch.errors import InvalidInputError, MalformedInputError
 
 HALVES = ("even", "odd", "all")

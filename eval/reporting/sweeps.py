@@ -13,7 +13,7 @@ from eval.reporting import costs
 from eval.reporting.bootstrap import Interval
 from eval.reporting.figures import Line as Curve
 from eval.reporting.figures import Panel, curves
-from eval.reporting.part import Figure, Options, Part, known, option_at
+from eval.reporting.report_part import Figure, Options, Part, known, option_at
 from eval.reporting.results import Results, halved
 from eval.reporting.scores import score
 from eval.reporting.tables import Cell, Shown, Table, slug

@@ -10,7 +10,7 @@ from pydantic import Field
 from eval.reporting import costs
 from eval.reporting.bootstrap import Interval
 from eval.reporting.figures import bars
-from eval.reporting.part import Figure, Options, Part, known
+from eval.reporting.report_part import Figure, Options, Part, known
 from eval.reporting.results import HALVES, Results, halved
 from eval.reporting.scores import score
 from eval.reporting.tables import Cell, Table, slug

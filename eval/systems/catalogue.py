@@ -14,7 +14,7 @@ from eval.systems.nscma import make_nscma
 from eval.systems.rag import make_rag
 from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
-from eval.systems.structures import make_structures
+from eval.systems.structural_memory import make_structures
 from eval.systems.window import make_full_context, make_sliding_window
 from nscma_torch.errors import ConfigError
 

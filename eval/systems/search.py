@@ -1,4 +1,4 @@
-"""The plain searches as systems: BM25, dense retrieval and their fusion, see `eval.systems.plain`.
+"""The plain searches as systems: BM25, dense retrieval and their fusion, see `eval.systems.plain_retrieval`.
 
 A passage is searched behind the name of who said it. Dense retrieval has the run's embedder: it is the twin, exact and
 without a database, of standard RAG (`eval.systems.rag`).
@@ -18,7 +18,7 @@ from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, best, text_bytes
 from eval.systems.documents import said
 from eval.systems.options import options_of
-from eval.systems.plain import PlainSearch
+from eval.systems.plain_retrieval import PlainSearch
 from nscma_torch.config import Section
 from nscma_torch.protocols import Embedder
 
@@ -32,7 +32,7 @@ class SearchOptions(Section):
 
 
 class PlainFinder:
-    """The best passages by one of `eval.systems.plain`."""
+    """The best passages by one of `eval.systems.plain_retrieval`."""
 
     def __init__(self, name: str, embedder: Embedder, top_k: int) -> None:
         self._name = name

@@ -13,7 +13,7 @@ from eval.harness.contract import Task
 from eval.tasks.babilong import Babilong
 from eval.tasks.beam import Beam
 from eval.tasks.fables import Fables
-from eval.tasks.fewer import FewerQuestions
+from eval.tasks.fewer_questions import FewerQuestions
 from eval.tasks.locomo import Locomo
 from eval.tasks.longmemeval import LongMemEval
 from eval.tasks.multihop import Multihop

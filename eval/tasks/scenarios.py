@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from eval.tasks.plain import Act, Teller
+from eval.tasks.plain_statements import Act, Teller
 from nscma_torch.relations import Relation
 
 

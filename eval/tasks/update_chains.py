@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from eval.tasks.plain import Act, Half, Plain, PlainFile, Teller, Voice, draw, filled
+from eval.tasks.plain_statements import Act, Half, Plain, PlainFile, Teller, Voice, draw, filled
 from eval.tasks.scenarios import Span, Step, held, scenarios, spans, title
 from nscma_torch.records import Message
 from nscma_torch.relations import Relation, Schema

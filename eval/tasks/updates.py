@@ -35,7 +35,7 @@ from eval.metrics.quantities import quantities
 from eval.tasks import beam, locomo
 from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options
-from eval.tasks.plain import load_plain
+from eval.tasks.plain_statements import load_plain
 from eval.tasks.update_chains import Chain, World, generate
 from nscma_torch.records import Message
 from nscma_torch.relations import load_relations

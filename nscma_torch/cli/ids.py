@@ -10,7 +10,7 @@ from nscma_torch.records import Scope
 
 if TYPE_CHECKING:
     from nscma_torch.memory import Memory
-    from nscma_torch.storage.prefixes import Named
+    from nscma_torch.storage.id_prefixes import Named
 
 _PREFIX = re.compile(r"[0-9a-f]{8,31}", re.IGNORECASE)  # of the 32 digits that an id has
 
@@ -20,7 +20,7 @@ def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> s
 
     Raises `InvalidInputError` where several begin so, naming them.
     """
-    from nscma_torch.storage.prefixes import beginning_with
+    from nscma_torch.storage.id_prefixes import beginning_with
 
     if not _PREFIX.fullmatch(typed):
         return typed

@@ -11,7 +11,7 @@ from nscma_torch.records import FactQuery, Statement, Unit
 from nscma_torch.relations import Schema, family
 from nscma_torch.retrieval.fact_graph import topic_key
 from nscma_torch.retrieval.fact_wording import Language, Wording
-from nscma_torch.retrieval.renewed import matter, may_renew
+from nscma_torch.retrieval.later_renewals import matter, may_renew
 from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from nscma_torch.controller.uncertainty import value_start
 from nscma_torch.errors import EngineError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Request, StreamingEngine, Token
-from nscma_torch.llm.engines.wrapped import WrappedEngine
+from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 
 _ESCAPE = 12  # characters of the longest JSON escape, a surrogate pair
 

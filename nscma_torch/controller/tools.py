@@ -15,7 +15,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.reading.pronouns import FIRST_PERSON
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import Fact, FactQuery, Hit, Scope
-from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import speakers
 from nscma_torch.text.names import name_key
 

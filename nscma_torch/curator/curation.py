@@ -22,12 +22,12 @@ from nscma_torch.curator.resolution import Resolved, resolve_groups
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import CuratorDecision
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, entities, groups, jobs, namespaces, statements, streams
+from nscma_torch.storage import decisions, entities, jobs, namespaces, statement_groups, statements, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.decisions import DecisionRow, NewDecision
-from nscma_torch.storage.groups import Key
 from nscma_torch.storage.jobs import Job
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import CURATE
 
 
@@ -91,7 +91,9 @@ class Curator:
         )
         if right is None:
             return
-        groups.mark(connection, dispute.namespace, {Key(one.subject, one.relation, one.topic) for one in made})
+        statement_groups.mark(
+            connection, dispute.namespace, {Key(one.subject, one.relation, one.topic) for one in made}
+        )
         self.settle(connection, dispute.namespace, now)
 
     def undo(self, user_id: str, decision_id: str, *, at: datetime) -> CuratorDecision:
@@ -113,7 +115,7 @@ class Curator:
             elif MERGED in decision.before:
                 unmerge(connection, decision)
             elif decisions.OVERRULED in decision.before:
-                groups.mark(connection, decision.namespace, [decision.key])
+                statement_groups.mark(connection, decision.namespace, [decision.key])
             elif decision.statement_seq is not None and decision.record.action != "PROPOSE":
                 statements.withdraw(connection, [decision.statement_seq], True)
             decisions.mark_undone(connection, decision.seq)

@@ -19,7 +19,7 @@ from nscma_torch.relations import Schema, family
 from nscma_torch.storage import decisions, episodes, facts, namespaces, statements
 from nscma_torch.storage.decisions import LEFT_OPEN, OVERRULED, UPHELD, DecisionRow, NewDecision
 from nscma_torch.storage.facts import FactRow
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import StatementRow
 from nscma_torch.text.names import name_key
 from nscma_torch.text.sentences import Span, split_sentences

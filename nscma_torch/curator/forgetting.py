@@ -14,7 +14,17 @@ from sqlalchemy import Connection
 
 from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.records import Episode, Fact, Scope
-from nscma_torch.storage import decisions, episodes, fact_units, facts, groups, namespaces, statements, streams, units
+from nscma_torch.storage import (
+    decisions,
+    episodes,
+    fact_units,
+    facts,
+    namespaces,
+    statement_groups,
+    statements,
+    streams,
+    units,
+)
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.decisions import DecisionRow, NewDecision
 from nscma_torch.storage.facts import FORGETTING, FactRow
@@ -105,7 +115,7 @@ def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]
     """Take back that something was forgotten; returns the ids of facts to be resolved without it, in marked groups."""
     what = decision.before[FORGOTTEN]
     if what == _FACT:
-        groups.mark(connection, decision.namespace, [decision.key])
+        statement_groups.mark(connection, decision.namespace, [decision.key])
         return decision.record.fact_ids
     seq, episode = episodes.require(connection, decision.user_id, what)
     if episode.status == "active":

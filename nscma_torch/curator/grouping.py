@@ -14,7 +14,7 @@ from nscma_torch.curator.claims import Claim
 from nscma_torch.curator.timeline_records import Span
 from nscma_torch.relations import Schema, family
 from nscma_torch.storage.facts import NewFact
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import StatementRow
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms

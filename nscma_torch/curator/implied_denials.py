@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from nscma_torch.relations import Schema
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import StatementRow
 
 

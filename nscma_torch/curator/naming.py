@@ -17,7 +17,7 @@ from nscma_torch.records import Action
 from nscma_torch.relations import Schema
 from nscma_torch.storage import decisions, entities, facts, namespaces, statements
 from nscma_torch.storage.decisions import DecisionRow, NewDecision
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import StatementRow
 
 

@@ -21,7 +21,7 @@ from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.facts import FORGETTING, FactRow, NewFact
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import StatementRow
 
 

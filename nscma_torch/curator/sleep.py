@@ -26,11 +26,11 @@ from nscma_torch.errors import EngineUnavailableError, NotFoundError, NscmaError
 from nscma_torch.protocols import CuratorTasks
 from nscma_torch.records import Scope, SleepReport
 from nscma_torch.relations import Schema
-from nscma_torch.storage import backlog, facts, groups, jobs, namespaces, statistics
+from nscma_torch.storage import backlog, facts, jobs, namespaces, statement_groups, statistics
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.text.names import name_key
 
 _Stage = Callable[[Connection, str, datetime], Counter[str]]
@@ -163,7 +163,7 @@ class Sleeper:
         tally: Counter[str] = Counter()
         for namespace in namespaces.of_scope(connection, Scope(user_id)):
             before = self._disputed(connection, namespace)
-            groups.mark(connection, namespace, before)
+            statement_groups.mark(connection, namespace, before)
             self._curator.settle(connection, namespace, to_micros(now))
             after = self._disputed(connection, namespace)
             tally += Counter(settled=len(before - after), disputed=len(after))

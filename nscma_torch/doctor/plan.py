@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 
 from nscma_torch.config import Config
-from nscma_torch.doctor.shapes import ModelShape, config_of, model_shape
+from nscma_torch.doctor.model_memory import ModelShape, config_of, model_shape
 from nscma_torch.text.embedder import MINILM_NAMES
 from nscma_torch.text.hash_embedder import HashEmbedder
 from nscma_torch.text.minilm import DIMENSION, FEED_FORWARD, MAX_TOKENS, bundled_folder

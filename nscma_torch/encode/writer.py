@@ -34,8 +34,8 @@ from nscma_torch.encode.gating import (
 )
 from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.novelty import message_vectors, stored_vectors
+from nscma_torch.encode.recent_messages import Window, Windows
 from nscma_torch.encode.stages import Stages
-from nscma_torch.encode.windows import Window, Windows
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope

@@ -10,11 +10,11 @@ from torch import Tensor
 from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.records import Hit, Unit, UnitKind
-from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.retrieval.search import Searcher
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import hierarchy_walks
 from nscma_torch.storage.database import Database
 from nscma_torch.text.cross_encoder import CrossEncoder

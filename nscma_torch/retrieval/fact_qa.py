@@ -15,7 +15,7 @@ from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.fact_wording import Wording
-from nscma_torch.retrieval.renewed import matter, may_renew
+from nscma_torch.retrieval.later_renewals import matter, may_renew
 from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database

@@ -8,7 +8,6 @@ from dataclasses import replace
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Hit, UnitKind
-from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.budget import within
 from nscma_torch.retrieval.context import RetrievalContext
 from nscma_torch.retrieval.fact_graphs import FactGraphs
@@ -16,6 +15,7 @@ from nscma_torch.retrieval.planner import Plan, plan
 from nscma_torch.retrieval.promote_latest import HEAD, promote_latest
 from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.retrieval.search import Retrieved, Searcher
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.retrieval.strategies import STRATEGIES
 from nscma_torch.storage import units
 from nscma_torch.storage.database import Database

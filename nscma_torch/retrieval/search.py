@@ -21,12 +21,12 @@ from nscma_torch.config import Config
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Hit, Unit
 from nscma_torch.retrieval.answerability import Answerability, answerability
-from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.fusion import FUSIONS
 from nscma_torch.retrieval.indexes import Indexes, Reading
 from nscma_torch.retrieval.lexical import bm25, idf
 from nscma_torch.retrieval.query import Query, parse
 from nscma_torch.retrieval.ranking import Ranking
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import episodes, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database

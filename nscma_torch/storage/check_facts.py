@@ -25,9 +25,9 @@ from nscma_torch.storage.fact_schema import (
     unit_statements,
     unresolved,
 )
-from nscma_torch.storage.groups import CURATE
 from nscma_torch.storage.schema import episodes, unit_sources, units
 from nscma_torch.storage.schema import jobs as jobs_table
+from nscma_torch.storage.statement_groups import CURATE
 
 _F, _S, _L, _E, _D = facts.c, statements.c, fact_namespaces.c, entities.c, decisions.c
 

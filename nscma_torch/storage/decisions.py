@@ -15,7 +15,7 @@ from nscma_torch.storage import namespaces
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.fact_schema import decisions, statements
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.streams import derive_id
 
 OVERRULED, UPHELD = "overruled", "upheld"  # keys of `before`: ids of the statements of two sides of a dispute

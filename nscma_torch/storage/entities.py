@@ -22,11 +22,11 @@ from sqlalchemy import (
 )
 
 from nscma_torch.errors import InvalidInputError, NotFoundError
-from nscma_torch.storage import groups, namespaces
+from nscma_torch.storage import namespaces, statement_groups
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.fact_schema import entities, statements
-from nscma_torch.storage.groups import Key
 from nscma_torch.storage.schema import episodes
+from nscma_torch.storage.statement_groups import Key
 
 _S = statements.c
 
@@ -88,7 +88,7 @@ def set_canonical(connection: Connection, namespace: str, changes: Mapping[str, 
     touched = {one for pair in changes.items() for one in pair if one is not None}
     ends = {mapping.get(one, one) for mapping in (before, after) for one in touched}
     members = {one for mapping in (before, after) for one in known if mapping.get(one, one) in ends}
-    groups.mark(connection, namespace, _groups(connection, namespace, members, before, after))
+    statement_groups.mark(connection, namespace, _groups(connection, namespace, members, before, after))
 
 
 def forget(connection: Connection, namespace: str, keys: Collection[str]) -> set[Key]:

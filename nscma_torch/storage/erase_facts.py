@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, false, or
 from nscma_torch.records import ROLES
 from nscma_torch.storage import decisions as decision_rows
 from nscma_torch.storage import entities as entity_rows
-from nscma_torch.storage import groups
+from nscma_torch.storage import statement_groups
 from nscma_torch.storage import statements as statement_rows
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.fact_schema import (
@@ -28,8 +28,8 @@ from nscma_torch.storage.fact_schema import (
     unit_statements,
     unresolved,
 )
-from nscma_torch.storage.groups import Key
 from nscma_torch.storage.schema import episodes
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.text.names import name_key
 
 _E, _S, _F, _D, _P, _U = entities.c, statements.c, facts.c, decisions.c, profile.c, unresolved.c
@@ -113,7 +113,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
             _U.namespace == namespace,
             or_(_any_in(gone, _U.subject), _any_in(names, _U.topic)),
         )
-        groups.mark(connection, namespace, again)
+        statement_groups.mark(connection, namespace, again)
         erased.rebuilt += sorted(again)
     return erased
 

@@ -17,8 +17,8 @@ from nscma_torch.storage import entities, fact_units, namespaces
 from nscma_torch.storage.clock import from_micros, optional_from_micros
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.fact_schema import fact_sources, facts, statements
-from nscma_torch.storage.groups import Key
 from nscma_torch.storage.schema import episodes
+from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.streams import derive_id
 
 FORGETTING = "forgetting"  # an `archived_by`

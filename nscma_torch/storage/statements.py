@@ -14,12 +14,12 @@ from sqlalchemy import Connection, Select, select
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Statement
-from nscma_torch.storage import entities, groups, namespaces
+from nscma_torch.storage import entities, namespaces, statement_groups
 from nscma_torch.storage.clock import optional_micros
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.fact_schema import statements
-from nscma_torch.storage.groups import CURATE, Key, clear, unresolved
 from nscma_torch.storage.schema import episodes
+from nscma_torch.storage.statement_groups import CURATE, Key, clear, unresolved
 from nscma_torch.storage.streams import derive_id
 from nscma_torch.text.names import name_key
 
@@ -228,7 +228,7 @@ def _touch(connection: Connection, seqs: Iterable[int]) -> None:
     """Name the entities of these statements anew, and mark their groups."""
     for namespace, (keys, mentioned) in concerned(connection, seqs).items():
         entities.refresh(connection, namespace, mentioned)
-        groups.mark(connection, namespace, keys)
+        statement_groups.mark(connection, namespace, keys)
 
 
 def concerned(connection: Connection, seqs: Iterable[int]) -> dict[str, tuple[set[Key], set[str]]]:

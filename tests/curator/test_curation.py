@@ -8,8 +8,8 @@ import pytest
 
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import Statement
-from nscma_torch.storage import groups, namespaces
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage import namespaces, statement_groups
+from nscma_torch.storage.statement_groups import Key
 from tests.curator.conftest import Told
 from tests.storage.telling import day, micros
 
@@ -221,7 +221,7 @@ def test_running_again_changes_nothing(told: Told) -> None:
     told.curate()
     assert told.memory.digest() == digest
     with told.memory.components.database.write() as connection:
-        groups.mark(connection, namespaces.namespace_id("ada", None), [Key("ben", "lives_in", "")])
+        statement_groups.mark(connection, namespaces.namespace_id("ada", None), [Key("ben", "lives_in", "")])
     told.curate()
     assert told.memory.digest() == digest
     assert len(told.log()) == 2

@@ -13,7 +13,7 @@ from eval.harness.contract import Shared, System
 from eval.harness.fakes import IndifferentProxy
 from eval.harness.run_config import RunConfig, read_config
 from eval.report import OPTIONS
-from eval.reporting.part import option_at, read
+from eval.reporting.report_part import option_at, read
 from eval.reporting.results import raw_lines
 from eval.reporting.sweeps import Sweeps
 from eval.systems.baseline import Baseline

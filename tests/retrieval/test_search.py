@@ -13,7 +13,7 @@ from nscma_torch.errors import EmptyTextError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
 from nscma_torch.retrieval import indexes, search
-from nscma_torch.retrieval.bounds import Bounds
+from nscma_torch.retrieval.search_bounds import Bounds
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

@@ -13,9 +13,9 @@ import pytest
 from nscma_torch.errors import ConfigError, InvalidInputError, NscmaError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Extraction, Hit, Message, Scope, Unit
-from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.retrieval.search import Searcher
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.retrieval.strategies import STRATEGIES
 
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

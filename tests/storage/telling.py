@@ -13,19 +13,19 @@ from nscma_torch.storage import (
     entities,
     episodes,
     facts,
-    groups,
     jobs,
     namespaces,
     profiles,
     skills,
+    statement_groups,
     statements,
     streams,
 )
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.facts import FactRow, NewFact
-from nscma_torch.storage.groups import CURATE, Key
 from nscma_torch.storage.profiles import ProfileLine
+from nscma_torch.storage.statement_groups import CURATE, Key
 from nscma_torch.storage.statements import StatementRow
 
 DAY = 86_400_000_000  # microseconds
@@ -85,7 +85,7 @@ def curate(memory: Memory, at: int = 0, user_id: str = "ada", agent_id: str | No
     """A plain curator: each object is a fact until another one is said. Returns what is believed of marked groups."""
     namespace = namespaces.namespace_id(user_id, agent_id)
     with memory.components.database.write() as connection:
-        keys = groups.unresolved(connection, namespace)
+        keys = statement_groups.unresolved(connection, namespace)
         for key in keys:
             facts.retire(connection, [row.seq for row in facts.believed(connection, namespace, [key])], micros(at))
             said = statements.of_keys(connection, namespace, [key])
@@ -98,7 +98,7 @@ def curate(memory: Memory, at: int = 0, user_id: str = "ada", agent_id: str | No
                 if row.seq not in known
             ]
             decisions.insert(connection, namespace, user_id, log, micros(at))
-        groups.clear(connection, namespace, keys)
+        statement_groups.clear(connection, namespace, keys)
         jobs.clear(connection, CURATE, namespace)
         return facts.believed(connection, namespace, keys)
 

@@ -9,7 +9,7 @@ from nscma_torch.records import Scope
 from nscma_torch.storage import decisions, namespaces
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.decisions import NewDecision
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, day, heard, lives, micros, tell
 
 LANE = namespaces.namespace_id("ada", None)

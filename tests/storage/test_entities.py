@@ -7,7 +7,7 @@ import pytest
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.storage import entities, namespaces
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, heard, lives, marked, tell
 
 LANE = namespaces.namespace_id("ada", None)

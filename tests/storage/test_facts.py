@@ -12,7 +12,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Fact, Scope, Statement
 from nscma_torch.storage import facts, namespaces
 from nscma_torch.storage.facts import FORGETTING, FactRow
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, day, lives, micros, tell
 
 HOME = Key("ann", "lives_in", "")

@@ -10,8 +10,8 @@ import pytest
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope, Statement
-from nscma_torch.storage import entities, groups, namespaces, statements
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage import entities, namespaces, statement_groups, statements
+from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, day, heard, lives, marked, micros, say, tell
 
 HOME = Key("ann", "lives_in", "")
@@ -132,8 +132,8 @@ def test_marks_are_taken_off_one_by_one(memory: Memory) -> None:
     assert len(keys) == 1200
     namespace = namespaces.namespace_id("ada", None)
     with memory.components.database.write() as connection:
-        groups.mark(connection, namespace, keys[:3])
-        groups.clear(connection, namespace, keys[1:])
+        statement_groups.mark(connection, namespace, keys[:3])
+        statement_groups.clear(connection, namespace, keys[1:])
     assert marked(memory) == keys[:1]
     assert memory.stats().jobs_queued == 1
 

@@ -16,7 +16,8 @@ from train.reader.dialogue_text import Dialogue, Question
 from train.reader.examples import Example, Labelled, Span
 
 BEFORE = 2  # turns before a message that are in view
-NEGATIVES = (3, 10)  # fewest and most messages beside the evidence
+NEGATIVES = (1, 5)  # fewest and most messages beside the evidence
+MENTION_TURNS = 3  # before a mention that are looked at, and more where it is named earlier
 _KIND = {"yesno": "yes", "when": "when", "count": "count", "list": "list"}
 _WORD = re.compile(r"\w+")
 
@@ -121,7 +122,7 @@ def _coreference(dialogue: Dialogue, number: int, mention: str, referent: str, a
     message = dialogue.messages[number - 1]
     asked = f'who or what is "{mention}" in "{message.speaker}: {message.text}"?'
     passages = []
-    for n in range(max(1, min(at, number - 6)), number + 1):
+    for n in range(max(1, min(at, number - MENTION_TURNS)), number + 1):
         passage = passage_of(dialogue, n)
         answers = tuple(spans_of(passage, referent)) if n == at else ()
         passages.append(Labelled(passage, answers, (), bool(answers) if n == at else None))

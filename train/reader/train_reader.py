@@ -43,6 +43,7 @@ class Stage(BaseModel):
     name: str
     learning_rate: float
     warmup: int
+    stop_after: int
     public_share: float
     dialogue_epochs: int
 
@@ -120,7 +121,8 @@ class Training:
         sums: dict[str, list[float]] = {}
         tokens, began = 0, time.monotonic()
         self.model.train()
-        for number in range(self.done, len(order)):
+        last = stage.stop_after or len(order)
+        for number in range(self.done, min(last, len(order))):
             rate = stage.learning_rate * _schedule(number, stage.warmup, len(order))
             for name, value in self._step(order[number], rate).items():
                 sums.setdefault(name, []).append(value)
@@ -151,9 +153,10 @@ class Training:
             group["lr"] = rate
         self._optimizer.step()
         self._optimizer.zero_grad()
+        decay = min(recipe.ema, (1 + self.done) / (10 + self.done))  # the mean of a stage begins with its first weights
         with torch.no_grad():
             for name, value in self._trained.items():
-                self._mean[name].lerp_(value, 1 - recipe.ema)
+                self._mean[name].lerp_(value, 1 - decay)
         return {name: value.item() for name, value in parts.items()}
 
     def mean_state(self) -> dict[str, Tensor]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eval.readers.choose_reader import add_config, reader_of
-from eval.tasks.plain import Half, load_plain
+from eval.tasks.plain_statements import Half, load_plain
 from nscma_torch.records import Scope, Statement, Unit
 from nscma_torch.relations import load_relations
 from nscma_torch.text.names import name_key

@@ -35,7 +35,7 @@ from eval.experiments.facts.update_verdicts import LIGHT, Outcome, Verdict, reme
 from eval.harness.fakes import IndifferentProxy
 from eval.metrics.retrieval_metrics import mean
 from eval.systems.newest_chunk import Reading, readings
-from eval.tasks.plain import load_plain
+from eval.tasks.plain_statements import load_plain
 from eval.tasks.update_chains import Chain, World, generate, paraphrased
 from nscma_torch import Memory, load_config
 from nscma_torch.device import torch_device

@@ -41,10 +41,10 @@ from nscma_torch.controller.trace import ControllerAnswer
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request
+from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
-from nscma_torch.llm.engines.wrapped import WrappedEngine
 from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft, RolledSummary
 from train.controller.controller_dialogues import Dialogue, Said, Split, Wording
 from train.controller.controller_traces import begun, open_world

@@ -21,7 +21,7 @@ from eval.harness.fakes import IndifferentProxy
 from eval.metrics import evidence_places
 from eval.metrics.evidence_places import Places
 from eval.metrics.retrieval_metrics import recall_at
-from eval.systems.plain import PLAIN, PlainSearch
+from eval.systems.plain_retrieval import PLAIN, PlainSearch
 from eval.tasks.retrieval_sets import Asked, DataSet, World
 from nscma_torch import Memory, load_config
 from nscma_torch.records import UnitKind

@@ -6,7 +6,7 @@
 The store of a data set is made once, with the gate off, and every row is asked of it. Recall is the share of a
 question's evidence in the first 5 or 10 places of the ranking, averaged over questions;
 `eval/metrics/evidence_places.py` says what a place is. The baselines rank the same chunks, after the name of who
-speaks: plain BM25, cosine and RRF (see eval/systems/plain.py), and ChromaDB given the same vectors (see
+speaks: plain BM25, cosine and RRF (see eval/systems/plain_retrieval.py), and ChromaDB given the same vectors (see
 eval/systems/chroma.py for its virtual environment). Lanes are those of our search, alone. The summaries, facts and
 links that a row needs are made by the embedded tasks. Choices were made on the even half; claims quote the odd one.
 Milliseconds are the median of a search without the embedding of the question: they depend on the machine, and are for
@@ -36,7 +36,7 @@ from rich.table import Table
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.experiments.retrieval.retrieval_store import CHROMA, KINDS, KS, LANES, SEARCHES, Asking, Ranked, Store
 from eval.metrics.retrieval_metrics import mean
-from eval.systems.plain import PLAIN
+from eval.systems.plain_retrieval import PLAIN
 from eval.tasks.retrieval_sets import SETS, DataSet, sampled
 from nscma_torch import load_config
 from nscma_torch.device import torch_device

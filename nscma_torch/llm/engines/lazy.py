@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, StreamingEngine, Token
-from nscma_torch.llm.engines.wrapped import WrappedEngine
+from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 
 
 class LazyEngine(WrappedEngine):

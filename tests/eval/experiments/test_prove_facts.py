@@ -8,7 +8,7 @@ import pytest
 
 from eval.experiments.facts.update_fidelity import FIGURES, Figure, holds, share
 from eval.experiments.facts.update_verdicts import remember
-from eval.tasks.plain import load_plain
+from eval.tasks.plain_statements import load_plain
 from eval.tasks.update_chains import World, generate
 from nscma_torch.relations import load_relations
 

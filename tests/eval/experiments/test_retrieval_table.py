@@ -21,7 +21,7 @@ from eval.experiments.retrieval import retrieval_table
 from eval.experiments.retrieval.retrieval_store import CHROMA, KINDS, LANES, SEARCHES, Asking, Ranked, Store
 from eval.experiments.retrieval.retrieval_table import Row, askings, measure, summarised, table
 from eval.metrics.evidence_places import Places, read
-from eval.systems.plain import PLAIN, PlainSearch
+from eval.systems.plain_retrieval import PLAIN, PlainSearch
 from eval.tasks import beam
 from eval.tasks.corpus import Corpus, Document, Question, Span
 from eval.tasks.retrieval_sets import SETS, Asked, DataSet, World, of_corpora, sampled

@@ -12,7 +12,7 @@ import pytest
 from eval.experiments.facts.update_fidelity import STATEMENTS, is_unlisted, paraphrase_table, plain_table, share
 from eval.experiments.facts.update_verdicts import remember, same, verdict, without
 from eval.systems.newest_chunk import readings
-from eval.tasks.plain import Half, PlainFile, Teller, draw, load_plain
+from eval.tasks.plain_statements import Half, PlainFile, Teller, draw, load_plain
 from eval.tasks.scenarios import Step, held, scenarios, spans
 from eval.tasks.update_chains import Chain, World, generate, paraphrased
 from nscma_torch.records import Message

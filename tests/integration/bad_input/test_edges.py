@@ -133,7 +133,7 @@ def test_the_beginning_of_an_id_is_enough(run: Run) -> None:
 
 def test_the_beginning_of_several_ids(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("add", "--text", "I moved to Porto in March.")
-    monkeypatch.setattr("nscma_torch.storage.prefixes.beginning_with", lambda *_: ["abcdef0123", "abcdef0145"])
+    monkeypatch.setattr("nscma_torch.storage.id_prefixes.beginning_with", lambda *_: ["abcdef0123", "abcdef0145"])
     result = run("erase", "abcdef01", "--yes")
     assert result.exit_code == 1 and "abcdef0123, abcdef0145" in str(result.exception)
     assert len(json.loads(run("log", "--json").stdout)) == 1

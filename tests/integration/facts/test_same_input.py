@@ -11,9 +11,9 @@ from sqlalchemy import select
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope
-from nscma_torch.storage import entities, groups, namespaces
+from nscma_torch.storage import entities, namespaces, statement_groups
 from nscma_torch.storage.fact_schema import statements
-from nscma_torch.storage.groups import Key
+from nscma_torch.storage.statement_groups import Key
 from tests.helpers.noting import bare, day, everything, held, log, plain, say, tell
 
 Open = Callable[..., Memory]
@@ -83,7 +83,9 @@ def test_resolving_everything_again_changes_nothing(seed: int, memory: Memory) -
         for namespace in namespaces.of_scope(connection, Scope("ada")):
             every = connection.execute(select(statements.c.subject, statements.c.relation, statements.c.topic))
             into = entities.canonical(connection, namespace)
-            groups.mark(connection, namespace, {Key(into.get(row[0], row[0]), row[1], row[2]) for row in every})
+            statement_groups.mark(
+                connection, namespace, {Key(into.get(row[0], row[0]), row[1], row[2]) for row in every}
+            )
     assert memory.flush() > 0
     assert (everything(memory), memory.digest()) == (facts, digest)
     assert memory.verify() == []

@@ -11,9 +11,9 @@ import pytest
 
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.records import Hit, Scope, Unit, UnitKind
-from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.context import RetrievalContext
 from nscma_torch.retrieval.ranking import Ranking
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.retrieval.strategies import STRATEGIES
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)

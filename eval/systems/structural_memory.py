@@ -28,8 +28,8 @@ from eval.systems.options import options_of
 from nscma_torch.config import Section
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Hit, Message, Scope, UnitKind
-from nscma_torch.retrieval.bounds import Bounds
 from nscma_torch.retrieval.context import RetrievalContext, Strategy
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.retrieval.strategies.iterative import iterative
 from nscma_torch.retrieval.strategies.rerank import rerank
 from nscma_torch.retrieval.strategies.single_step import single_step

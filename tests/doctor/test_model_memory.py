@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.doctor.shapes import PUBLISHED, config_of, model_shape
+from nscma_torch.doctor.model_memory import PUBLISHED, config_of, model_shape
 from nscma_torch.errors import ModelError, ModelNotFoundError
 
 TINY = {

@@ -13,7 +13,7 @@ from nscma_torch.errors import StoreAccessError, StoreBusyError, StoreFullError
 from nscma_torch.storage import jobs
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.groups import CURATE
+from nscma_torch.storage.statement_groups import CURATE
 from nscma_torch.worker import Worker
 
 _READING = (EXTRACT, RESTATE)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nscma_torch.buffer.gate import GateState
 from nscma_torch.encode.gating import HISTORY, Gated, Past
-from nscma_torch.encode.windows import Window, Windows
+from nscma_torch.encode.recent_messages import Window, Windows
 from nscma_torch.erasable_cache import erase_caches
 from nscma_torch.memory import Memory
 from nscma_torch.storage import episodes

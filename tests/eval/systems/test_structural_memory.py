@@ -11,7 +11,7 @@ import pytest
 from eval.harness.contract import Passage, Reply
 from eval.systems.catalogue import make_system
 from eval.systems.memories import MemoryOptions, MemorySystem, Remembered, remembered, setup_of
-from eval.systems.structures import KINDS, StructureOptions, StructureSession
+from eval.systems.structural_memory import KINDS, StructureOptions, StructureSession
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Hit
 from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, places, reading, shared
