@@ -23,6 +23,7 @@ from nscma_torch.errors import InvalidInputError
         ("きょうは天気がいい", "kana"),
         ("Привет, как дела?", "cyrillic"),
         ("안녕하세요", "hangul"),
+        ("\U00020000\U000323af", "cjk"),  # the first and the last beyond the basic plane
         ("1234 !?", "other"),
         ("🙂", "other"),
     ],

@@ -41,3 +41,12 @@ def test_claims_are_ordered_by_message_and_place_in_it_however_they_were_stored(
         "rome",
         "oslo",
     ]
+
+
+def test_whoever_knows_of_themselves_counts_most() -> None:
+    roles = ("user", "document", "tool", "assistant", "system")
+    rows = [row(seq, f"City {seq}", seq, 0) for seq in range(len(roles))]
+    sources = {seq: Source(role, seq) for seq, role in enumerate(roles)}
+    (group,) = groups_of(rows, load_relations(), sources, correction_window=0)
+    trust = [claim.trust for claim in sorted(group.claims, key=lambda claim: claim.order)]
+    assert trust == sorted(set(trust), reverse=True) and trust[0] == 1 and trust[-1] > 0
