@@ -165,7 +165,7 @@ def table(found: Sequence[Outcome], title: str) -> Table:
     printed.add_row("all", *_cells(found, columns))
     told = shares(found)
     bounds = (f"[{told[n].low:.3f}, {told[n].high:.3f}]" if n in told else "" for n in columns)
-    printed.add_row("95 %", "", *(cell.replace("[", r"\[") for cell in bounds), "")
+    printed.add_row("95 %", "", *bounds, "")
     printed.add_row("of", "", *(str(told[n].n) if n in told else "" for n in columns), "")
     return printed
 
@@ -211,7 +211,9 @@ def main() -> None:
         console.print(table(found, f"{len(conversations)} conversations, asked of {title}"))
         written += found
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps([asdict(one) for one in written], ensure_ascii=False, indent=1) + "\n")
+        arguments.json.write_text(
+            json.dumps([asdict(one) for one in written], ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 def _loaded(config: Config) -> Models:
