@@ -73,6 +73,8 @@ def _from_messages(
 ) -> tuple[Answer, Sequence[Hit]]:
     found = retrieved(parts, question, bounds, top_k, tasks)
     answer = tasks.answer(question, found.hits, answerability=found.answerability())
+    if parts.reader_qa is not None:
+        answer = parts.reader_qa.answer(question, found.hits, answer, user_id=bounds.scope.user_id, now=bounds.now)
     return replace(answer, trace=(*found.trace, *answer.trace)), found.hits
 
 

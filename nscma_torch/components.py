@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from nscma_torch.reading.embedded_tasks import EmbeddedTasks
     from nscma_torch.retrieval.fact_graphs import FactGraphs
     from nscma_torch.retrieval.fact_qa import FactQA
+    from nscma_torch.retrieval.reader_qa import ReaderQA
     from nscma_torch.retrieval.retriever import Retriever
     from nscma_torch.retrieval.search import Searcher
     from nscma_torch.text.cross_encoder import CrossEncoder
@@ -263,6 +264,18 @@ class Components:
         from nscma_torch.retrieval.fact_qa import FactQA
 
         return FactQA(self.database, self.relations, self.fact_graphs)
+
+    @locked_cached_property
+    def reader_qa(self) -> ReaderQA | None:
+        """Short answers by the trained reader; None where a language model answers, or none is configured."""
+        section = self.config.reading
+        if section.model == "none" or self._tasks is not None or self.engine is not None:
+            return None
+        from nscma_torch.reading.reader import Reader
+        from nscma_torch.retrieval.reader_qa import ReaderQA
+
+        weights = None if section.model == "bundled" else Path(section.model)
+        return ReaderQA(self.database, Reader.from_pretrained(weights, device=self.device), section)
 
     @locked_cached_property
     def curator(self) -> Curator:

@@ -17,7 +17,7 @@ FLOORS = (  # top to bottom
     ("memory",),
     ("answering",),
     ("components", "validation", "recalls"),
-    ("settling",),
+    ("unread_messages",),
     ("worker", "models", "device"),
     ("retrieval", "curator"),
     ("hierarchy", "encode"),

@@ -144,7 +144,7 @@ class EmbeddedTasks:
             for i in order
             if scores[i] >= self._cutoff * scores[order[0]]
         )
-        text = "\n".join(_quoted(item, chinese) for item in evidence)
+        text = "\n".join(quoted_line(item, chinese) for item in evidence)
         usage = Usage(seconds=time.perf_counter() - begin)
         return Answer(text, False, confidence, evidence, (*trace, f"{len(evidence)} passages shown"), usage)
 
@@ -173,7 +173,8 @@ def _attributed(unit: Unit, sentence: str) -> str:
     return f"{unit.name or unit.role}: {resolved(sentence, unit.occurred_at)}"
 
 
-def _quoted(item: Evidence, chinese: bool) -> str:
+def quoted_line(item: Evidence, chinese: bool) -> str:
+    """A passage with who said it and when, on one line."""
     unit = item.hit.unit
     who = unit.name or unit.role
     said = " ".join(resolved(item.text, unit.occurred_at).split())

@@ -1,8 +1,8 @@
 """The trained reader: short answers from passages, whether a passage answers at all, and what a statement's stance is.
 
     reader = Reader.from_pretrained()
-    (reading,) = reader.read(["Where does Ana live?"], [[Passage("I moved to Porto in May", speaker="Ana")]])
-    reading.spans[0].text  # "Porto"
+    (read,) = reader.read(["Where does Ana live?"], [[Passage("I moved to Porto in May", speaker="Ana")]])
+    read.spans[0].text  # "Porto"
 
 All passages of a question share one softmax (Clark & Gardner 2018, arXiv:1710.10723, section 3.2), so that spans of
 different passages compare. Rows of different questions share batches; masks keep every row to itself.
@@ -48,7 +48,7 @@ class ReadSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadResult:
     """What the reader made of one question.
 
     `spans` are possible answers, best first. `answerable` has, for each passage, the probability that it answers;
@@ -101,7 +101,7 @@ class Reader:
         return cls(model.to(torch.device(device), dtype), tokenizer)
 
     @torch.no_grad()
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[Reading]:
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
         """What the passages answer to each question; a question without passages has no span."""
         if len(questions) != len(passages):
             raise InvalidInputError(f"{len(questions)} questions have {len(passages)} lists of passages; one each")
@@ -172,9 +172,9 @@ def _batches(lengths: Sequence[int], small: bool) -> Iterator[list[int]]:
         del order[:size]
 
 
-def _reading(passages: Sequence[Passage], rows: Sequence[tuple[_Row, Outputs]]) -> Reading:
+def _reading(passages: Sequence[Passage], rows: Sequence[tuple[_Row, Outputs]]) -> ReadResult:
     if not rows:
-        return Reading((), (), tuple(1.0 if kind == "span" else 0.0 for kind in KINDS))
+        return ReadResult((), (), tuple(1.0 if kind == "span" else 0.0 for kind in KINDS))
     first_total, last_total, spans = [], [], []
     answerable = [0.0] * len(passages)
     surest, kinds = -1.0, rows[0][1].kind
@@ -199,7 +199,7 @@ def _reading(passages: Sequence[Passage], rows: Sequence[tuple[_Row, Outputs]]) 
         text = passages[number].text[start:end] if of_text else passages[number].speaker
         share = float(torch.tensor(score - normalizer).exp())
         read.append(ReadSpan(text, number, start, end, of_text, min(1.0, share)))
-    return Reading(tuple(read), tuple(answerable), tuple(kinds.softmax(0).tolist()))
+    return ReadResult(tuple(read), tuple(answerable), tuple(kinds.softmax(0).tolist()))
 
 
 def _best_spans(

@@ -1,7 +1,7 @@
 """A short answer from what the reader read: yes or no, a day, a number, a list, or the words of one passage.
 
-Order of trust: of passages that answer about equally well, the newest is taken (currency), unless the question asks of
-the past; dates are computed from the day on which they were said.
+Order of trust: of passages that answer about equally well, the newest is taken (currency); dates are computed from the
+day on which they were said.
 """
 
 from __future__ import annotations
@@ -11,32 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from nscma_torch.reading.reader import Reading, ReadSpan
+from nscma_torch.config.sections import Reading as ReadingSection
+from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.timestamps import format_days
 
 _NUMBER = re.compile(r"\d")
-_PAST = re.compile(
-    r"\b(?:used to|before|previous(?:ly)?|former(?:ly)?|earlier|original(?:ly)?|at first|first|old)\b", re.I
-)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRules:
-    """How a reading becomes an answer. Shares are those of `ReadSpan.share`, of all spans of a question.
-
-    Attributes:
-        sure, unsure: answerability from which an answer is given, and from which it is given as "not sure".
-        as_good: least share, relative to the best span, of a newer passage's span that takes its place.
-        member: least share, relative to the best span, of a member of a list.
-    """
-
-    sure: float = 0.5
-    unsure: float = 0.2
-    as_good: float = 0.3
-    member: float = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +32,23 @@ class ShortAnswer:
     why: str
 
 
-def short_answer(
-    question: str, reading: Reading, passages: Sequence[Passage], rules: AnswerRules
-) -> ShortAnswer | None:
+def short_answer(read: ReadResult, passages: Sequence[Passage], settings: ReadingSection) -> ShortAnswer | None:
     """The answer, or None where no passage holds one."""
-    if not reading.spans:
+    if not read.spans:
         return None
-    surest = max(range(len(passages)), key=lambda i: reading.answerable[i])
-    confidence = reading.answerable[surest]
-    kind = reading.kind
+    surest = max(range(len(passages)), key=lambda i: read.answerable[i])
+    confidence = read.answerable[surest]
+    kind = read.kind
     if kind in ("yes", "no"):
-        likelier = "yes" if reading.kinds[KINDS.index("yes")] >= reading.kinds[KINDS.index("no")] else "no"
+        likelier = "yes" if read.kinds[KINDS.index("yes")] >= read.kinds[KINDS.index("no")] else "no"
         return ShortAnswer(likelier, surest, confidence, kind, f"read as {likelier} in passage {surest + 1}")
     if kind == "list":
-        members = _members(reading, rules)
+        members = _members(read, settings)
         text = ", ".join(span.text for span in members)
         return ShortAnswer(text, members[0].passage, confidence, kind, f"{len(members)} members")
-    span, why = _current(question, reading, passages, rules)
+    span, why = _current(read, passages, settings)
     if kind == "count" and not _NUMBER.search(span.text):
-        members = _members(reading, rules)
+        members = _members(read, settings)
         if len(members) > 1:
             return ShortAnswer(str(len(members)), span.passage, confidence, kind, f"{len(members)} members counted")
     text = span.text
@@ -77,14 +57,12 @@ def short_answer(
     return ShortAnswer(text, span.passage, confidence, kind, why)
 
 
-def _current(question: str, reading: Reading, passages: Sequence[Passage], rules: AnswerRules) -> tuple[ReadSpan, str]:
+def _current(read: ReadResult, passages: Sequence[Passage], settings: ReadingSection) -> tuple[ReadSpan, str]:
     """The best span, or one of a newer passage that is nearly as good and says something else."""
-    best = reading.spans[0]
-    if _PAST.search(question):
-        return best, f"read in passage {best.passage + 1}"
+    best = read.spans[0]
     chosen = best
-    for span in reading.spans[1:]:
-        if span.share < rules.as_good * best.share:
+    for span in read.spans[1:]:
+        if span.share < settings.as_good * best.share:
             break
         if _said(passages, span) > _said(passages, chosen) and span.text.casefold() != best.text.casefold():
             chosen = span
@@ -98,12 +76,12 @@ def _said(passages: Sequence[Passage], span: ReadSpan) -> float:
     return at.timestamp() if at is not None else 0.0
 
 
-def _members(reading: Reading, rules: AnswerRules) -> list[ReadSpan]:
+def _members(read: ReadResult, settings: ReadingSection) -> list[ReadSpan]:
     """The members of a list: spans that do not overlap, each text once, in the order in which they were said."""
-    best = reading.spans[0].share
+    best = read.spans[0].share
     kept: list[ReadSpan] = []
-    for span in reading.spans:
-        if span.share < rules.member * best:
+    for span in read.spans:
+        if span.share < settings.member * best:
             break
         same = any(span.text.casefold() in other.text.casefold() for other in kept)
         if not same and not any(_overlap(span, other) for other in kept):

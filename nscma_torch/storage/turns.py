@@ -51,6 +51,19 @@ def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> l
     return [TurnRow(*row) for row in connection.execute(query.order_by(_E.seq))]
 
 
+def before(connection: Connection, user_id: str, episode_id: str, count: int, now: int) -> list[Episode]:
+    """The last `count` live messages before one of the user's in its stream, oldest first; none for an unknown one."""
+    own = select(_E.stream_id, _E.seq).where(_E.user_id == user_id, _E.id == episode_id).subquery()
+    query = (
+        select(_E.seq)
+        .where(_E.stream_id == own.c.stream_id, _E.seq < own.c.seq, log.live(now))
+        .order_by(_E.seq.desc())
+        .limit(count)
+    )
+    found = load(connection, user_id, list(connection.execute(query).scalars()))
+    return [found[seq] for seq in sorted(found)]
+
+
 def newest_elsewhere(connection: Connection, scope: Scope, stream_id: str, seq: int, now: int) -> tuple[int, int]:
     """The last row number and the latest time of live messages after `seq` outside of a stream; 0 where there is none.
 

@@ -1,0 +1,86 @@
+"""Answers a question by the trained reader from what a search found: a short answer, and the passages below it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from nscma_torch.config import Reading
+from nscma_torch.reading.embedded_tasks import quoted_line
+from nscma_torch.reading.reader import Reader
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.short_answer import ShortAnswer, short_answer
+from nscma_torch.records import Answer, Evidence, Hit
+from nscma_torch.storage import speakers, turns
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import Database
+from nscma_torch.text.scripts import script
+
+BEFORE = 2  # turns before a message that the reader has in view; as in training
+
+
+class ReaderQA:
+    """Reads the first hits for a question."""
+
+    def __init__(self, database: Database, reader: Reader, settings: Reading) -> None:
+        self._database = database
+        self._reader = reader
+        self._settings = settings
+
+    def answer(self, question: str, hits: Sequence[Hit], quoted: Answer, *, user_id: str, now: datetime) -> Answer:
+        """`quoted`, which shows passages, with a short answer before them where the reader finds one.
+
+        Below `reading.unsure` there is no short answer, and what was quoted stays; below `reading.sure` it is given as
+        not sure. Where nothing was quoted and the reader is sure, its passage is.
+        """
+        begin = time.perf_counter()
+        some = [hit for hit in hits if hit.unit.kind != "summary"][: self._settings.passages]
+        with self._database.read() as connection:
+            asker = speakers.asker_of(connection, user_id)
+            passages = [_passage(connection, user_id, hit, to_micros(now)) for hit in some]
+        (read,) = self._reader.read([f"{asker.named or asker.by_id or asker.name} asks: {question}"], [passages])
+        found = short_answer(read, passages, self._settings)
+        spent = replace(quoted.usage, seconds=quoted.usage.seconds + time.perf_counter() - begin)
+        confidence = found.confidence if found is not None else 0.0
+        needed = self._settings.sure if quoted.abstained else self._settings.unsure
+        if found is None or confidence < needed:
+            return replace(quoted, trace=(*quoted.trace, f"read: no short answer ({confidence:.2f})"), usage=spent)
+        evidence = _evidence(found, some[found.passage], quoted)
+        chinese = script(question) == "cjk"
+        short = found.text if confidence >= self._settings.sure else _not_sure(found.text, chinese)
+        return replace(
+            quoted,
+            text="\n".join([short, *(quoted_line(item, chinese) for item in evidence)]),
+            abstained=False,
+            confidence=confidence,
+            evidence=evidence,
+            trace=(*quoted.trace, f"read: {found.kind}, {found.why} ({confidence:.2f})"),
+            usage=spent,
+        )
+
+
+def _evidence(found: ShortAnswer, hit: Hit, quoted: Answer) -> tuple[Evidence, ...]:
+    """The passage that was read first, then the others that were quoted."""
+    own = next((item for item in quoted.evidence if item.hit is hit), None)
+    if own is None:
+        own = Evidence(hit, hit.text, 0, len(hit.text), found.confidence)
+    return (own, *(item for item in quoted.evidence if item.hit is not hit))
+
+
+def _not_sure(text: str, chinese: bool) -> str:
+    return f"不确定：{text}" if chinese else f"Not sure: {text}"
+
+
+def _passage(connection: Connection, user_id: str, hit: Hit, now: int) -> Passage:
+    """A hit as the reader reads it: with its speaker, its day, and the turns before it on that day."""
+    unit = hit.unit
+    before = [
+        f"{episode.name or episode.role}: {episode.text}"
+        for episode in turns.before(connection, user_id, hit.id, BEFORE, now)
+        if episode.occurred_at.date() == unit.occurred_at.date()
+    ]
+    return Passage(unit.text, unit.name or unit.role, unit.occurred_at, tuple(before))
