@@ -72,7 +72,7 @@ def _evidence(found: ShortAnswer, hit: Hit, quoted: Answer) -> tuple[Evidence, .
 
 
 def _not_sure(text: str, chinese: bool) -> str:
-    return f"不确定：{text}" if chinese else f"Not sure: {text}"
+    return f"{text}（不确定）" if chinese else f"{text} (not sure)"
 
 
 def _passage(connection: Connection, user_id: str, hit: Hit, now: int) -> Passage:
