@@ -4,6 +4,7 @@ DATA ?= ../shared/data
 VENV := .venv
 PEER := .venv-mem0
 CHROMA := .venv-chroma
+TITANS := .venv-titans
 CACHE := .cache
 VLLM := $(HOME)/.cache/nscma/vllm-$(shell cksum < tests/vllm/requirements.txt | cut -d' ' -f1)
 RUN := $(VENV)/bin/python
@@ -15,7 +16,7 @@ SAMPLES ?= 20
 TABLES := babilong knowledge_update ablations structural sensitivity cam
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-vllm check prove mutants bench chroma clean
+.PHONY: demo test test-vllm test-titans check prove mutants bench chroma clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -55,7 +56,7 @@ check: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm
+prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m pytest -m prove -s
 	OMP_NUM_THREADS=1 $(RUN) tests/integration/store_soak.py --minutes $(SOAK)
 	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA)
@@ -110,6 +111,16 @@ $(PEER)/.ready:
 	$(PEER)/bin/pip install --quiet mem0ai==2.2.1 faiss-cpu==1.15.1 sentence-transformers==6.2.0
 	touch $@
 
+# NeuralMemory beside titans-pytorch, with its weights.
+test-titans: $(TITANS)/.ready
+	PYTHONPATH=.:kernels OMP_NUM_THREADS=1 $(TITANS)/bin/python -m pytest --noconftest -o pythonpath= -o filterwarnings= tests/neural/test_titans_pytorch.py
+
+$(TITANS)/.ready:
+	$(PYTHON) -m venv $(TITANS)
+	$(TITANS)/bin/pip install --quiet torch==2.13.0
+	$(TITANS)/bin/pip install --quiet titans-pytorch==0.5.5 pytest safetensors
+	touch $@
+
 chroma: $(CHROMA)/.ready
 
 $(CHROMA)/.ready:
@@ -127,5 +138,5 @@ bench: $(READY)
 	$(RUN) kernels/bench.py
 
 clean:
-	rm -rf $(VENV) $(PEER) $(CHROMA) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEER) $(CHROMA) $(TITANS) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
