@@ -22,7 +22,7 @@ from torch import Tensor
 
 from nscma_torch.errors import InvalidInputError, ModelNotFoundError
 from nscma_torch.reading.reader_input import Packer, Passage, Window
-from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, Outputs, ReaderModel
+from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, TENSES, Outputs, ReaderModel
 from nscma_torch.text.minilm import MiniLM, bundled_folder, verify
 
 WEIGHTS = Path(__file__).with_name("weights") / "reader.safetensors"
@@ -52,12 +52,14 @@ class ReadResult:
     """What the reader made of one question.
 
     `spans` are possible answers, best first. `answerable` has, for each passage, the probability that it answers;
-    `kinds` the probabilities of `KINDS` by the passage that answers most surely.
+    `kinds` the probabilities of `KINDS` by the passage that answers most surely, and `past` that of a question about
+    what was so before.
     """
 
     spans: tuple[ReadSpan, ...]
     answerable: tuple[float, ...]
     kinds: tuple[float, ...]
+    past: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -138,6 +140,7 @@ class Reader:
             empty,
             torch.stack([out.answerable for out in outputs]),
             torch.stack([out.kind for out in outputs]),
+            torch.stack([out.tense for out in outputs]),
             torch.stack([out.stance for out in outputs]),
             torch.stack([out.change for out in outputs]),
         )
@@ -177,12 +180,12 @@ def _reading(passages: Sequence[Passage], rows: Sequence[tuple[_Row, Outputs]]) 
         return ReadResult((), (), tuple(1.0 if kind == "span" else 0.0 for kind in KINDS))
     first_total, last_total, spans = [], [], []
     answerable = [0.0] * len(passages)
-    surest, kinds = -1.0, rows[0][1].kind
+    surest, best = -1.0, rows[0][1]
     for row, out in rows:
         sure = float(out.answerable.sigmoid())
         answerable[row.passage] = max(answerable[row.passage], sure)
         if sure > surest:
-            surest, kinds = sure, out.kind
+            surest, best = sure, out
         where = [i for i, piece in enumerate(row.window.pieces) if piece is not None]
         places = torch.tensor(where) + row.window.first_piece
         first, last = out.first[places], out.last[places]
@@ -199,7 +202,8 @@ def _reading(passages: Sequence[Passage], rows: Sequence[tuple[_Row, Outputs]]) 
         text = passages[number].text[start:end] if of_text else passages[number].speaker
         share = float(torch.tensor(score - normalizer).exp())
         read.append(ReadSpan(text, number, start, end, of_text, min(1.0, share)))
-    return ReadResult(tuple(read), tuple(answerable), tuple(kinds.softmax(0).tolist()))
+    kinds, past = best.kind.softmax(0).tolist(), float(best.tense.softmax(0)[TENSES.index("past")])
+    return ReadResult(tuple(read), tuple(answerable), tuple(kinds), past)
 
 
 def _best_spans(

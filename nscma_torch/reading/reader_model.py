@@ -14,6 +14,7 @@ from nscma_torch.text.minilm import DIMENSION, LAYERS, MiniLM
 
 TRAINED_LAYERS = 4  # the upper ones; the lower ones are the embedder's own
 KINDS = ("span", "yes", "no", "when", "count", "list")
+TENSES = ("present", "past")  # whether a question asks how something is, or how it was before
 STANCES = ("holds", "ended", "future", "denied", "wished", "supposed", "hearsay", "fiction")
 CHANGES = ("none", "confirms", "replaces", "corrects", "ends", "cancels")
 
@@ -25,6 +26,7 @@ class Outputs(NamedTuple):
     last: Tensor  # [B, L]
     answerable: Tensor  # [B]
     kind: Tensor  # [B, len(KINDS)]
+    tense: Tensor  # [B, len(TENSES)]
     stance: Tensor  # [B, len(STANCES)]
     change: Tensor  # [B, len(CHANGES)]
 
@@ -42,6 +44,7 @@ class ReaderModel(nn.Module):
         self.pool = nn.Linear(DIMENSION, DIMENSION)
         self.answerable = nn.Linear(DIMENSION, 1)
         self.kind = nn.Linear(DIMENSION, len(KINDS))
+        self.tense = nn.Linear(DIMENSION, len(TENSES))
         self.stance = nn.Linear(DIMENSION, len(STANCES))
         self.change = nn.Linear(DIMENSION, len(CHANGES))
         for table in (self.word, self.position, self.norm, self.lower):
@@ -67,6 +70,7 @@ class ReaderModel(nn.Module):
             last,
             self.answerable(whole)[:, 0].float(),
             self.kind(whole).float(),
+            self.tense(whole).float(),
             self.stance(whole).float(),
             self.change(whole).float(),
         )

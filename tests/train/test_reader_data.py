@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nscma_torch.reading.reader_input import Packer
-from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, Outputs
+from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, TENSES, Outputs
 from train.reader.batches import batches, group_of, padded
 from train.reader.dialogue_examples import dialogue_examples, question_example, spans_of
 from train.reader.dialogue_text import Dialogue, DialogueError, read_dialogues
@@ -137,7 +137,7 @@ def test_the_loss_is_that_of_the_right_tokens_among_all_allowed(dialogue: Dialog
     rows, length = batch.ids.shape
     out = Outputs(
         torch.randn(rows, length), torch.randn(rows, length), torch.randn(rows), torch.randn(rows, len(KINDS)),
-        torch.randn(rows, len(STANCES)), torch.randn(rows, len(CHANGES)),
+        torch.randn(rows, len(TENSES)), torch.randn(rows, len(STANCES)), torch.randn(rows, len(CHANGES)),
     )  # fmt: skip
     expected = []
     for logits, end in ((out.first, 0), (out.last, 1)):
@@ -151,4 +151,4 @@ def test_the_loss_is_that_of_the_right_tokens_among_all_allowed(dialogue: Dialog
         expected.append(-torch.tensor(right / total).log())
     found = losses(out, batch)
     assert torch.allclose(found["span"], torch.stack(expected).mean(), atol=1e-5)
-    assert set(found) == {"span", "kind", "answerable"}
+    assert set(found) == {"span", "kind", "tense", "answerable"}

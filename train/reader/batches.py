@@ -34,6 +34,7 @@ class Group:
     task: Task
     rows: tuple[Row, ...]
     kind: int | None
+    tense: int | None
     label: int | None
 
     @property
@@ -63,7 +64,7 @@ def group_of(example: Example, packer: Packer, most_rows: int) -> Group:
                 holds = False if not any(_touches(window, span) for span in labelled.answers) else None
             rows.append(Row(window, answers, _tokens(window, labelled.outdated), holds))
     rows.sort(key=lambda row: not row.answers)
-    return Group(example.source, example.task, tuple(rows[:most_rows]), example.kind, example.label)
+    return Group(example.source, example.task, tuple(rows[:most_rows]), example.kind, example.tense, example.label)
 
 
 def batches(groups: Sequence[Group], tokens: int, rng: random.Random) -> Iterator[list[Group]]:

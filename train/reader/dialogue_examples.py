@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nscma_torch.reading.reader_input import Passage
-from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
+from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, TENSES
 from train.reader.dialogue_text import Dialogue, Question
 from train.reader.examples import Example, Labelled, Span
 
@@ -65,7 +65,9 @@ def question_example(dialogue: Dialogue, question: Question, rng: random.Random 
     elif question.type != "unanswerable":
         kind = KINDS.index(_KIND.get(question.type, "span"))
     asked = _from_view_of(question.text, dialogue.messages[0].speaker)
-    return Example(dialogue.id, "read", asked, tuple(_labelled(dialogue, question, n) for n in numbers), kind=kind)
+    tense = None if kind is None else TENSES.index("past" if question.type == "past" else "present")
+    passages = tuple(_labelled(dialogue, question, n) for n in numbers)
+    return Example(dialogue.id, "read", asked, passages, kind=kind, tense=tense)
 
 
 def _from_view_of(question: str, speaker: str) -> str:

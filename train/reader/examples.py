@@ -36,7 +36,8 @@ class Labelled:
 class Example:
     """A question and its passages, which share one softmax, or one passage with a class of `task`.
 
-    `kind` and `label` are places in the model's KINDS, STANCES or CHANGES; None where they are not known.
+    `kind`, `tense` and `label` are places in the model's KINDS, TENSES, and STANCES or CHANGES; None where they are not
+    known.
     """
 
     source: str
@@ -44,4 +45,5 @@ class Example:
     question: str
     passages: tuple[Labelled, ...]
     kind: int | None = None
+    tense: int | None = None
     label: int | None = None

@@ -22,9 +22,10 @@ def losses(out: Outputs, batch: Batch) -> dict[str, Tensor]:
             if any(row.answers for row in group.rows):
                 for logits, end in ((out.first, 0), (out.last, 1)):
                     parts.setdefault("span", []).append(_span_loss(logits[rows], batch.spannable[rows], group, end))
-            if group.kind is not None:
-                told = [start + i for i, row in enumerate(group.rows) if row.holds]
-                parts.setdefault("kind", []).extend(_class_loss(out.kind[i], group.kind) for i in told[:1])
+            told = [start + i for i, row in enumerate(group.rows) if row.holds][:1]
+            for name, logits, label in (("kind", out.kind, group.kind), ("tense", out.tense, group.tense)):
+                if label is not None:
+                    parts.setdefault(name, []).extend(_class_loss(logits[i], label) for i in told)
         elif group.label is not None:
             logits = out.stance if group.task == "stance" else out.change
             parts.setdefault(group.task, []).append(_class_loss(logits[start], group.label))

@@ -105,7 +105,7 @@ class Training:
         self.model = new_model(device)
         self._trained = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
         self._mean = {name: p.detach().clone() for name, p in self._trained.items()}
-        self._optimizer = torch.optim.AdamW(self._trained.values(), weight_decay=recipe.weight_decay)
+        self._optimizer = self._new_optimizer()
         self.stage = self.done = 0
         if self._checkpoint.exists():
             state = torch.load(self._checkpoint, map_location=device, weights_only=True)
@@ -113,6 +113,9 @@ class Training:
             self._mean = state["mean"]
             self._optimizer.load_state_dict(state["optimizer"])
             self.stage, self.done = state["stage"], state["done"]
+
+    def _new_optimizer(self) -> torch.optim.AdamW:
+        return torch.optim.AdamW(self._trained.values(), weight_decay=self._recipe.weight_decay)
 
     def run(self, groups: Sequence[Group]) -> None:
         """All batches of the current stage that are not done yet; then the next stage is current."""
@@ -137,7 +140,7 @@ class Training:
                 sums.clear()
             if self.done % recipe.save_every == 0:
                 self._save_checkpoint()
-        self.stage, self.done = self.stage + 1, 0
+        self.stage, self.done, self._optimizer = self.stage + 1, 0, self._new_optimizer()
         self._save_checkpoint()
 
     def _step(self, groups: list[Group], rate: float) -> dict[str, float]:

@@ -1,0 +1,91 @@
+"""train/reader/train_reader.py: it learns what it is shown, and a run that was stopped ends as one that was not."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from nscma_torch.reading.reader import Reader
+from nscma_torch.reading.reader_input import Packer, Passage
+from train.reader.batches import Group, group_of
+from train.reader.dialogue_examples import dialogue_examples
+from train.reader.dialogue_text import read_dialogues
+from train.reader.train_reader import Recipe, Training, load_tokenizer
+
+DIALOGUE = """== c-1 | friends
+-- 2025-03-02 18:40
+1 Maya: we painted the shed green on monday
+2 Tom: and the fence?
+3 Maya: the fence stays brown
+? single What colour is the shed? | green | 1 | stale: brown
+? single What colour is the fence? | brown | 3 | stale: green
+= holds 1 | the shed | is | green
+"""
+RECIPE = {
+    "seed": 1,
+    "max_tokens": 48,
+    "most_rows": 4,
+    "batch_tokens": 256,
+    "bfloat16": False,
+    "weight_decay": 0.0,
+    "clip": 1.0,
+    "ema": 0.9,
+    "log_every": 2,
+    "save_every": 2,
+    "weights": {"span": 1.0, "answerable": 1.0, "kind": 0.5, "tense": 0.3, "stance": 1.0, "change": 1.0},
+    "stages": [
+        {"name": "one", "learning_rate": 1e-3, "warmup": 2, "stop_after": 8, "public_share": 0.0, "dialogue_epochs": 1},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
+    path = tmp_path_factory.mktemp("dialogues") / "one.txt"
+    path.write_text(DIALOGUE, encoding="utf-8")
+    packer, rng = Packer(load_tokenizer(), 48), random.Random(0)
+    (dialogue,) = read_dialogues(path)
+    return [group_of(e, packer, 4) for _ in range(12) for e in dialogue_examples(dialogue, rng)]
+
+
+def trained(out: Path, groups: list[Group]) -> Training:
+    training = Training(Recipe.model_validate(RECIPE), torch.device("cpu"), out)
+    training.run(groups)
+    return training
+
+
+def test_a_run_that_was_stopped_ends_as_one_that_was_not(
+    tmp_path: Path, groups: list[Group], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.set_num_threads(1)
+    trained(tmp_path / "whole", groups)
+    steps = Training._step
+    done = 0
+
+    def stop(self: Training, *args: object) -> dict[str, float]:
+        nonlocal done
+        done += 1
+        if done == 6:
+            raise KeyboardInterrupt
+        return steps(self, *args)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "_step", stop)
+        with pytest.raises(KeyboardInterrupt):
+            trained(tmp_path / "parts", groups)
+    trained(tmp_path / "parts", groups)
+    whole, parts = load_file(tmp_path / "whole"), load_file(tmp_path / "parts")
+    assert whole.keys() == parts.keys()
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    lines = [json.loads(line) for line in (tmp_path / "whole.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines[-1]["span"] < lines[0]["span"] / 2, "it learns"
+
+    reader = Reader.from_pretrained(tmp_path / "whole")
+    passages = [Passage("we painted the shed green on monday", "Maya"), Passage("the fence stays brown", "Maya")]
+    (read,) = reader.read(["Maya asks: What colour is the fence?"], [passages])
+    assert read.spans[0].text == "brown" and read.spans[0].passage == 1
