@@ -27,6 +27,7 @@ from nscma_torch.text.hash_embedder import HashEmbedder
 LIGHT: dict[str, Any] = {
     "device": "cpu",
     "embedder": {"model": "hash"},
+    "reading": {"model": "none"},
     "facts": {"units": ["triple", "atomic_fact"]},  # all that a store can hold
 }
 

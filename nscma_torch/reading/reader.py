@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from nscma_torch.errors import InvalidInputError, ModelNotFoundError
+from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
 from nscma_torch.reading.reader_input import Packer, Passage, Window
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, TENSES, Outputs, ReaderModel
 from nscma_torch.text.minilm import MiniLM, bundled_folder, verify
@@ -99,7 +99,10 @@ class Reader:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         model = ReaderModel(MiniLM.from_checkpoint(folder / "model.safetensors"))
-        model.load_state_dict(load_file(path), strict=False)
+        weights_read = load_file(path)
+        if lacking := sorted(model.trained_state().keys() ^ weights_read.keys()):
+            raise ModelError(f"{path} is no reader of this version: {lacking[0]} is missing, or not known")
+        model.load_state_dict(weights_read, strict=False)
         return cls(model.to(torch.device(device), dtype), tokenizer)
 
     @torch.no_grad()

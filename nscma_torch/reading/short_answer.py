@@ -1,7 +1,7 @@
 """A short answer from what the reader read: yes or no, a day, a number, a list, or the words of one passage.
 
-Order of trust: of passages that answer about equally well, the newest is taken (currency); dates are computed from the
-day on which they were said.
+Order of trust: of passages that answer about equally well, the newest is taken (currency), unless the question asks how
+something was before; dates are computed from the day on which they were said.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.timestamps import format_days
 
+PAST = 0.5  # probability from which a question is taken to ask of the past
 _NUMBER = re.compile(r"\d")
 
 
@@ -60,6 +61,8 @@ def short_answer(read: ReadResult, passages: Sequence[Passage], settings: Readin
 def _current(read: ReadResult, passages: Sequence[Passage], settings: ReadingSection) -> tuple[ReadSpan, str]:
     """The best span, or one of a newer passage that is nearly as good and says something else."""
     best = read.spans[0]
+    if read.past >= PAST:
+        return best, f"read in passage {best.passage + 1}, of what was before"
     chosen = best
     for span in read.spans[1:]:
         if span.share < settings.as_good * best.share:

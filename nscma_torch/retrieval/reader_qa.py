@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from nscma_torch.config import Reading
-from nscma_torch.reading.embedded_tasks import quoted_line
+from nscma_torch.reading.embedded_tasks import UNKNOWN, quoted_line
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.short_answer import ShortAnswer, short_answer
@@ -34,9 +34,11 @@ class ReaderQA:
     def answer(self, question: str, hits: Sequence[Hit], quoted: Answer, *, user_id: str, now: datetime) -> Answer:
         """`quoted`, which shows passages, with a short answer before them where the reader finds one.
 
-        Below `reading.unsure` there is no short answer, and what was quoted stays; below `reading.sure` it is given as
-        not sure. Where nothing was quoted and the reader is sure, its passage is.
+        Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none. What is asked in
+        Chinese stays as it is quoted: the reader knows English.
         """
+        if script(question) == "cjk":
+            return quoted
         begin = time.perf_counter()
         some = [hit for hit in hits if hit.unit.kind != "summary"][: self._settings.passages]
         with self._database.read() as connection:
@@ -46,15 +48,14 @@ class ReaderQA:
         found = short_answer(read, passages, self._settings)
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + time.perf_counter() - begin)
         confidence = found.confidence if found is not None else 0.0
-        needed = self._settings.sure if quoted.abstained else self._settings.unsure
-        if found is None or confidence < needed:
-            return replace(quoted, trace=(*quoted.trace, f"read: no short answer ({confidence:.2f})"), usage=spent)
+        if found is None or confidence < self._settings.unsure:
+            trace = (*quoted.trace, f"read: no answer ({confidence:.2f} of {self._settings.unsure:.2f} needed)")
+            return Answer(UNKNOWN, True, confidence, (), trace, spent)
         evidence = _evidence(found, some[found.passage], quoted)
-        chinese = script(question) == "cjk"
-        short = found.text if confidence >= self._settings.sure else _not_sure(found.text, chinese)
+        short = found.text if confidence >= self._settings.sure else f"{found.text} (not sure)"
         return replace(
             quoted,
-            text="\n".join([short, *(quoted_line(item, chinese) for item in evidence)]),
+            text="\n".join([short, *(quoted_line(item, chinese=False) for item in evidence)]),
             abstained=False,
             confidence=confidence,
             evidence=evidence,
@@ -69,10 +70,6 @@ def _evidence(found: ShortAnswer, hit: Hit, quoted: Answer) -> tuple[Evidence, .
     if own is None:
         own = Evidence(hit, hit.text, 0, len(hit.text), found.confidence)
     return (own, *(item for item in quoted.evidence if item.hit is not hit))
-
-
-def _not_sure(text: str, chinese: bool) -> str:
-    return f"{text}（不确定）" if chinese else f"{text} (not sure)"
 
 
 def _passage(connection: Connection, user_id: str, hit: Hit, now: int) -> Passage:
