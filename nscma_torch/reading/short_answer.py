@@ -86,7 +86,8 @@ def _members(read: ReadResult, settings: ReadingSection) -> list[ReadSpan]:
     for span in read.spans:
         if span.share < settings.member * best:
             break
-        same = any(span.text.casefold() in other.text.casefold() for other in kept)
+        text = span.text.casefold()
+        same = any(text in other.text.casefold() or other.text.casefold() in text for other in kept)
         if not same and not any(_overlap(span, other) for other in kept):
             kept.append(span)
     return sorted(kept, key=lambda span: (span.passage, span.start))

@@ -1,0 +1,71 @@
+"""Short answers: the newest of what answers about equally well, days by when they were said, lists whole."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from nscma_torch.config import Reading
+from nscma_torch.reading.reader import ReadResult, ReadSpan
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_model import KINDS
+from nscma_torch.reading.short_answer import short_answer
+
+OLD = Passage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
+NEW = Passage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
+SETTINGS = Reading(as_good=0.2, member=0.3)
+
+
+def span(passages: list[Passage], passage: int, text: str, share: float) -> ReadSpan:
+    start = passages[passage].text.index(text)
+    return ReadSpan(text, passage, start, start + len(text), True, share)
+
+
+def read(
+    spans: list[ReadSpan], kind: str = "span", past: float = 0.0, answerable: tuple[float, ...] = (0.9, 0.8)
+) -> ReadResult:
+    kinds = tuple(0.9 if own == kind else 0.02 for own in KINDS)
+    return ReadResult(tuple(spans), answerable, kinds, past)
+
+
+def test_the_newest_of_what_answers_about_equally_well() -> None:
+    passages = [OLD, NEW]
+    both = [span(passages, 0, "900", 0.5), span(passages, 1, "950", 0.2)]
+    found = short_answer(read(both), passages, SETTINGS)
+    assert found is not None and (found.text, found.passage, found.confidence) == ("950", 1, 0.9)
+    worse = [both[0], span(passages, 1, "950", 0.05)]
+    found = short_answer(read(worse), passages, SETTINGS)
+    assert found is not None and found.text == "900"
+    found = short_answer(read(both, past=0.8), passages, SETTINGS)
+    assert found is not None and found.text == "900", "of what was before"
+
+
+def test_yes_and_no() -> None:
+    passages = [OLD, NEW]
+    one = [span(passages, 0, "900", 0.5)]
+    for kind in ("yes", "no"):
+        found = short_answer(read(one, kind=kind, answerable=(0.3, 0.7)), passages, SETTINGS)
+        assert found is not None and (found.text, found.passage) == (kind, 1)
+
+
+def test_a_day_is_counted_from_when_it_was_said() -> None:
+    passages = [OLD, NEW]
+    found = short_answer(read([span(passages, 1, "yesterday", 0.9)], kind="when"), passages, SETTINGS)
+    assert found is not None and found.text == "3 June 2025 (yesterday)"
+
+
+def test_a_list_has_each_member_once_and_a_count_counts_them() -> None:
+    passages = [Passage("we had soup, then fish and soup again", "Ana"), NEW]
+    spans = [
+        span(passages, 0, "fish", 0.4),
+        span(passages, 0, "soup", 0.3),
+        span(passages, 0, "soup again", 0.2),
+        span(passages, 1, "950", 0.05),
+    ]
+    found = short_answer(read(spans, kind="list"), passages, SETTINGS)
+    assert found is not None and found.text == "soup, fish"
+    found = short_answer(read(spans, kind="count"), passages, SETTINGS)
+    assert found is not None and found.text == "2"
+
+
+def test_nothing_read_is_no_answer() -> None:
+    assert short_answer(ReadResult((), (), ()), [], SETTINGS) is None
