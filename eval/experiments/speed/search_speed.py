@@ -41,7 +41,7 @@ _STEPS: dict[str, tuple[Any, str]] = {
     "postings": (UserIndex, "postings"),
     "bm25": (search, "bm25"),
     "vectors": (TensorSearch, "search"),
-    "support": (search, "support"),
+    "answerability": (search, "answerability"),
     "units": (unit_rows, "load"),
 }
 
