@@ -217,20 +217,20 @@ class Reading(Section):
     """The trained reader, which gives short answers where no language model is configured."""
 
     model: str = Field(
-        "none", min_length=1, description="'none', 'bundled', or a file of weights that train/reader wrote."
+        "bundled", min_length=1, description="'bundled', 'none', or a file of weights that train/reader wrote."
     )
     passages: int = Field(10, gt=0, description="Passages that are read for an answer.")
     sure: float = Field(
-        0.4, ge=0, le=1, description="Probability that a passage answers, from which an answer is given."
+        0.5, ge=0, le=1, description="Probability that a passage answers, from which an answer is given."
     )
     unsure: float = Field(
         0.4, ge=0, le=1, description="Probability below which there is no answer; above, it is given as not sure."
     )
     as_good: float = Field(
-        0.08, ge=0, le=1, description="Share, relative to the best span, from which a newer one takes its place."
+        0.15, ge=0, le=1, description="Share, relative to the best span, from which a newer one takes its place."
     )
     member: float = Field(
-        0.15, ge=0, le=1, description="Share, relative to the best span, from which a span is a member of a list."
+        0.3, ge=0, le=1, description="Share, relative to the best span, from which a span is a member of a list."
     )
 
 

@@ -190,7 +190,7 @@ def _reading(passages: Sequence[Passage], rows: Sequence[tuple[_Row, Outputs]]) 
         if sure > surest:
             surest, best = sure, out
         where = [i for i, piece in enumerate(row.window.pieces) if piece is not None]
-        places = torch.tensor(where) + row.window.first_piece
+        places = torch.tensor(where, dtype=torch.int64) + row.window.first_piece
         first, last = out.first[places], out.last[places]
         first_total.append(first)
         last_total.append(last)

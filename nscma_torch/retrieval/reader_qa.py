@@ -34,8 +34,9 @@ class ReaderQA:
     def answer(self, question: str, hits: Sequence[Hit], quoted: Answer, *, user_id: str, now: datetime) -> Answer:
         """`quoted`, which shows passages, with a short answer before them where the reader finds one.
 
-        Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none. What is asked in
-        Chinese stays as it is quoted: the reader knows English.
+        Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none; where the search
+        found nothing near the question either, there is none below `reading.sure`. What is asked in Chinese stays as it
+        is quoted: the reader knows English.
         """
         if script(question) == "cjk":
             return quoted
@@ -48,8 +49,9 @@ class ReaderQA:
         found = short_answer(read, passages, self._settings)
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + time.perf_counter() - begin)
         confidence = found.confidence if found is not None else 0.0
-        if found is None or confidence < self._settings.unsure:
-            trace = (*quoted.trace, f"read: no answer ({confidence:.2f} of {self._settings.unsure:.2f} needed)")
+        needed = self._settings.sure if quoted.abstained else self._settings.unsure
+        if found is None or confidence < needed:
+            trace = (*quoted.trace, f"read: no answer ({confidence:.2f} of {needed:.2f} needed)")
             return Answer(UNKNOWN, True, confidence, (), trace, spent)
         evidence = _evidence(found, some[found.passage], quoted)
         short = found.text if confidence >= self._settings.sure else f"{found.text} (not sure)"
