@@ -38,6 +38,7 @@ KINDS: Mapping[str, tuple[UnitKind, ...]] = MappingProxyType(
     }
 )
 CHROMA = "ChromaDB"
+CHROMA_PROGRAM = Path(__file__).parents[2] / "systems" / "chroma.py"
 LANES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "lexical lane": {"lanes": ["lexical"]},
@@ -160,9 +161,8 @@ class Store:
         with tempfile.TemporaryDirectory() as name:
             source, target = Path(name) / "vectors.npz", Path(name) / "ranked.json"
             np.savez(source, **dict(self._vectors()))
-            program = str(Path(__file__).parent / "systems" / "chroma.py")
             arguments = ["--input", str(source), "--output", str(target), "--top-k", str(self.data_set.depth)]
-            subprocess.run([str(python), program, *arguments], check=True)
+            subprocess.run([str(python), str(CHROMA_PROGRAM), *arguments], check=True)
             result = json.loads(target.read_text(encoding="utf-8"))
         asked = [(own, asked) for world, own in self._worlds for asked in world.questions]
         ranked = chain.from_iterable(result["ranked"])

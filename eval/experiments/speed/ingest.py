@@ -32,6 +32,7 @@ from nscma_torch.text.minilm import bundled_folder
 
 _MODELS = ("proxy", "embedding")
 _K = 10
+PEER = Path(__file__).parents[2] / "systems" / "mem0_peer.py"
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,8 @@ def mem0(conversation: Conversation, python: Path) -> Run:
     with tempfile.TemporaryDirectory() as name:
         source, target = Path(name) / "input.jsonl", Path(name) / "output.json"
         source.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
-        program = str(Path(__file__).parent / "systems" / "mem0_peer.py")
         arguments = ["--model", str(bundled_folder()), "--input", str(source), "--output", str(target)]
-        subprocess.run([str(python), program, *arguments], check=True, capture_output=True)
+        subprocess.run([str(python), str(PEER), *arguments], check=True, capture_output=True)
         result = json.loads(target.read_text(encoding="utf-8"))
     recalls = [
         recall_at([int(i) for i in result["ranked"][str(n)]], question.evidence, _K)
