@@ -21,9 +21,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
-from nscma_torch.reading.reader_input import Packer, Passage, Window
-from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, TENSES, Outputs, ReaderModel
-from nscma_torch.text.minilm import MiniLM, bundled_folder, verify
+from nscma_torch.reading.reader_input import Packer, Passage, Window, padded_rows
+from nscma_torch.reading.reader_model import KINDS, TENSES, Outputs, ReaderModel
+from nscma_torch.text.minilm import MiniLM, bundled_folder, load_tokenizer, verify
 
 WEIGHTS = Path(__file__).with_name("weights") / "reader.safetensors"
 MAX_TOKENS = 256
@@ -95,15 +95,12 @@ class Reader:
             raise ModelNotFoundError(f"the reader's weights are missing: {path}; install nscma-torch again")
         folder = bundled_folder()
         verify(folder)
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
         model = ReaderModel(MiniLM.from_checkpoint(folder / "model.safetensors"))
         weights_read = load_file(path)
         if lacking := sorted(model.trained_state().keys() ^ weights_read.keys()):
             raise ModelError(f"{path} is no reader of this version: {lacking[0]} is missing, or not known")
         model.load_state_dict(weights_read, strict=False)
-        return cls(model.to(torch.device(device), dtype), tokenizer)
+        return cls(model.to(torch.device(device), dtype), load_tokenizer(folder))
 
     @torch.no_grad()
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
@@ -125,43 +122,25 @@ class Reader:
 
     def stances(self, statements: Sequence[str], passages: Sequence[Passage]) -> Tensor:
         """The probability of each of `STANCES` that a passage takes to a statement, [n, 8]."""
-        return self._classes(statements, passages).stance.softmax(-1)[:, : len(STANCES)]
+        return torch.stack([out.stance for out in self._pairs(statements, passages)]).softmax(-1)
 
     def changes(self, earlier: Sequence[str], later: Sequence[Passage]) -> Tensor:
         """The probability of each of `CHANGES` that a passage makes to what was said earlier ("Ana: …"), [n, 6]."""
-        return self._classes(earlier, later).change.softmax(-1)[:, : len(CHANGES)]
+        return torch.stack([out.change for out in self._pairs(earlier, later)]).softmax(-1)
 
     @torch.no_grad()
-    def _classes(self, texts: Sequence[str], passages: Sequence[Passage]) -> Outputs:
+    def _pairs(self, texts: Sequence[str], passages: Sequence[Passage]) -> list[Outputs]:
+        """The outputs of each text with its passage, of which a long one's first window is read."""
         if len(texts) != len(passages):
             raise InvalidInputError(f"{len(texts)} texts have {len(passages)} passages; one each")
-        rows = [next(self._packer.windows(text, one)) for text, one in zip(texts, passages, strict=True)]
-        outputs = self._outputs(rows)
-        empty = torch.empty(0)
-        return Outputs(
-            empty,
-            empty,
-            torch.stack([out.answerable for out in outputs]),
-            torch.stack([out.kind for out in outputs]),
-            torch.stack([out.tense for out in outputs]),
-            torch.stack([out.stance for out in outputs]),
-            torch.stack([out.change for out in outputs]),
-        )
+        return self._outputs([next(self._packer.windows(*pair)) for pair in zip(texts, passages, strict=True)])
 
     def _outputs(self, windows: Sequence[Window]) -> list[Outputs]:
         """The outputs of each window, on the CPU, in their order; rows of like length are read together."""
         device = self._model.passage.device
         found: dict[int, Outputs] = {}
         for batch in _batches([len(window.ids) for window in windows], device.type == "cpu"):
-            longest = max(len(windows[i].ids) for i in batch)
-            ids = torch.zeros(len(batch), longest, dtype=torch.int64)
-            asked = torch.tensor([windows[i].question_length for i in batch])
-            size = torch.tensor([len(windows[i].ids) for i in batch])
-            for row, i in enumerate(batch):
-                ids[row, : len(windows[i].ids)] = torch.tensor(windows[i].ids)
-            place = torch.arange(longest)
-            mask, passage = place < size[:, None], (place >= asked[:, None]) & (place < size[:, None])
-            out = self._model(ids.to(device), mask.to(device), passage.to(device))
+            out = self._model(*(part.to(device) for part in padded_rows([windows[i] for i in batch])))
             for row, i in enumerate(batch):
                 found[i] = Outputs(*(part[row].cpu() for part in out))
         return [found[i] for i in range(len(windows))]
@@ -215,7 +194,7 @@ def _best_spans(
     """The best spans of a row that lie in one source, begin before they end, and are not too long."""
     if not len(where):
         return []
-    pieces = [row.window.pieces[i] for i in where]
+    pieces = (row.window.pieces[i] for i in where)
     source = torch.tensor([piece is not None and piece.of_text for piece in pieces])
     place = torch.tensor(where)
     gap = place[None, :] - place[:, None]
@@ -224,10 +203,7 @@ def _best_spans(
     best = scores.topk(min(SPANS_PER_ROW, int(allowed.sum())))
     found = []
     for score, at in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-        begin, finish = pieces[at // len(where)], pieces[at % len(where)]
-        assert begin is not None and finish is not None
-        start, end = begin.start, finish.end
-        if not begin.of_text:
-            start, end = 0, len(passage.speaker)
-        found.append(((row.passage, begin.of_text, start, end), score))
+        piece = row.window.characters_of(*(row.window.first_piece + where[end] for end in divmod(at, len(where))))
+        start, end = (piece.start, piece.end) if piece.of_text else (0, len(passage.speaker))
+        found.append(((row.passage, piece.of_text, start, end), score))
     return found

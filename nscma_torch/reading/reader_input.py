@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
 CLS, SEP = 101, 102  # of BERT's uncased vocabulary
 QUESTION_TOKENS = 64  # most of a question; what is longer is cut at its end
 BEFORE_TOKENS = 64  # most of the turns before; the latest are kept
 HEADER_TOKENS = 24  # most of day and speaker
+TURNS_BEFORE = 2  # of the same day that stand before a passage
 OVERLAP = 0.5  # of a window's text, with the next window
 
 
@@ -70,6 +73,32 @@ class Window:
         begin, finish = self.pieces[first - self.first_piece], self.pieces[last - self.first_piece]
         assert begin is not None and finish is not None and begin.of_text == finish.of_text
         return Piece(begin.of_text, begin.start, finish.end)
+
+
+class Rows(NamedTuple):
+    """B windows as tensors, padded to the longest, L tokens."""
+
+    ids: Tensor  # [B, L] int64
+    mask: Tensor  # [B, L] bool, False at padding
+    passage: Tensor  # [B, L] bool, True at the tokens after the question
+
+
+def padded_rows(windows: Sequence[Window], multiple: int = 1) -> Rows:
+    """The windows as rows of a length that is a multiple of `multiple`."""
+    longest = max(len(window.ids) for window in windows)
+    ids = torch.zeros(len(windows), longest + -longest % multiple, dtype=torch.int64)
+    for row, window in enumerate(windows):
+        ids[row, : len(window.ids)] = torch.tensor(window.ids)
+    asked = torch.tensor([window.question_length for window in windows])
+    size = torch.tensor([len(window.ids) for window in windows])
+    place = torch.arange(ids.shape[1])
+    mask = place < size[:, None]
+    return Rows(ids, mask, mask & (place >= asked[:, None]))
+
+
+def asked_by(name: str, question: str) -> str:
+    """The question with its asker named, who says "I" in it."""
+    return f"{name} asks: {question}"
 
 
 class Packer:

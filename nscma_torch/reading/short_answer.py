@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from nscma_torch.config.sections import Reading as ReadingSection
+from nscma_torch.config import Reading
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
-from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.timestamps import format_days
 
@@ -33,7 +32,7 @@ class ShortAnswer:
     why: str
 
 
-def short_answer(read: ReadResult, passages: Sequence[Passage], settings: ReadingSection) -> ShortAnswer | None:
+def short_answer(read: ReadResult, passages: Sequence[Passage], settings: Reading) -> ShortAnswer | None:
     """The answer, or None where no passage holds one."""
     if not read.spans:
         return None
@@ -41,8 +40,7 @@ def short_answer(read: ReadResult, passages: Sequence[Passage], settings: Readin
     confidence = read.answerable[surest]
     kind = read.kind
     if kind in ("yes", "no"):
-        likelier = "yes" if read.kinds[KINDS.index("yes")] >= read.kinds[KINDS.index("no")] else "no"
-        return ShortAnswer(likelier, surest, confidence, kind, f"read as {likelier} in passage {surest + 1}")
+        return ShortAnswer(kind, surest, confidence, kind, f"read as {kind} in passage {surest + 1}")
     if kind == "list":
         members = _members(read, settings)
         text = ", ".join(span.text for span in members)
@@ -58,7 +56,7 @@ def short_answer(read: ReadResult, passages: Sequence[Passage], settings: Readin
     return ShortAnswer(text, span.passage, confidence, kind, why)
 
 
-def _current(read: ReadResult, passages: Sequence[Passage], settings: ReadingSection) -> tuple[ReadSpan, str]:
+def _current(read: ReadResult, passages: Sequence[Passage], settings: Reading) -> tuple[ReadSpan, str]:
     """The best span, or one of a newer passage that is nearly as good and says something else."""
     best = read.spans[0]
     if read.past >= PAST:
@@ -79,7 +77,7 @@ def _said(passages: Sequence[Passage], span: ReadSpan) -> float:
     return at.timestamp() if at is not None else 0.0
 
 
-def _members(read: ReadResult, settings: ReadingSection) -> list[ReadSpan]:
+def _members(read: ReadResult, settings: Reading) -> list[ReadSpan]:
     """The members of a list: spans that do not overlap, each text once, in the order in which they were said."""
     best = read.spans[0].share
     kept: list[ReadSpan] = []

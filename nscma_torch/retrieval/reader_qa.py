@@ -12,15 +12,13 @@ from sqlalchemy import Connection
 from nscma_torch.config import Reading
 from nscma_torch.reading.embedded_tasks import UNKNOWN, quoted_line
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by
 from nscma_torch.reading.short_answer import ShortAnswer, short_answer
 from nscma_torch.records import Answer, Evidence, Hit
 from nscma_torch.storage import speakers, turns
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.text.scripts import script
-
-BEFORE = 2  # turns before a message that the reader has in view; as in training
 
 
 class ReaderQA:
@@ -45,7 +43,8 @@ class ReaderQA:
         with self._database.read() as connection:
             asker = speakers.asker_of(connection, user_id)
             passages = [_passage(connection, user_id, hit, to_micros(now)) for hit in some]
-        (read,) = self._reader.read([f"{asker.named or asker.by_id or asker.name} asks: {question}"], [passages])
+        asked = asked_by(asker.named or asker.by_id or asker.name, question)
+        (read,) = self._reader.read([asked], [passages])
         found = short_answer(read, passages, self._settings)
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + time.perf_counter() - begin)
         confidence = found.confidence if found is not None else 0.0
@@ -79,7 +78,7 @@ def _passage(connection: Connection, user_id: str, hit: Hit, now: int) -> Passag
     unit = hit.unit
     before = [
         f"{episode.name or episode.role}: {episode.text}"
-        for episode in turns.before(connection, user_id, hit.id, BEFORE, now)
+        for episode in turns.before(connection, user_id, hit.id, TURNS_BEFORE, now)
         if episode.occurred_at.date() == unit.occurred_at.date()
     ]
     return Passage(unit.text, unit.name or unit.role, unit.occurred_at, tuple(before))

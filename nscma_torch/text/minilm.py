@@ -60,6 +60,14 @@ def verify(folder: Path) -> None:
             )
 
 
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """The model's tokenizer, which cuts and pads nothing."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
 class Layer(nn.Module):
     """BERT's post-norm transformer layer: x = LN(x + attention(x)), x = LN(x + feed_forward(x))."""
 
@@ -158,9 +166,7 @@ class MiniLMEmbedder:
     ) -> None:
         folder = folder or bundled_folder()
         verify(folder)
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self._tokenizer = load_tokenizer(folder)
         self._device = torch.device(device)
         self._model = MiniLM.from_checkpoint(folder / "model.safetensors").to(self._device, dtype)
         self._batch_size = batch_size

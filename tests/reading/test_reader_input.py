@@ -8,17 +8,14 @@ import pytest
 from tokenizers import Tokenizer
 
 from nscma_torch.reading.reader_input import CLS, SEP, Packer, Passage
-from nscma_torch.text.minilm import bundled_folder
+from nscma_torch.text.minilm import bundled_folder, load_tokenizer
 
 TEXT = "I moved to Porto in May, since the rent in Lisbon went up to 1,450 euros."
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    made = Tokenizer.from_file(str(bundled_folder() / "tokenizer.json"))
-    made.no_truncation()
-    made.no_padding()
-    return made
+    return load_tokenizer(bundled_folder())
 
 
 @pytest.mark.parametrize("wording", ["Porto", "1,450 euros", "Lisbon went up", "I", "euros."])

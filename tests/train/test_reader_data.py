@@ -11,11 +11,11 @@ import torch
 
 from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, TENSES, Outputs
+from nscma_torch.text.minilm import bundled_folder, load_tokenizer
 from train.reader.batches import batches, group_of, padded
 from train.reader.dialogue_examples import dialogue_examples, question_example, spans_of
 from train.reader.dialogue_text import Dialogue, DialogueError, read_dialogues
 from train.reader.losses import losses
-from train.reader.train_reader import load_tokenizer
 
 TEXT = """== chat-001 | friends
 -- 2025-03-02 18:40
@@ -36,7 +36,7 @@ TEXT = """== chat-001 | friends
 
 @pytest.fixture(scope="module")
 def packer() -> Packer:
-    return Packer(load_tokenizer(), 64)
+    return Packer(load_tokenizer(bundled_folder()), 64)
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from safetensors.torch import load_file
 
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import Packer, Passage
+from nscma_torch.text.minilm import bundled_folder, load_tokenizer
 from train.reader.batches import Group, group_of
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
-from train.reader.train_reader import Recipe, Training, load_tokenizer
+from train.reader.train_reader import Recipe, Training
 
 DIALOGUE = """== c-1 | friends
 -- 2025-03-02 18:40
@@ -48,7 +49,7 @@ RECIPE = {
 def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
     path = tmp_path_factory.mktemp("dialogues") / "one.txt"
     path.write_text(DIALOGUE, encoding="utf-8")
-    packer, rng = Packer(load_tokenizer(), 48), random.Random(0)
+    packer, rng = Packer(load_tokenizer(bundled_folder()), 48), random.Random(0)
     (dialogue,) = read_dialogues(path)
     return [group_of(e, packer, 4) for _ in range(12) for e in dialogue_examples(dialogue, rng)]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nscma_torch.reading.reader_input import Packer, Window
+from nscma_torch.reading.reader_input import Packer, Window, padded_rows
 from train.reader.examples import Example, Span, Task
 
 CHUNK = 1024  # examples that are sorted by length together
@@ -87,20 +87,13 @@ def batches(groups: Sequence[Group], tokens: int, rng: random.Random) -> Iterato
 
 def padded(groups: list[Group], multiple: int = 16) -> Batch:
     """The rows of these groups as tensors."""
-    rows = [row for group in groups for row in group.rows]
-    longest = max(len(row.window.ids) for row in rows)
-    longest += -longest % multiple
-    ids = torch.zeros(len(rows), longest, dtype=torch.int64)
-    mask, passage, spannable = (torch.zeros(len(rows), longest, dtype=torch.bool) for _ in range(3))
-    for i, row in enumerate(rows):
-        window = row.window
-        n = len(window.ids)
-        ids[i, :n] = torch.tensor(window.ids)
-        mask[i, :n] = True
-        passage[i, window.question_length : n] = True
+    windows = [row.window for group in groups for row in group.rows]
+    rows = padded_rows(windows, multiple)
+    spannable = torch.zeros_like(rows.mask)
+    for i, window in enumerate(windows):
         where = [window.first_piece + j for j, piece in enumerate(window.pieces) if piece is not None]
         spannable[i, where] = True
-    return Batch(groups, ids, mask, passage, spannable)
+    return Batch(groups, *rows, spannable)
 
 
 def _tokens(window: Window, spans: Sequence[Span]) -> tuple[tuple[int, int], ...]:

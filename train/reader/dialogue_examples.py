@@ -10,12 +10,11 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, TENSES
 from train.reader.dialogue_text import Dialogue, Question
 from train.reader.examples import Example, Labelled, Span
 
-BEFORE = 2  # turns before a message that are in view
 NEGATIVES = (1, 5)  # fewest and most messages beside the evidence
 MENTION_TURNS = 3  # before a mention that are looked at, and more where it is named earlier
 _KIND = {"yesno": "yes", "when": "when", "count": "count", "list": "list"}
@@ -46,7 +45,7 @@ def passage_of(dialogue: Dialogue, number: int) -> Passage:
     message = dialogue.messages[number - 1]
     before = [
         f"{m.speaker}: {m.text}"
-        for m in dialogue.messages[max(0, number - 1 - BEFORE) : number - 1]
+        for m in dialogue.messages[max(0, number - 1 - TURNS_BEFORE) : number - 1]
         if m.said_at.date() == message.said_at.date()
     ]
     return Passage(message.text, message.speaker, message.said_at, tuple(before))
@@ -64,15 +63,10 @@ def question_example(dialogue: Dialogue, question: Question, rng: random.Random 
         kind = KINDS.index(question.gold[0][0].lower())
     elif question.type != "unanswerable":
         kind = KINDS.index(_KIND.get(question.type, "span"))
-    asked = _from_view_of(question.text, dialogue.messages[0].speaker)
+    asked = asked_by(dialogue.messages[0].speaker, question.text)
     tense = None if kind is None else TENSES.index("past" if question.type == "past" else "present")
     passages = tuple(_labelled(dialogue, question, n) for n in numbers)
     return Example(dialogue.id, "read", asked, passages, kind=kind, tense=tense)
-
-
-def _from_view_of(question: str, speaker: str) -> str:
-    """The question with its asker named, who says "I" in it."""
-    return f"{speaker} asks: {question}"
 
 
 def _labelled(dialogue: Dialogue, question: Question, number: int) -> Labelled:

@@ -15,19 +15,18 @@ import math
 import random
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict
 from safetensors.torch import save_file
-from tokenizers import Tokenizer
 from torch import Tensor
 
 from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.reader_model import ReaderModel
-from nscma_torch.text.minilm import MiniLM, bundled_folder
+from nscma_torch.text.minilm import MiniLM, bundled_folder, load_tokenizer
 from train.reader.batches import Group, batches, group_of, padded
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
@@ -65,14 +64,6 @@ class Recipe(BaseModel):
     save_every: int
     weights: dict[str, float]
     stages: tuple[Stage, ...]
-
-
-def load_tokenizer() -> Tokenizer:
-    """The bundled encoder's tokenizer, which cuts and pads nothing."""
-    tokenizer = Tokenizer.from_file(str(bundled_folder() / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
 
 
 def new_model(device: torch.device) -> ReaderModel:
@@ -193,12 +184,6 @@ def _schedule(number: int, warmup: int, total: int) -> float:
     return 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * (number - warmup) / max(1, total - warmup)))
 
 
-def stages_to_run(training: Training, recipe: Recipe) -> Iterator[int]:
-    """The stages that are not done, as they become current."""
-    while training.stage < len(recipe.stages):
-        yield training.stage
-
-
 def main() -> None:
     """Train, or go on with it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -212,12 +197,11 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     recipe = Recipe.model_validate(tomllib.loads(arguments.config.read_text(encoding="utf-8")))
-    packer = Packer(load_tokenizer(), recipe.max_tokens)
+    packer = Packer(load_tokenizer(bundled_folder()), recipe.max_tokens)
     training = Training(recipe, torch.device(arguments.device), arguments.out)
-    for number in stages_to_run(training, recipe):
-        if arguments.stages is not None and number >= arguments.stages:
-            break
-        training.run(stage_groups(recipe, number, arguments.data, arguments.dialogues, packer))
+    last = len(recipe.stages) if arguments.stages is None else min(arguments.stages, len(recipe.stages))
+    while training.stage < last:
+        training.run(stage_groups(recipe, training.stage, arguments.data, arguments.dialogues, packer))
 
 
 if __name__ == "__main__":
