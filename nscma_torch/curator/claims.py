@@ -1,14 +1,14 @@
-"""What is claimed of one group, put in the order in which it bears on the world: before facts are made of it."""
+"""Claims: what statements say of one group, without what was corrected, in the order of world time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from nscma_torch.config import Curator as CuratorSection
 
 _DAY = 86_400_000_000  # microseconds
+Place = tuple[int, int, int, int]  # in the order of world time: the time, then `Claim.said`
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Claim:
     said. An empty `value` denies all (with `negated`), or only says that `replaces` has ended. `correction`: what its
     speaker said before was never true; `past`: it held once. A `decisive` claim is not weighed against others.
     `vague`: its value is a description, which takes no name's place. `confidence` and `trust` are in (0, 1].
+    `moved_to`: its place in the order of world time, where `prepare` has found another than the one that it gives.
     """
 
     seq: int
@@ -36,11 +37,22 @@ class Claim:
     trust: float = 1.0
     decisive: bool = False
     vague: bool = False
+    moved_to: Place | None = None
 
     @property
     def said(self) -> tuple[int, int, int]:
         """Place in the order of saying."""
         return self.said_at, self.order, self.seq
+
+    @property
+    def place(self) -> Place:
+        """Place in the order of world time."""
+        return self.moved_to or (self.said_at if self.begins is None else self.begins, *self.said)
+
+    @property
+    def time(self) -> int:
+        """The time from which on it bears on the group."""
+        return self.place[0]
 
     @property
     def over(self) -> bool:
@@ -73,48 +85,26 @@ class Rules:
         return cls(int(section.half_life * _DAY), section.decision_ratio, int(section.correction_window * _DAY))
 
 
-class Placed(NamedTuple):
-    """A claim with its place on the time line: `time`, and among those of one time the place of `said`.
+def prepare(claims: Sequence[Claim], rules: Rules) -> tuple[list[Claim], list[tuple[Claim, Claim]]]:
+    """The claims that count, in the order of world time, and those that were never true, each with its correction.
 
-    `replaces` is what it took the place of, where the claim that it corrects said so.
+    A correction takes over the place of the first claim that it corrects, and what that one replaces.
     """
-
-    time: int
-    said: tuple[int, int, int]
-    claim: Claim
-    replaces: str
-
-
-class Prepared(NamedTuple):
-    """Claims in the order of the world, and those that were never true: (claim, its correction, time)."""
-
-    placed: list[Placed]
-    corrected: list[tuple[Claim, Claim, int]]
-
-
-def prepare(claims: Sequence[Claim], rules: Rules) -> Prepared:
-    """Take out what was corrected, and put the rest in the order of world time, then of saying."""
-    spoken = sorted(claims, key=lambda claim: claim.said)
-    wrong: dict[int, Claim] = {}  # by seq of what was never true, its correction
-    place: dict[int, Placed] = {}
-    alive: list[Claim] = []
-    for claim in spoken:
-        targets = _targets(claim, alive, rules) if claim.correction else []
-        if targets:
-            wrong.update((target.seq, claim) for target in targets)
-            alive = [other for other in alive if other.seq not in wrong]
-            first = min((place[target.seq] for target in targets), key=lambda placed: placed[:2])
-            time = first.time if claim.begins is None else claim.begins
-            place[claim.seq] = Placed(time, first.said, claim, first.replaces)
-        else:
-            time = claim.said_at if claim.begins is None else claim.begins
-            place[claim.seq] = Placed(time, claim.said, claim, "" if claim.correction else claim.replaces)
-        alive.append(claim)
-    for claim in alive:
-        if (seen := _refuted(claim, alive)) is not None and place[claim.seq].time <= seen:
-            place[claim.seq] = place[claim.seq]._replace(time=seen + 1, said=claim.said)
-    corrected = [(claim, wrong[claim.seq], place[claim.seq].time) for claim in spoken if claim.seq in wrong]
-    return Prepared(sorted((place[claim.seq] for claim in alive), key=lambda placed: placed[:2]), corrected)
+    counting: list[Claim] = []
+    corrected: list[tuple[Claim, Claim]] = []
+    for claim in sorted(claims, key=lambda claim: claim.said):
+        targets = _targets(claim, counting, rules) if claim.correction else []
+        if not targets:
+            counting.append(replace(claim, replaces="") if claim.correction else claim)
+            continue
+        corrected += [(target, claim) for target in targets]
+        wrong = {target.seq for target in targets}
+        first = min(targets, key=lambda target: target.place)
+        time = first.time if claim.begins is None else claim.begins
+        right = replace(claim, replaces=first.replaces, moved_to=(time, *first.place[1:]))
+        counting = [*(other for other in counting if other.seq not in wrong), right]
+    placed = [_after_refutation(claim, counting) for claim in counting]
+    return sorted(placed, key=lambda claim: claim.place), sorted(corrected, key=lambda pair: pair[0].said)
 
 
 def _targets(correction: Claim, before: Sequence[Claim], rules: Rules) -> list[Claim]:
@@ -149,6 +139,12 @@ def _last_run(found: Sequence[Claim], before: Sequence[Claim]) -> list[Claim]:
             break
         run.append(claim)
     return run
+
+
+def _after_refutation(claim: Claim, claims: Sequence[Claim]) -> Claim:
+    """The claim, moved to after what its speaker said to the contrary where its time is earlier."""
+    seen = _refuted(claim, claims)
+    return claim if seen is None or claim.time > seen else replace(claim, moved_to=(seen + 1, *claim.said))
 
 
 def _refuted(claim: Claim, claims: Sequence[Claim]) -> int | None:

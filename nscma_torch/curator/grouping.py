@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from nscma_torch.curator.claims import Claim
 from nscma_torch.curator.timeline_records import Span
@@ -23,13 +22,6 @@ NAMED = "named"  # its objects are names, not what they name
 # how far a statement counts, in (0, 1], by the role that made it
 _TRUST: Mapping[str, float] = {"user": 1.0, "document": 0.9, "tool": 0.8, "assistant": 0.6, "system": 0.5}
 _PLACES = 1 << 20  # positions in a message that `order` tells apart
-
-
-class Source(NamedTuple):
-    """Who said a statement: the role, and the message's place in its stream."""
-
-    role: str
-    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +40,10 @@ def closed(keys: Iterable[Key], schema: Schema) -> set[Key]:
     return {Key(key.subject, relation, key.topic) for key in keys for relation in family(key.relation, schema)}
 
 
-def groups_of(
-    rows: Sequence[StatementRow],
-    schema: Schema,
-    sources: Mapping[int, Source],
-    correction_window: int,
-) -> list[Group]:
+def groups_of(rows: Sequence[StatementRow], schema: Schema, correction_window: int) -> list[Group]:
     """The groups of statements, which are complete for their keys and in the order of saying.
 
-    Args:
-        sources: by the number of the statement's episode.
-        correction_window: microseconds within which a correction that names nothing is about what was said just before.
+    `correction_window`: microseconds within which a correction that names nothing is about what was said just before.
     """
     found: dict[tuple[str, tuple[str, ...], str, str], Group] = {}
     families = {relation: family(relation, schema) for relation in {row.relation for row in rows}}
@@ -72,9 +57,7 @@ def groups_of(
         by_key.setdefault((row.subject, families[row.relation], row.topic), []).append(row)
     for own in by_key.values():
         for place, row in enumerate(own):
-            claim = _claim(
-                row, sources[row.episode_seq], lasting=row.relation in schema and schema[row.relation].lasting
-            )
+            claim = _claim(row, lasting=row.relation in schema and schema[row.relation].lasting)
             value, replaced = object_of(row), _replaced(row)
             if single(row.relation, schema):
                 claim = replace(claim, vague=schema[row.relation].named and _is_description(row.object))
@@ -157,19 +140,19 @@ def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_win
     return object_of(own[-1])
 
 
-def _claim(row: StatementRow, source: Source, *, lasting: bool) -> Claim:
+def _claim(row: StatementRow, *, lasting: bool) -> Claim:
     ended = row.valid_to if row.valid_from is None else row.valid_from
     return Claim(
         seq=row.seq,
         value="",
         said_at=row.said_at,
-        order=source.position * _PLACES + min(row.start, _PLACES - 1),
+        order=row.position * _PLACES + min(row.start, _PLACES - 1),
         speaker=name_key(row.speaker),
         past=row.past and not lasting,
         begins=ended if row.negated else row.valid_from,
         ends=None if row.negated or lasting else row.valid_to,
         confidence=row.confidence,
-        trust=_TRUST[source.role],
+        trust=_TRUST[row.role],
         decisive=bool(row.replaces) and not row.correction,
     )
 
@@ -183,21 +166,22 @@ def fact_of(group: Group, span: Span, rows: Mapping[int, StatementRow]) -> NewFa
     """The fact that a span of a group is."""
     relation = group.relations[0] if not group.object_key else span.value
     object_key = group.object_key or span.value
+    claims = span.claims
     return NewFact(
         subject=group.subject,
         relation=relation,
         topic=group.topic,
-        object=_written(object_key, [rows[seq] for seq in span.claims]),
+        object=_written(object_key, [rows[seq] for seq in claims]),
         object_key=object_key,
         valid_from=span.valid_from,
         valid_to=span.valid_to,
         status=span.status,
         confidence=span.confidence,
-        strength=len(span.claims),
+        strength=len(claims),
         sequence=span.sequence,
         ended=span.ended,
         reason=span.reason,
-        statement_seqs=span.claims,
+        statement_seqs=claims,
     )
 
 

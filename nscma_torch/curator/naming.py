@@ -9,9 +9,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from nscma_torch.curator.claims import Rules
-from nscma_torch.curator.grouping import NAMED, Source, groups_of, object_of
+from nscma_torch.curator.grouping import NAMED, groups_of, object_of
 from nscma_torch.curator.merging import MERGED, merged, standing
-from nscma_torch.curator.resolution import sources_of
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
@@ -37,13 +36,12 @@ def follow_names(connection: Connection, namespace: str, schema: Schema, rules: 
     """
     user_id = namespaces.owner(connection, namespace).user_id
     rows = statements.of_relation(connection, namespace, NAMED)
-    sources, _ = sources_of(connection, user_id, rows)
     made = standing(connection, namespace, "MERGE", undone=None)
     parents = entities.parents(connection, namespace)
     by_hand = {_key(one) for one in made if one.statement_seq is None and not one.record.undone}
     by_name = {_key(one) for one in made if one.statement_seq is not None} - by_hand
     fixed = {key: into for key, into in parents.items() if key not in by_name}
-    names, rivals = stated_names(rows, schema, rules, sources, fixed)
+    names, rivals = stated_names(rows, schema, rules, fixed)
     counting = {row.seq for row in rows}
     latest = {(_key(one), one.record.object): one for one in made if one.statement_seq in counting}
     parted = {pair for pair, one in latest.items() if one.record.undone}
@@ -62,11 +60,7 @@ def follow_names(connection: Connection, namespace: str, schema: Schema, rules: 
 
 
 def stated_names(
-    rows: Sequence[StatementRow],
-    schema: Schema,
-    rules: Rules,
-    sources: Mapping[int, Source],
-    fixed: Mapping[str, str],
+    rows: Sequence[StatementRow], schema: Schema, rules: Rules, fixed: Mapping[str, str]
 ) -> tuple[list[Name], list[Name]]:
     """The names that statements give, and those among them that another has: the first who is said to have it.
 
@@ -77,27 +71,22 @@ def stated_names(
     names: list[Name] = []
     rivals: list[Name] = []
     for _ in range(len(rows) + 1):  # a name that makes two subjects one may change what they are called
-        found, rivals = _taken(_held(rows, schema, rules, sources, _links(names, fixed)), fixed)
+        found, rivals = _taken(_held(rows, schema, rules, _links(names, fixed)), fixed)
         if found == names:
             break
         names = found
     return names, rivals
 
 
-def _held(
-    rows: Sequence[StatementRow],
-    schema: Schema,
-    rules: Rules,
-    sources: Mapping[int, Source],
-    into: Mapping[str, str],
-) -> list[Name]:
+def _held(rows: Sequence[StatementRow], schema: Schema, rules: Rules, into: Mapping[str, str]) -> list[Name]:
     """The names that hold or held, in the order that they were first said."""
     own = [replace(row, subject=_end(row.subject, into)) for row in rows]
     held: dict[int, Name] = {}
-    for group in groups_of(own, schema, sources, rules.correction_window):
+    for group in groups_of(own, schema, rules.correction_window):
         for span in resolve(group.claims, rules).spans:
             key = group.object_key or span.value
-            said = [place for place, row in enumerate(rows) if row.seq in span.claims and object_of(row) == key]
+            claims = span.claims
+            said = [place for place, row in enumerate(rows) if row.seq in claims and object_of(row) == key]
             if said and span.confidence:
                 held[said[0]] = Name(key, rows[said[0]].subject, rows[said[0]])
     return [held[place] for place in sorted(held)]

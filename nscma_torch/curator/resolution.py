@@ -10,15 +10,13 @@ from sqlalchemy import Connection
 
 from nscma_torch.curator.claims import Rules
 from nscma_torch.curator.disputes import overruled, weighed
-from nscma_torch.curator.grouping import Group, Source, closed, fact_of, groups_of
+from nscma_torch.curator.grouping import Group, closed, fact_of, groups_of
 from nscma_torch.curator.implied_denials import implied_denials, partings
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.curator.timeline_records import Outcome, Span, Timeline
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, episodes, fact_units, facts, namespaces, statements
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import pages
+from nscma_torch.storage import decisions, fact_units, facts, namespaces, statements
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.facts import FORGETTING, FactRow, NewFact
 from nscma_torch.storage.statement_groups import Key
@@ -26,16 +24,9 @@ from nscma_torch.storage.statements import StatementRow
 
 
 class Resolved(NamedTuple):
-    """What a resolution came to.
+    """The facts that are believed now, and what the statements did that no decision is about yet."""
 
-    `rows` are the statements that count, `fresh` those of them that no decision is about yet; `facts` is what is
-    believed now, `retired` what no longer is; `decisions` say what the fresh ones did.
-    """
-
-    rows: list[StatementRow]
-    fresh: list[StatementRow]
     facts: list[FactRow]
-    retired: list[FactRow]
     decisions: list[NewDecision]
 
 
@@ -74,9 +65,8 @@ def resolve_groups(
     old = facts.believed(connection, namespace, keys)
     known = decisions.decided(connection, [row.seq for row in rows])
     fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
-    sources, stored = sources_of(connection, user_id, [*rows, *beyond])
     parted = partings([*rows, *beyond], keys, schema)
-    groups = groups_of(sorted([*rows, *parted], key=statements.said), schema, sources, rules.correction_window)
+    groups = groups_of(sorted([*rows, *parted], key=statements.said), schema, rules.correction_window)
     by_seq = {row.seq: row for row in (*rows, *beyond)}
     light = overruled(decisions.overrulings(connection, namespace, keys), by_seq.values())
     timelines = [(group, resolve(weighed(group.claims, light), rules)) for group in groups]
@@ -89,7 +79,7 @@ def resolve_groups(
     kept = set(new)
     retired = [row for fact, row in stays.items() if fact not in kept]
     came_only = {seq for row in old for seq in row.statement_seqs} <= {row.seq for row in rows}
-    newest = max((stored[row.episode_seq] for row in fresh), default=None)
+    newest = max((row.stored_at for row in fresh), default=None)
     at = newest if came_only and newest is not None else now
     at = max(at, *(row.recorded_at for row in old)) if old else at
     facts.retire(connection, [row.seq for row in retired], at)
@@ -100,20 +90,7 @@ def resolve_groups(
     did = _did(timelines, [[believed[fact] for fact in own] for own in wanted], by_seq)
     seqs = {row.seq for row in fresh}
     made = [_decision(row, did.get(row.seq, []), seqs) for row in fresh]
-    return Resolved(rows, fresh, [believed[fact] for fact in new], retired, made)
-
-
-def sources_of(
-    connection: Connection, user_id: str, rows: Sequence[StatementRow]
-) -> tuple[dict[int, Source], dict[int, int]]:
-    """Who said each message and where, and when it was stored (microseconds)."""
-    sources: dict[int, Source] = {}
-    stored: dict[int, int] = {}
-    for some in pages(sorted({row.episode_seq for row in rows})):
-        for seq, episode in episodes.by_seqs(connection, user_id, some).items():
-            sources[seq] = Source(episode.role, episode.position)
-            stored[seq] = to_micros(episode.recorded_at)
-    return sources, stored
+    return Resolved([believed[fact] for fact in new], made)
 
 
 def _kept(fact: NewFact, forgotten: Collection[FactRow]) -> NewFact:

@@ -7,11 +7,9 @@ so itself, and is weighed against it if not.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-from nscma_torch.curator.claims import Claim, Placed, Rules, prepare
+from nscma_torch.curator.claims import Claim, Place, Rules, prepare
 from nscma_torch.curator.timeline_records import Effect, Outcome, Span, Timeline
 from nscma_torch.records import SEQUENCE_STEP, FactStatus
 
@@ -20,238 +18,222 @@ _OVER = "it was said to hold no longer"
 _LESS = "it weighs less than what others say"
 
 
-@dataclass(eq=False, slots=True)
-class _Run:
-    """A span in the making. `against` are claims that deny it; `void`: it never held."""
-
-    value: str
-    start: int | None
-    end: int | None
-    place: tuple[int, int, int]  # of its first claim, in the order of saying
-    named: bool  # told of as what another one replaced, and not stated itself
-    claims: list[Claim]
-    against: list[Claim] = field(default_factory=list)
-    denied_at: int = 0
-    ended_by: list[Claim] = field(default_factory=list)
-    void: bool = False
-    reason: str = ""
-
-
 def resolve(claims: Sequence[Claim], rules: Rules) -> Timeline:
     """The timeline of a group."""
-    prepared = prepare(claims, rules)
+    counting, corrected = prepare(claims, rules)
     fold = _Fold(rules)
-    for wrong, correction, time in prepared.corrected:
-        fold.strike(wrong, correction, time)
-    events = [event for placed in prepared.placed for event in _events(placed)]
-    for time, _, ends, placed in sorted(events, key=lambda event: event[:3]):
-        if ends:
-            fold.end(placed.claim, time)
-        elif placed.claim.negated:
-            fold.deny(placed.claim, time)
+    for wrong, correction in corrected:
+        fold.strike(wrong, correction)
+    events = [event for claim in counting for event in _events(claim)]
+    for place, over, claim in sorted(events, key=lambda event: event[:2]):
+        if over:
+            fold.end(claim, place[0])
+        elif claim.negated:
+            fold.deny(claim)
         else:
-            fold.say(placed.claim, time, placed.replaces)
+            fold.say(claim)
     return fold.timeline(max((claim.said_at for claim in claims), default=0))
 
 
-def _is_named(run: _Run) -> bool:
+def _is_named(span: Span) -> bool:
     """Whether its value is a name, and no description."""
-    return any(not claim.vague for claim in run.claims)
+    return any(not claim.vague for claim in span.supporters)
 
 
-def _events(placed: Placed) -> list[tuple[int, tuple[int, int, int], bool, Placed]]:
-    """When a claim begins to bear on the group, and when it ends what it said."""
-    claim = placed.claim
+def _events(claim: Claim) -> list[tuple[Place, bool, Claim]]:
+    """When a claim begins to bear on the group, and (True) when what it said is over."""
     undated = claim.over and claim.begins is None  # its end is all that is known
-    found = [] if undated else [(placed.time, placed.said, False, placed)]
+    found = [] if undated else [(claim.place, False, claim)]
     end = claim.said_at if claim.over and claim.ends is None else claim.ends
     if end is not None and claim.value and not claim.negated:
-        found.append((end if undated else max(end, placed.time), claim.said, True, placed))
+        found.append(((end if undated else max(end, claim.time), *claim.said), True, claim))
     return found
 
 
 class _Fold:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._runs: list[_Run] = []
-        self._of_value: dict[str, list[_Run]] = {}
-        self._open: list[_Run] = []  # one, or the sides of a dispute, in the order they began
-        self._struck: dict[int, list[_Run]] = {}  # by correction
-        self._did: dict[int, tuple[Effect, list[_Run], str]] = {}
+        self._spans: list[Span] = []
+        self._of_value: dict[str, list[Span]] = {}
+        self._open: list[Span] = []  # one, or the sides of a dispute, in the order they began
+        self._struck: dict[int, list[Span]] = {}  # by correction
+        self._did: dict[int, tuple[Effect, list[Span], str]] = {}
 
-    def strike(self, wrong: Claim, correction: Claim, time: int) -> None:
+    def strike(self, wrong: Claim, correction: Claim) -> None:
         """A claim that was never true."""
         struck = self._struck.setdefault(correction.seq, [])
         if wrong.negated or not wrong.value:
             self._did[wrong.seq] = ("corrected", [], "its speaker took it back")
             return
-        run = next((run for run in struck if run.value == wrong.value), None)
-        if run is None:
-            run = self._begin(_Run(wrong.value, time, time, wrong.said, False, [], void=True))
-            run.ended_by, run.reason = [correction], "never true: its speaker corrected it"
-            struck.append(run)
-        run.claims.append(wrong)
-        self._did[wrong.seq] = ("corrected", [run], run.reason)
+        span = next((span for span in struck if span.value == wrong.value), None)
+        if span is None:
+            reason = "never true: its speaker corrected it"
+            span = Span(wrong.value, wrong.time, wrong.time, enders=[correction], void=True, reason=reason)
+            struck.append(self._begin(span))
+        span.supporters.append(wrong)
+        self._did[wrong.seq] = ("corrected", [span], span.reason)
 
-    def say(self, claim: Claim, time: int, replaces: str) -> None:
-        """A claim that something holds, or held, from `time` on."""
-        run = next((run for run in self._open if run.value == claim.value), None)
-        if claim.vague and run is None and any(_is_named(side) for side in self._open):
+    def say(self, claim: Claim) -> None:
+        """A claim that something holds, or held, from its time on."""
+        span = next((span for span in self._open if span.value == claim.value), None)
+        if claim.vague and span is None and any(_is_named(side) for side in self._open):
             self._did[claim.seq] = ("nothing", [], "it describes, and what holds has a name")
             return
         before = list(self._open)
-        named = self._leave(claim, time, replaces, run) if replaces not in ("", claim.value) else []
+        named = self._leave(claim, span) if claim.replaces not in ("", claim.value) else []
         if claim.value:
-            self._close([side for side in self._open if side is not run and _decides(claim, side)], time, claim, _ELSE)
-            effect: Effect = "joins" if run else "opens"
-            if run is None:
-                run = self._lost(claim.value) or self._begin(_Run(claim.value, time, None, claim.said, False, []))
-                self._open = sorted([*self._open, run], key=_place)
-            run.claims.append(claim)
-            run.against = [denial for denial in run.against if denial.speaker != claim.speaker]
+            others = [side for side in self._open if side is not span and _decides(claim, side)]
+            self._close(others, claim.time, claim, _ELSE)
+            effect: Effect = "joins" if span else "opens"
+            if span is None:
+                span = self._lost(claim.value) or self._begin(Span(claim.value, claim.time))
+                self._open.append(span)
+            span.supporters.append(claim)
+            self._open.sort(key=_place)
+            span.deniers = [denial for denial in span.deniers if denial.speaker != claim.speaker]
             self._weigh()
-        ended = [side for side in before if side.end is not None] + named
-        if run is None:
+        ended = [side for side in before if side.valid_to is not None] + named
+        if span is None:
             self._did[claim.seq] = ("ends" if ended else "nothing", ended, "" if ended else "it had ended before")
-        elif run.end is not None:
-            self._did[claim.seq] = ("loses", [run], run.reason)
+        elif span.valid_to is not None:
+            self._did[claim.seq] = ("loses", [span], span.reason)
         else:
-            self._did[claim.seq] = (effect, [run, *ended, *self._struck.get(claim.seq, ())], "")
+            self._did[claim.seq] = (effect, [span, *ended, *self._struck.get(claim.seq, ())], "")
 
-    def deny(self, claim: Claim, time: int) -> None:
-        """A claim that something does not hold at `time`; what is not held stays as it is."""
+    def deny(self, claim: Claim) -> None:
+        """A claim that something does not hold at its time; what is not held stays as it is."""
         if claim.seq in self._struck:
             self._did[claim.seq] = ("corrects", self._struck[claim.seq], "it takes back what its speaker said")
             return
-        denied = [run for run in self._open if claim.value in ("", run.value)]
+        denied = [span for span in self._open if claim.value in ("", span.value)]
         if not denied:
             self._did[claim.seq] = ("nothing", [], "what it denies was not held")
             return
-        self._doubt(denied, time, claim)
+        self._doubt(denied, claim.time, claim)
 
     def end(self, claim: Claim, time: int) -> None:
         """The time at which what a claim told of is over."""
-        run = next((run for run in self._open if run.value == claim.value), None)
+        span = next((span for span in self._open if span.value == claim.value), None)
         if claim.begins is not None or not claim.over:  # it was said before
-            renewed = run and any(other.ends is not None and other.said > claim.said for other in run.claims)
-            if run and claim in run.claims and not renewed:
-                self._close([run], time, claim, "it ended when it was said to")
+            renewed = span and any(other.ends is not None and other.said > claim.said for other in span.supporters)
+            if span and claim in span.supporters and not renewed:
+                self._close([span], time, claim, "it ended when it was said to")
             return
-        if run is not None:
-            self._doubt([run], time, claim)
-            if run.end is not None:
-                run.claims.append(claim)
+        if span is not None:
+            self._doubt([span], time, claim)
+            if span.valid_to is not None:
+                span.supporters.append(claim)
             return
-        known = [run for run in self._of_value.get(claim.value, ()) if not run.void]
+        known = [span for span in self._of_value.get(claim.value, ()) if not span.void]
         if known:
-            known[-1].claims.append(claim)
+            known[-1].supporters.append(claim)
             self._did[claim.seq] = ("joins", [known[-1]], "it was known to have ended")
             return
         start, end = self._gap(time) if claim.ends is not None else self._front(time)
-        past = self._begin(_Run(claim.value, start, end, claim.said, False, [claim], reason="it held once"))
+        past = self._begin(Span(claim.value, start, end, [claim], reason="it held once"))
         self._did[claim.seq] = ("past", [past], past.reason)
 
-    def _doubt(self, denied: Sequence[_Run], time: int, claim: Claim) -> None:
-        self._close([run for run in denied if _decides(claim, run)], time, claim, _OVER)
-        for run in denied:
-            if run.end is None:
-                run.denied_at = run.denied_at if run.against else time
-                run.against.append(claim)
+    def _doubt(self, denied: Sequence[Span], time: int, claim: Claim) -> None:
+        self._close([span for span in denied if _decides(claim, span)], time, claim, _OVER)
+        for span in denied:
+            if span.valid_to is None:
+                span.denied_at = span.denied_at if span.deniers else time
+                span.deniers.append(claim)
         self._weigh()
-        ended = [run for run in denied if run.end is not None]
+        ended = [span for span in denied if span.valid_to is not None]
         reason = "" if ended else "it does not weigh clearly more than what it denies"
         self._did[claim.seq] = ("ends" if ended else "loses", ended or list(denied), reason)
 
-    def _leave(self, claim: Claim, time: int, value: str, run: _Run | None) -> list[_Run]:
-        """End the value that a claim names as the one before; returns a run for it where it was never stated."""
-        left = next((side for side in self._open if side.value == value), None)
+    def _leave(self, claim: Claim, span: Span | None) -> list[Span]:
+        """End what a claim replaces (`span` is that of its own value); returns a span for it if it was never stated."""
+        left = next((side for side in self._open if side.value == claim.replaces), None)
         if left is not None:
-            self._close([left] if run else self._open, time, claim, _ELSE, best=left)
+            self._close([left] if span else self._open, claim.time, claim, _ELSE, best=left)
             return []
-        until = time if run is None or run.start is None else run.start
-        start, end = self._gap(until, beside=run)
+        until = claim.time if span is None or span.valid_from is None else span.valid_from
+        start, end = self._gap(until, beside=span)
         last = max((side for side in self._closed() if _ends(side) <= until), key=_followed, default=None)
-        if last is not None and last.value == value and all(side is run for side in self._open):
+        if last is not None and last.value == claim.replaces and all(side is span for side in self._open):
             return []
-        return [self._begin(_Run(value, start, end, claim.said, True, [claim], reason=_ELSE))]
+        return [self._begin(Span(claim.replaces, start, end, [claim], named=True, reason=_ELSE))]
 
-    def _gap(self, until: int, beside: _Run | None = None) -> tuple[int | None, int]:
+    def _gap(self, until: int, beside: Span | None = None) -> tuple[int | None, int]:
         """The time before `until` in which nothing is known to have held; of no length where something did."""
         if any(side is not beside for side in self._open):
             return until, until
-        return max((_ends(run) for run in self._closed() if _ends(run) <= until), default=None), until
+        return max((_ends(span) for span in self._closed() if _ends(span) <= until), default=None), until
 
     def _front(self, until: int) -> tuple[int | None, int]:
         """The time before all that is known; of no length where that has no begin."""
         known = [*self._closed(), *self._open]
         if not known:
             return None, until
-        if all(run.start is not None for run in known):
-            return None, min(run.start for run in known if run.start is not None)
-        first = min(_ends(run) for run in known if run.start is None)
+        if all(span.valid_from is not None for span in known):
+            return None, min(span.valid_from for span in known if span.valid_from is not None)
+        first = min(_ends(span) for span in known if span.valid_from is None)
         return first, first
 
-    def _closed(self) -> list[_Run]:
-        return [run for run in self._runs if run.end is not None and not run.void]
+    def _closed(self) -> list[Span]:
+        return [span for span in self._spans if span.valid_to is not None and not span.void]
 
-    def _begin(self, run: _Run) -> _Run:
-        self._runs.append(run)
-        self._of_value.setdefault(run.value, []).append(run)
-        return run
+    def _begin(self, span: Span) -> Span:
+        self._spans.append(span)
+        self._of_value.setdefault(span.value, []).append(span)
+        return span
 
-    def _close(self, closing: Sequence[_Run], time: int, claim: Claim, reason: str, best: _Run | None = None) -> None:
+    def _close(self, closing: Sequence[Span], time: int, claim: Claim, reason: str, best: Span | None = None) -> None:
         """End sides that a claim decides against. If all go, the best of them held until now."""
         closing = list(closing)
         if len(closing) < len(self._open):
             best = None
         elif closing and best is None:
-            scores = self._scores([side.claims for side in closing])
+            scores = self._scores([side.supporters for side in closing])
             best = closing[scores.index(max(scores))]
         ends = [time if side is best else self._undisputed(side) for side in closing]
         for side, end in zip(closing, ends, strict=True):
-            self._finish(side, end, [claim], reason, void=side is not best and end == side.start)
+            self._finish(side, end, [claim], reason, void=side is not best and end == side.valid_from)
 
-    def _lost(self, value: str) -> _Run | None:
+    def _lost(self, value: str) -> Span | None:
         """A side that weighed less than what is held still: what is said for it now is added to it."""
-        for run in reversed(self._of_value.get(value, ())):
-            lost = run.void and run.reason == _LESS
-            if lost and any(_place(side) < _place(run) for side in self._open):
-                run.end, run.void, run.ended_by = None, False, []
-                return run
+        for span in reversed(self._of_value.get(value, ())):
+            lost = span.void and span.reason == _LESS
+            if lost and any(_place(side) < _place(span) for side in self._open):
+                span.valid_to, span.void, span.enders = None, False, []
+                return span
         return None
 
-    def _undisputed(self, side: _Run) -> int:
+    def _undisputed(self, side: Span) -> int:
         """Until when a side of a dispute was the only one: it began before the next one, or never held."""
         first, second = self._open[:2]
-        end = second.start if side is first else side.start
+        end = second.valid_from if side is first else side.valid_from
         assert end is not None  # what is open has a begin
         return end
 
-    def _finish(self, side: _Run, end: int, by: Sequence[Claim], reason: str, *, void: bool) -> None:
-        side.end = end if side.start is None else max(end, side.start)
+    def _finish(self, side: Span, end: int, by: Sequence[Claim], reason: str, *, void: bool) -> None:
+        side.valid_to = end if side.valid_from is None else max(end, side.valid_from)
         side.void = void
-        side.ended_by += by
+        side.enders += by
         side.reason = reason
         self._open.remove(side)
 
     def _weigh(self) -> None:
         """Drop what weighs clearly less than what contradicts it."""
         ratio = self._rules.decision_ratio
-        for side in [side for side in self._open if side.against]:
-            held, denied = self._scores([side.claims, side.against])
+        for side in [side for side in self._open if side.deniers]:
+            held, denied = self._scores([side.supporters, side.deniers])
             if denied >= ratio * held:
-                by = list(side.against)
+                by = list(side.deniers)
                 end = side.denied_at if len(self._open) == 1 else self._undisputed(side)
                 self._finish(side, end, by, "it weighs less than what denies it", void=False)
         if len(self._open) < 2:
             return
-        scores = self._scores([side.claims for side in self._open])
+        scores = self._scores([side.supporters for side in self._open])
         best = self._open[scores.index(max(scores))]
         losers = [side for side, score in zip(self._open, scores, strict=True) if max(scores) >= ratio * score]
         losers = [side for side in losers if side is not best]
         ends = [self._undisputed(side) for side in losers]
         for side, end in zip(losers, ends, strict=True):
-            self._finish(side, end, best.claims, _LESS, void=end == side.start)
+            self._finish(side, end, best.supporters, _LESS, void=end == side.valid_from)
 
     def _scores(self, sides: Sequence[Sequence[Claim]]) -> list[float]:
         """Confidence, decay with age, and trust (NSCMA section 3.5); a speaker counts once a side, with his best claim.
@@ -270,71 +252,48 @@ class _Fold:
 
     def timeline(self, latest: int) -> Timeline:
         """What came out; `latest` is when the newest claim was said: what ends later has not ended yet."""
-        runs = sorted(self._runs, key=_place)
-        spans: list[Span] = []
-        for run in runs:
-            status, reason = self._status(run, latest)
-            sequence = SEQUENCE_STEP * run.place[1] + (not run.named)
-            if spans and spans[-1].valid_from == run.start:
-                sequence = max(sequence, spans[-1].sequence + 1)
-            ended = (
-                None
-                if run.end is None
-                else max(sequence, SEQUENCE_STEP * max((by.order for by in run.ended_by), default=0))
-            )
-            supporters = {claim.seq for claim in run.claims}
-            enders = {claim.seq for claim in (*run.ended_by, *run.against)} - supporters
-            doubt = math.prod(1 - claim.confidence * claim.trust for claim in run.claims)
-            spans.append(
-                Span(
-                    run.value,
-                    run.start,
-                    run.end,
-                    status,
-                    0.0 if run.void else 1 - doubt,
-                    tuple(sorted(supporters)),
-                    tuple(sorted(enders)),
-                    sequence,
-                    ended,
-                    reason,
-                )
-            )
-        number = {id(run): i for i, run in enumerate(runs)}
+        spans = sorted(self._spans, key=_place)
+        for i, span in enumerate(spans):
+            span.status, span.reason = self._status(span, latest)
+            span.sequence = SEQUENCE_STEP * span.supporters[0].order + (not span.named)
+            if i and spans[i - 1].valid_from == span.valid_from:
+                span.sequence = max(span.sequence, spans[i - 1].sequence + 1)
+        number = {id(span): i for i, span in enumerate(spans)}
         outcomes = {
-            seq: Outcome(effect, tuple(number[id(run)] for run in dict.fromkeys(own)), reason)
+            seq: Outcome(effect, tuple(dict.fromkeys(number[id(span)] for span in own)), reason)
             for seq, (effect, own, reason) in self._did.items()
         }
         return Timeline(tuple(spans), outcomes)
 
-    def _status(self, run: _Run, latest: int) -> tuple[FactStatus, str]:
-        if run.end is not None:
-            return "active" if run.end > latest and run.end != run.start else "archived", run.reason
-        held, denied = self._scores([run.claims, run.against])
+    def _status(self, span: Span, latest: int) -> tuple[FactStatus, str]:
+        if span.valid_to is not None:
+            return "active" if span.valid_to > latest and span.valid_to != span.valid_from else "archived", span.reason
+        held, denied = self._scores([span.supporters, span.deniers])
         if len(self._open) > 1 or self._rules.decision_ratio * denied > held:
             return "disputed", "others say otherwise, and neither side weighs clearly more"
         return "active", "nothing that weighs as much contradicts it"
 
 
-def _decides(claim: Claim, side: _Run) -> bool:
+def _decides(claim: Claim, side: Span) -> bool:
     """Whether a claim that contradicts a side ends it without being weighed against it.
 
     It does if it says so, if it names what it replaces, if one of the side's own speakers makes it, or if both name
     when they begin: then one followed the other.
     """
-    dated = claim.begins is not None and side.claims[0].begins is not None
-    follows = dated and side.start is not None and claim.begins is not None and claim.begins > side.start
+    dated = claim.begins is not None and side.supporters[0].begins is not None
+    follows = dated and side.valid_from is not None and claim.begins is not None and claim.begins > side.valid_from
     moves = claim.replaces not in ("", claim.value) and not claim.correction
-    return claim.decisive or moves or follows or any(other.speaker == claim.speaker for other in side.claims)
+    return claim.decisive or moves or follows or any(other.speaker == claim.speaker for other in side.supporters)
 
 
-def _ends(run: _Run) -> int:
-    assert run.end is not None
-    return run.end
+def _ends(span: Span) -> int:
+    assert span.valid_to is not None
+    return span.valid_to
 
 
-def _followed(run: _Run) -> tuple[int, bool, int, tuple[int, int, int], bool]:
-    return _ends(run), *_place(run)
+def _followed(span: Span) -> tuple[int, bool, int, tuple[int, int, int], bool]:
+    return _ends(span), *_place(span)
 
 
-def _place(run: _Run) -> tuple[bool, int, tuple[int, int, int], bool]:
-    return run.start is not None, run.start or 0, run.place, not run.named
+def _place(span: Span) -> tuple[bool, int, tuple[int, int, int], bool]:
+    return span.valid_from is not None, span.valid_from or 0, span.supporters[0].said, not span.named

@@ -43,7 +43,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StatementRow:
-    """A statement as it counts: keys are those of the entities that its own were merged into. Times in microseconds."""
+    """A statement as it counts: keys are those of the entities that its own were merged into. Times in microseconds.
+
+    `role` and `position` (in its stream) are those of its message, which was stored at `stored_at`.
+    """
 
     seq: int
     id: str
@@ -64,6 +67,9 @@ class StatementRow:
     start: int
     speaker: str
     confidence: float
+    role: str
+    position: int
+    stored_at: int
 
     @property
     def key(self) -> Key:
@@ -175,7 +181,8 @@ def said(row: StatementRow) -> tuple[int, int, int, int]:
     return row.said_at, row.episode_seq, row.start, row.seq
 
 
-_COLUMNS = [_S[name] for name in (field.name for field in fields(StatementRow))]
+_OF_MESSAGE = (episodes.c.role, episodes.c.position, episodes.c.recorded_at.label("stored_at"))
+_COLUMNS = [*(_S[field.name] for field in fields(StatementRow) if field.name in _S), *_OF_MESSAGE]
 
 
 def _row(statement: Statement, episode: Mapping[Any, Any], namespace: str) -> dict[str, Any]:
