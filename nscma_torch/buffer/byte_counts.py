@@ -1,4 +1,4 @@
-"""What a stream's own text says about its next byte: counts of what followed the last 0 to 4 bytes before.
+"""Predicts a stream's next byte from its own text: counts of what followed the last 0 to 4 bytes before.
 
 A model without weights that has read nothing but the stream, so that whatever was said there is cheap and whatever was
 not is dear, however common it is elsewhere: surprise relative to memory. Counts of each order are blended with those of
@@ -60,7 +60,7 @@ def counted(seen: Tensor, first: int) -> tuple[Tensor, Tensor]:
 
 
 def stream_nats(text: bytes, history: bytes) -> float:
-    """Nats that `text` costs who has read nothing but `history`, of which the last 32 KB count.
+    """Nats of `text` for a model that has read nothing but `history`, of which the last 32 KB count.
 
     Counts of a text longer than 4,096 bytes go on from block to block.
     """

@@ -1,4 +1,4 @@
-"""Two opinions on the next byte made one: the network's, and that of the counts over the stream's own text.
+"""Mixes two predictions of the next byte: the network's, and that of counts over the stream's own text.
 
 They are mixed in the logarithmic domain, as in context-mixing compressors (Mahoney 2005, PAQ; Mattern 2012 for
 alphabets beyond bits):
@@ -11,7 +11,7 @@ curvature adds up over the stream (online Newton step, Hazan et al. 2007), so th
 and for a long one. Where the slope is steep for its curvature, as in a script that the network never saw, a whole step
 would lead far astray: it is shortened. No opinion counts against what it says.
 
-Both may be sure and wrong, and one such byte would outweigh a message. So what is said of a byte in the end is hedged,
+Both may be sure and wrong, and one such byte would outweigh a message. So the mixed probability is hedged,
 
     P'(b) = (1 - e) P(b) + e / 256,
 
@@ -61,7 +61,7 @@ class Mixture(NamedTuple):
         return cls(weights.view(LEVELS, OPINIONS), curvature.view(LEVELS, OPINIONS, OPINIONS))
 
     def read(self, network: Tensor, counts: Tensor, level: Tensor, target: Tensor) -> Read:
-        """What is said of T positions whose bytes turn out to be `target` [T].
+        """Probabilities of the bytes `target` [T] that came at T positions.
 
         Args:
             network, counts: ln P [T, 256] fp32, each row up to a constant.
@@ -91,7 +91,7 @@ class Mixture(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What reading bytes says: their probability, and the first two derivatives of their surprise by the weights."""
+    """The result of reading bytes: their probability, and two derivatives of their surprise by the weights."""
 
     chance: Tensor  # [T] fp32, P of each byte
     slope: Tensor  # [K, 2] fp32

@@ -1,4 +1,4 @@
-"""How much a message says: its surprise, its information, and how much of that memory does not hold already.
+"""Measures a message: its surprise, its information, and how much of that memory does not hold already.
 
 NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; those of the bundled proxy are
 bytes. The mean hides how much is said, so the gate also reads the sum, and what a general compressor still needs when

@@ -41,17 +41,17 @@ class Claim:
 
     @property
     def said(self) -> tuple[int, int, int]:
-        """Place in the order of saying."""
+        """Sort key: the order in which claims were made."""
         return self.said_at, self.order, self.seq
 
     @property
     def place(self) -> Place:
-        """Place in the order of world time."""
+        """Sort key: the order of world time."""
         return self.moved_to or (self.said_at if self.begins is None else self.begins, *self.said)
 
     @property
     def time(self) -> int:
-        """The time from which on it bears on the group."""
+        """The world time from which on it applies."""
         return self.place[0]
 
     @property
@@ -81,7 +81,7 @@ class Rules:
 
     @classmethod
     def of(cls, section: CuratorSection) -> Rules:
-        """Those of a configuration's [curator] section, whose times are days."""
+        """The rules of a configuration's [curator] section, whose times are days."""
         return cls(int(section.half_life * _DAY), section.decision_ratio, int(section.correction_window * _DAY))
 
 
@@ -108,7 +108,7 @@ def prepare(claims: Sequence[Claim], rules: Rules) -> tuple[list[Claim], list[tu
 
 
 def _targets(correction: Claim, before: Sequence[Claim], rules: Rules) -> list[Claim]:
-    """What a correction takes back, of the claims said before it: one speaker's claims of one value, without a break.
+    """The earlier claims that a correction takes back: consecutive claims of one speaker for one value.
 
     Without a value named, it is what its speaker said last, if that is not long ago and says something else.
     """
@@ -148,10 +148,10 @@ def _after_refutation(claim: Claim, claims: Sequence[Claim]) -> Claim:
 
 
 def _refuted(claim: Claim, claims: Sequence[Claim]) -> int | None:
-    """The last time before it was said at which its own speaker held otherwise, though it names an earlier begin.
+    """The last time between the begin that a claim names and the claim itself at which its speaker said otherwise.
 
     "I live in Rome", then "I moved to Oslo this year": the move came after the first was said, not on New Year's Day.
-    What is told again refutes nothing: the speaker had said the same before he said otherwise.
+    None for a claim that repeats what its speaker had said before he said otherwise.
     """
     if not claim.asserts or claim.begins is None or claim.begins > claim.said_at:
         return None

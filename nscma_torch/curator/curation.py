@@ -1,7 +1,7 @@
-"""The curate job: keeps the facts of a user and agent in step with what was said, logs why, and takes back on request.
+"""The curate job: derives the facts of a user and agent from their statements, logs decisions, and undoes them.
 
-Each decision is logged, and can be undone as long as no later one rests on it: facts are made of statements, so that
-without the statement they are what they were.
+Facts are a function of statements, so undoing a decision withdraws its statement. A decision can be undone as long as
+no later one rests on it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from nscma_torch.storage.statements import CURATE
 
 
 class Curator:
-    """Makes facts of statements.
+    """Derives facts from statements.
 
     Args:
-        clock: the system's time, for what is believed no longer.
+        clock: gives the system time at which facts are retired.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Curator:
     def settle(
         self, connection: Connection, namespace: str, now: int, *, recalled: Collection[str] = ()
     ) -> list[Resolved]:
-        """Resolve whatever waits in a namespace, inside the caller's transaction; stated names merge entities.
+        """Resolve the marked groups of a namespace and merge stated names, inside the caller's transaction.
 
-        `recalled` are ids of facts that are forgotten no longer.
+        `recalled` are ids of forgotten facts that become active again.
         """
         done: list[Resolved] = []
         while keys := statements.unresolved(connection, namespace):
@@ -81,9 +81,9 @@ class Curator:
         return done
 
     def rule(self, connection: Connection, dispute: Dispute, right: int | None, judge: str, now: int) -> None:
-        """Let one side of a dispute hold, inside the caller's transaction; each decision on another can be undone.
+        """Decide a dispute for side `right`, inside the caller's transaction; None leaves it open, which is logged too.
 
-        With None the dispute stays open, which is logged.
+        Each decision against another side can be undone.
         """
         made = [undecided(dispute, judge)] if right is None else verdict(dispute, right, judge)
         decisions.insert(
@@ -97,7 +97,7 @@ class Curator:
         self.settle(connection, dispute.namespace, now)
 
     def undo(self, user_id: str, decision_id: str, *, at: datetime) -> CuratorDecision:
-        """Take a decision back, in one transaction, and return it; undone in reverse order, all is as it was.
+        """Undo a decision, in one transaction, and return it; undoing all in reverse order restores the first state.
 
         Raises:
             NotFoundError: the user has no such decision.
@@ -126,7 +126,7 @@ class Curator:
         return undone.record
 
     def merge(self, user_id: str, proposal_id: str, *, at: datetime) -> CuratorDecision:
-        """Follow a proposal: the two entities are one from now on. Returns the MERGE decision, which can be undone.
+        """Merge the two entities of a proposal, in one transaction. Returns the MERGE decision, which can be undone.
 
         Raises:
             NotFoundError: the user has no such decision.

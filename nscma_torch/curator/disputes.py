@@ -1,8 +1,8 @@
-"""Near ties, put to whoever can tell: the sides of a dispute, and what a verdict on it does.
+"""Disputes between sides of similar weight: what a judge is shown of them, and the decisions of a verdict.
 
-A verdict is a decision that overrules the statements of the other sides: from then on they weigh next to nothing, so
-that facts stay a function of statements and decisions. It lasts while what it upheld still counts; what is said
-later weighs as ever, and may open the dispute again.
+A verdict is a decision that overrules the statements of the other sides: their weight becomes nearly zero, so that
+facts stay a function of statements and decisions. It applies while a statement that it upheld counts. Later statements
+have their full weight, and may open the dispute again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONGEST = 600  # characters of one of them
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What was said for one side: ids of its statements, and their sentences. `fact` is None for a mere denial."""
+    """One side of a dispute: ids of its statements, and their sentences. `fact` is None for a denial."""
 
     ids: tuple[str, ...]
     said: tuple[Unit, ...]
@@ -41,16 +41,16 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """A contradiction of which no side weighs clearly more."""
+    """A contradiction in which no side has clearly more weight."""
 
     namespace: str
     sides: tuple[Side, ...]
 
 
 def open_disputes(connection: Connection, namespace: str, schema: Schema, judge: str) -> list[Dispute]:
-    """The disputes of a namespace that can be told by what was said.
+    """The disputes of a namespace in which each side has statements of its own.
 
-    But for those whose verdict was undone, and those that `judge` left open with the same said on each side.
+    Left out are those whose verdict was undone, and those that `judge` left open on the same statements.
     """
     owner = namespaces.owner(connection, namespace)
     disputed = facts.select_facts(connection, owner, statuses=("disputed",))
@@ -80,7 +80,7 @@ def open_disputes(connection: Connection, namespace: str, schema: Schema, judge:
 
 
 def verdict(dispute: Dispute, right: int, judge: str) -> list[NewDecision]:
-    """The decisions by which side `right` holds: one for each of the others."""
+    """The decisions that settle a dispute for side `right`: one against each other side."""
     upheld = dispute.sides[right]
     made = []
     for side in dispute.sides:
@@ -107,7 +107,7 @@ def verdict(dispute: Dispute, right: int, judge: str) -> list[NewDecision]:
 
 
 def undecided(dispute: Dispute, judge: str) -> NewDecision:
-    """The decision that a dispute stays open, so that the same judge is not asked again about the same."""
+    """The decision that a dispute stays open, so that `judge` is not asked about the same statements again."""
     fact = next(side.fact for side in dispute.sides if side.fact is not None)
     reason = f"left open: {judge} could not tell which side holds"
     before = {LEFT_OPEN: [list(side.ids) for side in dispute.sides], _JUDGE: judge}
@@ -115,7 +115,7 @@ def undecided(dispute: Dispute, judge: str) -> NewDecision:
 
 
 def overruled(verdicts: Iterable[DecisionRow], rows: Collection[StatementRow]) -> set[int]:
-    """Row numbers of the statements that standing verdicts overrule, where something that they upheld still counts."""
+    """Row numbers of statements that verdicts in force overrule: not undone, and with an upheld statement in `rows`."""
     seqs = {row.id: row.seq for row in rows}
     standing = [one.before for one in verdicts if not one.record.undone]
     return {
@@ -128,12 +128,12 @@ def overruled(verdicts: Iterable[DecisionRow], rows: Collection[StatementRow]) -
 
 
 def weighed(claims: Sequence[Claim], light: Collection[int]) -> list[Claim]:
-    """Claims with what overruled ones still weigh."""
+    """The claims, with nearly zero confidence for those in `light`."""
     return [replace(claim, confidence=_LEAST) if claim.seq in light else claim for claim in claims]
 
 
 def _denials(fact: FactRow, rows: Sequence[StatementRow]) -> list[StatementRow]:
-    """What says that a fact does not hold, or no longer."""
+    """The statements that a fact does not hold, or no longer."""
     others = [row for row in rows if row.key == fact.key and row.seq not in fact.statement_seqs]
     denying = [row for row in others if row.negated or row.past]
     return [row for row in denying if object_of(row) in ("", fact.object_key)]

@@ -1,4 +1,4 @@
-"""What users say of a memory that was shown to them: helpful ones grow stronger, others weigh less."""
+"""Feedback on messages: a helpful one counts as recalled several times, another one loses importance."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sqlalchemy import Connection
 from nscma_torch.storage import episodes, history, jobs, streams, units
 from nscma_torch.storage.clock import to_micros
 
-_RECALLS = 3  # a memory that helped counts as recalled so many times
-_LESS = 0.5  # what is left of the importance of one that did not
+_RECALLS = 3  # how often a message that helped counts as recalled
+_LESS = 0.5  # factor on the importance of one that did not
 
 
 def take_feedback(connection: Connection, user_id: str, episode_id: str, *, helpful: bool, at: datetime) -> None:
-    """Take down whether a message helped, in its history too. Raises `NotFoundError` for an unknown id.
+    """Record whether a message helped, in its history too. Raises `NotFoundError` for an unknown id.
 
     Helpful: it counts as recalled several times, at the next flush or sleep. Not helpful: its importance is halved.
     """

@@ -1,4 +1,4 @@
-"""Forgetting by the Ebbinghaus curve: what is not recalled leaves search in time. Nothing is destroyed, all comes back.
+"""Forgetting by the Ebbinghaus curve: facts and messages that are not recalled leave search. Nothing is destroyed.
 
 Retention is R = exp(-Δt / S), with Δt since it was last told and S that grows with each recall (MemoryBank, section 2:
 the published code divides the other way round, so that a stronger memory would fade faster).
@@ -35,12 +35,12 @@ _DAY = timedelta(days=1)
 
 
 def retention(age: float, strength: float) -> float:
-    """R = exp(-age / strength), both in days; in (0, 1]. What lies in the future is fresh."""
+    """R = exp(-age / strength), both in days; in (0, 1]. A negative age counts as 0."""
     return math.exp(-max(age, 0.0) / strength)
 
 
 def strength(times: int, settings: CuratorSection) -> float:
-    """S in days of what was recalled or told again so many times."""
+    """S in days, after so many recalls and repetitions."""
     return settings.initial_strength * (1.0 + settings.gain * times)
 
 
@@ -57,10 +57,10 @@ def retained_fact(fact: Fact, told: Sequence[Episode], now: datetime, settings: 
 
 
 def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorSection) -> tuple[int, int]:
-    """Archive what has faded below the floor, each with a decision; returns how many facts, and how many messages.
+    """Archive facts and messages whose retention is below the floor, each with a decision; returns how many of each.
 
-    A faded message's units leave search; the message itself and its place in the hierarchy stay. What was brought
-    back by undoing such a decision is not forgotten again.
+    A message's units leave search; the message itself and its place in the hierarchy stay. What undoing such a
+    decision has restored is not forgotten again.
     """
     kept = _brought_back(connection, scope)
     log = {episode.id: episode for episode in episodes.select_all(connection, scope, episodes.live())}
@@ -112,7 +112,7 @@ def _brought_back(connection: Connection, scope: Scope) -> set[str]:
 
 
 def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]:
-    """Take back that something was forgotten; returns the ids of facts to be resolved without it, in marked groups."""
+    """Undo a decision to forget: restore a message, or mark a fact's group and return the fact's id for `settle`."""
     what = decision.before[FORGOTTEN]
     if what == _FACT:
         statement_groups.mark(connection, decision.namespace, [decision.key])

@@ -1,7 +1,7 @@
-"""From statements to groups of claims that hold one value at a time, and from their spans back to facts.
+"""Turns statements into groups of claims, in each of which one value holds at a time, and spans into facts.
 
-A relation that holds one object at a time is one group a subject and topic, and its values are objects. Of the others
-each object has a group of its own, and the values are relations: one, or one and its opposite.
+For a relation with one object at a time, a subject and topic make a group, whose values are objects. For the others,
+each object makes a group of its own, whose values are relations: one, or one and its opposite.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from nscma_torch.storage.statements import StatementRow
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
 
-NAMED = "named"  # its objects are names, not what they name
-# how far a statement counts, in (0, 1], by the role that made it
+NAMED = "named"  # the relation whose objects are names
+# weight of a statement, in (0, 1], by the role that made it
 _TRUST: Mapping[str, float] = {"user": 1.0, "document": 0.9, "tool": 0.8, "assistant": 0.6, "system": 0.5}
 _PLACES = 1 << 20  # positions in a message that `order` tells apart
 
@@ -36,7 +36,7 @@ class Group:
 
 
 def closed(keys: Iterable[Key], schema: Schema) -> set[Key]:
-    """These keys with those of opposite relations: what is resolved together."""
+    """These keys with those of opposite relations, which are resolved together."""
     return {Key(key.subject, relation, key.topic) for key in keys for relation in family(key.relation, schema)}
 
 
@@ -87,7 +87,7 @@ def single(relation: str, schema: Schema) -> bool:
 
 
 def object_of(row: StatementRow) -> str:
-    """Key of a statement's object: of the entity that it stands for, but where it is a mere name."""
+    """Key of a statement's object: of the entity after merges, except where the object is a name."""
     return name_key(row.object) if row.relation == NAMED else row.object_key
 
 
@@ -101,7 +101,7 @@ def _replaced(row: StatementRow) -> str:
 
 
 def _meant(row: StatementRow, before: Sequence[StatementRow]) -> str:
-    """The key of a thing that is gone: of the one that was named in more words and is not gone yet, if it is alone.
+    """The object key of a denial: of the only thing not yet denied whose name it shortens, else of its own object.
 
     "The Fiat" and "the Panda" are short for "red Fiat Panda", "the bike" for "racing bike" but not for "bike shed".
     """
@@ -128,7 +128,7 @@ def _short_for(name: str, longer: str) -> bool:
 
 
 def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_window: int) -> str:
-    """The object that a correction is about: what its speaker said last, if that was not long ago."""
+    """The object key that a correction is about: of its speaker's last statement, if that is recent; else ""."""
     own = [other for other in before if other.speaker == row.speaker]
     if (
         not own
@@ -163,7 +163,7 @@ def _with(claim: Claim, value: str, negated: bool, replaces: str, correction: bo
 
 
 def fact_of(group: Group, span: Span, rows: Mapping[int, StatementRow]) -> NewFact:
-    """The fact that a span of a group is."""
+    """The fact that a span of a group stands for."""
     relation = group.relations[0] if not group.object_key else span.value
     object_key = group.object_key or span.value
     claims = span.claims

@@ -1,4 +1,4 @@
-"""What a statement of a symmetric relation with one object says of third ones: who marries leaves the spouse before."""
+"""Denials implied by exclusive symmetric relations: whoever marries is no longer married to anybody else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nscma_torch.storage.statements import StatementRow
 
 
 def implied_denials(rows: Iterable[StatementRow], schema: Schema) -> set[Key]:
-    """Groups of the objects that these statements name, where the object stands in the same relation."""
+    """The groups that these statements imply denials in: those of their objects, in the same exclusive relation."""
     return {
         Key(named, row.relation, row.topic)
         for row in rows
@@ -22,7 +22,7 @@ def implied_denials(rows: Iterable[StatementRow], schema: Schema) -> set[Key]:
 
 
 def partings(rows: Collection[StatementRow], keys: Collection[Key], schema: Schema) -> list[StatementRow]:
-    """For each group in `keys`, the denials that follow from what is said of its subject's implied_denials.
+    """The denials in the groups `keys` that statements about the other side of the relation imply.
 
     "I am married to Ben" denies that Ana, whom I had married before, is married to me; "I am divorced" denies it of
     whomever I had. A denial has the number, the time, the speaker and the weight of the statement that it follows from.
@@ -40,6 +40,6 @@ def partings(rows: Collection[StatementRow], keys: Collection[Key], schema: Sche
 
 
 def _is_said_of_all(row: StatementRow) -> bool:
-    """Whether a statement says whom its subject has now, so that others are not, or that it has none."""
+    """Whether a statement names the one object that its subject has now, or says that it has none."""
     ended = row.past or row.valid_to is not None
     return not row.object_key if row.negated else bool(row.object_key) and not ended

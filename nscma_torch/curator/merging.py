@@ -1,4 +1,4 @@
-"""Entities that may be one. A name that is stated merges; likeness only proposes. Each is logged and can be undone."""
+"""Merges of entities: stated names merge them, similar names only propose it. Each is logged and can be undone."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from nscma_torch.storage.decisions import DecisionRow, NewDecision
 from nscma_torch.text.names import name_key
 
 MERGED = "merged"  # key of a decision's `before`: the entity that was merged into another
-_WAS = "was"  # beside it: what that stood for before, if for another
-_LONG = 8  # characters of a name from which one slip of the pen is not likely to make another name
+_WAS = "was"  # beside it: the entity that it stood for before, or None
+_LONG = 8  # characters of a name from which on one wrong letter seldom makes another name
 _KINDS = frozenset({"person", "place", "group"})
 
 
 class Alike(NamedTuple):
-    """Two entities, by key, that may be one, and why."""
+    """The keys of two entities that may be the same, and why."""
 
     key: str
     into: str
@@ -31,17 +31,17 @@ class Alike(NamedTuple):
 
 
 def merged(key: str, before: Mapping[str, str]) -> dict[str, Any]:
-    """What undoing the merge of an entity needs; `before` is what entities stood for."""
+    """The `before` of a MERGE decision, by which it is undone; `before` maps keys to the entities they stood for."""
     return {MERGED: key, _WAS: before.get(key)}
 
 
 def unmerge(connection: Connection, decision: DecisionRow) -> None:
-    """Take a merge back; the groups of both entities are marked."""
+    """Undo a merge; the groups of both entities are marked."""
     entities.set_canonical(connection, decision.namespace, {decision.before[MERGED]: decision.before[_WAS]})
 
 
 def propose(connection: Connection, namespace: str, schema: Schema, now: int) -> list[Alike]:
-    """Log a proposal for each pair of entities that look like one and were not proposed before; returns them."""
+    """Log a proposal for each pair of entities with similar names that was not proposed before; returns them."""
     scope = namespaces.owner(connection, namespace)
     known = {
         (decision.record.subject, decision.record.object)
@@ -59,7 +59,7 @@ def propose(connection: Connection, namespace: str, schema: Schema, now: int) ->
 
 
 def alike(believed: Collection[Fact], schema: Schema) -> list[Alike]:
-    """Pairs of names of one kind, as facts use them, of which one holds the other, or that differ in one letter."""
+    """Pairs of similar names of one kind in facts: one contains the other, or they differ in one letter."""
     of_kind: dict[str, set[str]] = defaultdict(set)
     written: dict[str, str] = {}
     for fact in believed:

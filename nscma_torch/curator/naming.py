@@ -1,4 +1,4 @@
-"""Whom the names that were stated stand for: like facts a pure function of what was said, whatever order it came in."""
+"""Merges entities by stated names ("my name is Ana"): a pure function of the statements, in any order of arrival."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nscma_torch.storage.statements import StatementRow
 
 
 class Name(NamedTuple):
-    """A name, by key, with whom it stands for; `row` is the first statement that says so."""
+    """The key of a name, the key of the entity it names, and the first statement that says so."""
 
     key: str
     subject: str
@@ -29,10 +29,10 @@ class Name(NamedTuple):
 
 
 def follow_names(connection: Connection, namespace: str, schema: Schema, rules: Rules, now: int) -> None:
-    """Merge the names that subjects are said to have, and take those back that no statement says any more.
+    """Merge entities with the names stated of them, and undo the merges that no statement supports any more.
 
     Each merge is logged; one that was undone is not made again while the statement behind it counts. A name that
-    another entity has already is not taken from it: that the two are one is only proposed.
+    another entity has already stays with it: merging the two is only proposed.
     """
     user_id = namespaces.owner(connection, namespace).user_id
     rows = statements.of_relation(connection, namespace, NAMED)
@@ -62,11 +62,11 @@ def follow_names(connection: Connection, namespace: str, schema: Schema, rules: 
 def stated_names(
     rows: Sequence[StatementRow], schema: Schema, rules: Rules, fixed: Mapping[str, str]
 ) -> tuple[list[Name], list[Name]]:
-    """The names that statements give, and those among them that another has: the first who is said to have it.
+    """The names that statements give, and apart from them those that were given to another entity first.
 
     Args:
         rows: all statements of names that count, with the subjects that they were made with, in the order of saying.
-        fixed: which entities stand for others for another cause.
+        fixed: merges of another cause, by key.
     """
     names: list[Name] = []
     rivals: list[Name] = []

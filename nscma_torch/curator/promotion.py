@@ -1,4 +1,4 @@
-"""Promotion: what is often recalled grows stronger, so that it fades later and ranks higher."""
+"""Promotion: recalls raise the importance of messages, so that they fade later and rank higher."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nscma_torch.storage import episodes, streams, units
 
 
 def importance(before: float, recalls: int, share: float) -> float:
-    """Importance after so many recalls, each of which takes this share of what is missing to 1.
+    """Importance after so many recalls, each of which closes this share of the gap to 1.
 
-    Recalls counted at once or one by one come to the same.
+    Counting recalls at once or one by one gives the same.
     """
     return 1.0 - (1.0 - before) * (1.0 - share) ** recalls
 

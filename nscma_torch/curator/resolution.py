@@ -1,4 +1,4 @@
-"""Makes the facts of groups anew from all their statements, and says what each new statement did to them."""
+"""Derives the facts of groups from all their statements, and the decision on each new statement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nscma_torch.storage.statements import StatementRow
 
 
 class Resolved(NamedTuple):
-    """The facts that are believed now, and what the statements did that no decision is about yet."""
+    """The facts that are believed now, and the decisions on statements that had none yet."""
 
     facts: list[FactRow]
     decisions: list[NewDecision]
@@ -49,11 +49,11 @@ def resolve_groups(
     now: int,
     recalled: Collection[str] = (),
 ) -> Resolved:
-    """Write the facts of these groups, and of those that are resolved with them, inside the caller's transaction.
+    """Write the facts of these groups, and of those resolved with them, inside the caller's transaction.
 
-    What only came is believed from the time that its message was stored, so that the time of the job does not matter;
-    what also went is from `now` (microseconds). Facts that were forgotten stay so until something new is said of them,
-    but for those with an id in `recalled`. Units that say these facts are in search, or not, accordingly.
+    If statements were only added, facts are recorded at the time that the newest message was stored, whenever the job
+    runs; if some were removed, at `now` (microseconds). Forgotten facts stay archived until something new is said of
+    them, except those with an id in `recalled`. The status of units that state these facts is updated.
     """
     keys = closed(keys, schema)
     user_id = namespaces.owner(connection, namespace).user_id
@@ -94,7 +94,7 @@ def resolve_groups(
 
 
 def _kept(fact: NewFact, forgotten: Collection[FactRow]) -> NewFact:
-    """A fact as it is, or as it was forgotten, if nothing new was said of it."""
+    """The fact, archived again if it was forgotten and nothing new was said of it."""
     for row in forgotten:
         same = (row.key, row.object_key) == (Key(fact.subject, fact.relation, fact.topic), fact.object_key)
         if same and fact.status != "archived" and set(fact.statement_seqs) <= set(row.statement_seqs):
@@ -107,7 +107,7 @@ def _did(
     believed: Sequence[Sequence[FactRow]],
     by_seq: Mapping[int, StatementRow],
 ) -> dict[int, list[_Did]]:
-    """What each statement did, that in the group of its own subject and object first."""
+    """What each statement did in each group, the group of its own subject and object first."""
     found: dict[int, list[_Did]] = {}
     for (group, timeline), own in zip(timelines, believed, strict=True):
         named = {claim.seq for claim in group.claims if claim.value and not (claim.correction and claim.replaces)}
@@ -134,7 +134,7 @@ def _decision(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) ->
 
 
 def _action(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) -> tuple[Action, str]:
-    """What a statement came to, and why: of several groups, what it did in that of its own object counts."""
+    """The action and reason of a statement; of several groups, the one of its own object decides."""
     outcome, own = did[0].outcome, did[0].facts
     ended = [fact for one in did for fact in one.facts if fact not in own[:1]]
     match outcome.effect:

@@ -1,7 +1,7 @@
-"""Sleep: what was put off is caught up on, and the memory is tidied. Sleeping twice is sleeping once.
+"""Sleep: works off deferred messages and maintains facts, importance and the profile. It is idempotent.
 
-First what takes language: deferred messages are extracted and curated, summaries renewed, as jobs under the worker's
-lease. If any of it fails, nothing further is done and the jobs show it. Then each stage is one transaction: disputes,
+First deferred messages are extracted and curated and summaries renewed, as jobs under the worker's lease. If a job
+fails, nothing further is done, and the job keeps its error. Then each stage is one transaction: disputes,
 duplicates, decay, promotion, profile. Disputes that weights do not settle are put to the language tasks between two
 transactions. A kill leaves a stage done or not begun; the next sleep goes on from there.
 """
@@ -37,7 +37,7 @@ _Stage = Callable[[Connection, str, datetime], Counter[str]]
 
 
 class _DryRun(Exception):  # noqa: N818 - ends a transaction, and is no error
-    """Takes back what a dry run did."""
+    """Rolls back the transaction of a dry run."""
 
 
 class Sleeper:
@@ -45,7 +45,7 @@ class Sleeper:
 
     Args:
         work: runs the background jobs of the store until none is queued.
-        tasks: what disputes are put to; None, or tasks that are no `CuratorTasks`, leaves them.
+        tasks: judge disputes; with None, or tasks that are no `CuratorTasks`, disputes stay open.
         judge: its name, for the log and to know what it was asked before; the same in every process.
     """
 
@@ -76,11 +76,10 @@ class Sleeper:
         dry_run: bool = False,
         recalls: Mapping[str, Mapping[str, int]] | None = None,
     ) -> SleepReport:
-        """Sleep, and tell what changed; with `dry_run` tell what would change, and change nothing.
+        """Run all stages and report what changed; with `dry_run` report what would change, and change nothing.
 
-        What deferred messages will turn out to say is not known before they are read: a dry run counts them, plans the
-        rest for what is known, and puts no dispute to anybody. `recalls`, by user and message id, are those that it
-        finds not queued yet.
+        A dry run does not read deferred messages: it counts them, plans the rest without them, and has no dispute
+        judged. `recalls`, by user and message id, are recalls that are not queued yet.
         Raises `NotFoundError` for a user without memory.
         """
         with self._database.read() as connection:
@@ -123,10 +122,10 @@ class Sleeper:
         return tally
 
     def _adjudicate(self, sleepers: Sequence[str], now: datetime) -> tuple[int, list[str]]:
-        """Put open disputes to the language tasks, a batch a namespace: how many groups settled, and what failed.
+        """Have the language tasks judge open disputes, a batch a namespace: how many groups settled, and what failed.
 
         A batch that fails leaves its disputes as they were, and so does one that changed while it was judged. What the
-        tasks cannot tell is put to them again once something else is said of it.
+        tasks cannot decide is given to them again once a statement on it was added.
         """
         settled = 0
         failures: list[str] = []

@@ -1,8 +1,8 @@
-"""What holds when, as far as a group's claims tell: a pure function of them, whatever order they arrived in.
+"""Derives the timeline of a group from its claims: a pure function of them, whatever order they arrived in.
 
-A group holds one value at a time. Its claims are gone through in the order of the world (NSCMA section 3.5, with world
-time in place of arrival): one that says otherwise than what is held ends it, if it comes from the same speaker or says
-so itself, and is weighed against it if not.
+A group holds one value at a time. Its claims are applied in the order of world time (NSCMA section 3.5 applies them in
+the order of arrival). A claim of another value ends the current one if the same speaker makes it or if it says so
+itself; otherwise the two are weighed against each other.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _is_named(span: Span) -> bool:
 
 
 def _events(claim: Claim) -> list[tuple[Place, bool, Claim]]:
-    """When a claim begins to bear on the group, and (True) when what it said is over."""
+    """The place at which a claim is applied, and the one (with True) at which its value ends."""
     undated = claim.over and claim.begins is None  # its end is all that is known
     found = [] if undated else [(claim.place, False, claim)]
     end = claim.said_at if claim.over and claim.ends is None else claim.ends
@@ -60,7 +60,7 @@ class _Fold:
         self._did: dict[int, tuple[Effect, list[Span], str]] = {}
 
     def strike(self, wrong: Claim, correction: Claim) -> None:
-        """A claim that was never true."""
+        """Record a claim that was never true."""
         struck = self._struck.setdefault(correction.seq, [])
         if wrong.negated or not wrong.value:
             self._did[wrong.seq] = ("corrected", [], "its speaker took it back")
@@ -74,7 +74,7 @@ class _Fold:
         self._did[wrong.seq] = ("corrected", [span], span.reason)
 
     def say(self, claim: Claim) -> None:
-        """A claim that something holds, or held, from its time on."""
+        """Apply a claim that a value holds, or held, from its time on."""
         span = next((span for span in self._open if span.value == claim.value), None)
         if claim.vague and span is None and any(_is_named(side) for side in self._open):
             self._did[claim.seq] = ("nothing", [], "it describes, and what holds has a name")
@@ -101,7 +101,7 @@ class _Fold:
             self._did[claim.seq] = (effect, [span, *ended, *self._struck.get(claim.seq, ())], "")
 
     def deny(self, claim: Claim) -> None:
-        """A claim that something does not hold at its time; what is not held stays as it is."""
+        """Apply a denial at its time; it changes nothing where the value is not held."""
         if claim.seq in self._struck:
             self._did[claim.seq] = ("corrects", self._struck[claim.seq], "it takes back what its speaker said")
             return
@@ -112,7 +112,7 @@ class _Fold:
         self._doubt(denied, claim.time, claim)
 
     def end(self, claim: Claim, time: int) -> None:
-        """The time at which what a claim told of is over."""
+        """Apply, at `time`, the end of what a claim said."""
         span = next((span for span in self._open if span.value == claim.value), None)
         if claim.begins is not None or not claim.over:  # it was said before
             renewed = span and any(other.ends is not None and other.said > claim.said for other in span.supporters)
@@ -182,7 +182,7 @@ class _Fold:
         return span
 
     def _close(self, closing: Sequence[Span], time: int, claim: Claim, reason: str, best: Span | None = None) -> None:
-        """End sides that a claim decides against. If all go, the best of them held until now."""
+        """End sides that a claim decides against. If all end, the best of them held until `time`."""
         closing = list(closing)
         if len(closing) < len(self._open):
             best = None
@@ -194,7 +194,7 @@ class _Fold:
             self._finish(side, end, [claim], reason, void=side is not best and end == side.valid_from)
 
     def _lost(self, value: str) -> Span | None:
-        """A side that weighed less than what is held still: what is said for it now is added to it."""
+        """Reopen the span of a value that was outweighed by a side that is still open; None where there is none."""
         for span in reversed(self._of_value.get(value, ())):
             lost = span.void and span.reason == _LESS
             if lost and any(_place(side) < _place(span) for side in self._open):
@@ -203,7 +203,7 @@ class _Fold:
         return None
 
     def _undisputed(self, side: Span) -> int:
-        """Until when a side of a dispute was the only one: it began before the next one, or never held."""
+        """The time until which a side of a dispute was the only one: the begin of the second, or its own."""
         first, second = self._open[:2]
         end = second.valid_from if side is first else side.valid_from
         assert end is not None  # what is open has a begin
@@ -251,7 +251,7 @@ class _Fold:
         return scores
 
     def timeline(self, latest: int) -> Timeline:
-        """What came out; `latest` is when the newest claim was said: what ends later has not ended yet."""
+        """The result; `latest` is when the newest claim was said: a span that ends later is still active."""
         spans = sorted(self._spans, key=_place)
         for i, span in enumerate(spans):
             span.status, span.reason = self._status(span, latest)

@@ -25,7 +25,7 @@ from nscma_torch.hierarchy.level import Edit, Level
 class Cam:
     """The networks G_0 … G_L; the nodes of G_{l+1} are clusters of G_l, by label.
 
-    A level that there was no more need of stays as an empty one, so that its ids are never given out again.
+    A level that is no longer needed stays, empty, so that its ids are never reused.
     """
 
     levels: tuple[Level, ...] = ()

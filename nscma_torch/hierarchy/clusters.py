@@ -40,7 +40,7 @@ class Clusters:
 
 
 def clusters_of(level: Level, min_members: int = 1) -> Clusters:
-    """Clusters with at least so many nodes; a node counts once, with however many personas it belongs."""
+    """Clusters with at least `min_members` nodes; a node counts once, however many of its personas belong."""
     n = max(len(level.nodes), 1)
     labels, place = torch.unique(level.labels, return_inverse=True)
     keys = torch.unique(place * n + level.split.owner)
@@ -89,7 +89,7 @@ def _ranges(clusters: Clusters, n: int) -> tuple[Tensor, Tensor]:
 
 
 def difference(upper: Level, labels: Tensor, edges: Tensor, weight: Tensor) -> Edit:
-    """What turns the network `upper` into one with these nodes [C] and edges [2, m] (numbers)."""
+    """The edit that turns the network `upper` into one with these nodes [C] and edges [2, m] (numbers)."""
     added = labels[~torch.isin(labels, upper.nodes)]
     removed = upper.nodes[~torch.isin(upper.nodes, labels)]
     top = int(torch.cat([labels, upper.nodes]).max()) + 1 if len(labels) + len(upper.nodes) else 1

@@ -1,7 +1,7 @@
 """The integrate job: brings new chunks into a hierarchy, takes removed ones out, and renews the summaries concerned.
 
-Everything is computed on the hierarchy as it was read and committed at once, if it is still that one; else the jobs
-stay queued. A kill leaves the state before or after; summaries written by then wait as drafts.
+Everything is computed on the hierarchy as it was read, and committed at once if its version is unchanged; else the jobs
+stay queued. A kill leaves the state before or after; finished summaries are kept as drafts.
 """
 
 from __future__ import annotations

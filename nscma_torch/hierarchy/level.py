@@ -54,7 +54,7 @@ class Level:
         return cls(none, split, none.float(), none.bool(), none)
 
     def vacated(self) -> Level:
-        """Without any node, but with the ids that it has given out."""
+        """The network without nodes, which does not reuse the ids it has given out."""
         empty = Level.empty(self.nodes.device)
         return replace(empty, split=replace(empty.split, next_id=self.split.next_id))
 

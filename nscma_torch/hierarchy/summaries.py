@@ -41,8 +41,8 @@ class Written:
     weight: Weight
 
 
-class Superseded(Exception):  # noqa: N818 - not an error: the work is done again on what is there now
-    """What was read is no longer so."""
+class Superseded(Exception):  # noqa: N818 - not an error: the work is done again on the new state
+    """The hierarchy changed while its summaries were written."""
 
 
 class Summariser:
@@ -149,7 +149,7 @@ class Summariser:
 
 
 def _together(parts: Sequence[Weight]) -> Weight:
-    """A summary is of the time of its newest part, and matters as much as its best."""
+    """Time and importance of a summary: the latest and the largest of its parts."""
     return Weight(max(part.occurred_at for part in parts), max(part.importance for part in parts))
 
 

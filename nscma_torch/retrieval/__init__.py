@@ -1,1 +1,1 @@
-"""Finding what was said: lanes that score units, their fusion, and the searcher that runs them."""
+"""Retrieval: lanes that score units, their fusion, the strategies built on them, and answers from facts."""

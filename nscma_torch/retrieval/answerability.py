@@ -1,4 +1,4 @@
-"""Does the memory hold an answer at all? How far one message covers the question's words, and how near its meaning is.
+"""Estimates whether the memory holds an answer: how much of a question one message covers, and how near it is.
 
     answerability = C_in / 2 + min(1, I_in / 16) / 2 + cos_in - max(0, C_out - C_in)
 

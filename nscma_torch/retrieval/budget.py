@@ -1,4 +1,4 @@
-"""A budget of tokens for what a search returns."""
+"""Trims what a search returns to a token budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What retrieval strategies stand on: one memory, within the bounds of one question."""
+"""The view of a memory that retrieval strategies get: within the bounds of one question."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RetrievalContext:
 
     @property
     def tasks(self) -> RetrievalTasks:
-        """What can judge hits. Raises `ConfigError` where the language tasks cannot."""
+        """The language tasks that judge hits. Raises `ConfigError` where those configured cannot."""
         tasks = self._tasks()
         if not isinstance(tasks, RetrievalTasks):
             raise ConfigError("this strategy needs language tasks with rerank, refine and select; take single-step")

@@ -38,7 +38,7 @@ class FactAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Transfer:
-    """A thing went from one holder straight to the next."""
+    """A thing that went from one holder directly to the next."""
 
     thing: str
     giver: str
@@ -90,7 +90,7 @@ class _Answering:
         return self._place() if self._is_place() else self._objects()
 
     def _is_place(self) -> bool:
-        """Whether it is about where something is at the moment, which holders and wholes tell too."""
+        """Whether it asks where something is, which facts on its holder or its whole answer too."""
         return len(self._query.path) == 1 and self._relation.locates and self._shape == "place"
 
     def _listed(self, reached: Sequence[Reached], *, pairs: bool = False) -> FactAnswer:
@@ -141,7 +141,7 @@ class _Answering:
         return sorted(_distinct(f for f in facts if at is None or (f.valid_from or _FIRST) <= at), key=order)
 
     def _nothing(self, ended: Sequence[Fact]) -> FactAnswer | None:
-        """That nothing holds any more; of whom one can see what it holds, also that it holds nothing."""
+        """The answer that nothing holds any more; None where no fact has ended, or one was only forgotten."""
         if any(self._forgotten(fact) for fact in ended):
             return None
         if self._query.count:
@@ -236,7 +236,7 @@ class _Answering:
         return [one.name for one in self._graph.resolve(self._query.subject, self._as_of)]
 
     def _place(self) -> FactAnswer | None:
-        """Where it is: the place, or who has it where nobody knows the place."""
+        """Where it is: the place, or its holder where the place is unknown."""
         found: list[Reached] = []
         for name in self._names():
             links = self._whereabouts.chain(name, self._as_of)

@@ -109,10 +109,10 @@ class FactGraph:
         return found
 
     def at(self, now: datetime | None, messages: Messages | None = None, asker: Asker | None = None) -> FactGraph:
-        """The same graph, read with another "now", by an asker who is known under all of their names.
+        """The same graph with another "now", and an `asker` whose names all mean them.
 
-        With the `messages` behind a fact a noun that tells objects apart has to stand there: who was only said to be a
-        sister is no brother. Without them any noun of a relation means all of its objects.
+        With `messages`, a noun that tells objects apart ("brother") must occur in the messages behind a fact; without
+        them, any noun of a relation means all of its objects.
         """
         view = copy(self)  # shares what was computed of the facts
         view.now = now
@@ -121,7 +121,7 @@ class FactGraph:
         return view
 
     def _names_of(self, asker: Asker) -> tuple[str, ...]:
-        """Keys that all mean the asker; the id alone is no name where one is known, or somebody else has it."""
+        """Keys that all mean the asker; their id is one only if no name is stated and nobody else has it."""
         own = dict.fromkeys(map(name_key, filter(None, (asker.name, asker.named))))
         told = any(key != name_key(asker.name) for key, _ in self._aliases(name_key(asker.name), None))
         by_id = name_key(asker.by_id) if asker.by_id else ""
@@ -136,7 +136,7 @@ class FactGraph:
         return name_key(name) in self._names
 
     def shape(self, relation: Relation) -> Shape:
-        """What the relation's objects are like."""
+        """The shape of the relation's objects, by its kind in the schema."""
         return self.schema.kinds[relation.object].like
 
     def holds(self, fact: Fact, as_of: datetime | None = None) -> bool:
@@ -188,10 +188,10 @@ class FactGraph:
         return torch.stack([sources, self._tensor(places[name_key(edge.target)] for edge in edges)])
 
     def resolve(self, name: str, as_of: datetime | None = None) -> list[Reached]:
-        """Entities that a name can mean: itself, what it is called, and "Ben's sister" also through Ben's siblings.
+        """Entities that a name can mean: the one so called, its aliases, and for "Ben's sister" also Ben's siblings.
 
-        A thing that is known under its bare name only is found under its owner's too, and the other way round. A name
-        that nothing is known of means nothing.
+        A thing that is known by its bare name only is found by its owner's too ("Ben's car"), and the other way round.
+        An unknown name gives none.
         """
         found = [Reached(self._names[key], facts) for key, facts in self._aliases(name_key(name), as_of)]
         owned = _POSSESSIVE.fullmatch(" ".join(name.replace("’", "'").split()))
@@ -211,7 +211,7 @@ class FactGraph:
         return list({one.key: one for one in reversed(found)}.values())[::-1]
 
     def _aliases(self, key: str, as_of: datetime | None) -> list[tuple[str, tuple[Fact, ...]]]:
-        """An entity and what it is called, or whom alone is called so; of the asker, all that means them."""
+        """An entity with its stated names, or the only one with this name; for the asker, those of all their keys."""
         if key not in self._asker:
             return self._called(key, as_of)
         return list(dict([own for one in (key, *self._asker) for own in self._called(one, as_of)]).items())
@@ -233,7 +233,7 @@ class FactGraph:
         return found + (list(bearers.items()) if len(bearers) == 1 else [])
 
     def _bearers_of_names(self) -> dict[tuple[str, str], list[int]]:
-        """Places of the naming facts by what they call their subject."""
+        """Places of the naming facts, by relation and key of the name."""
         found: dict[tuple[str, str], list[int]] = defaultdict(list)
         for i, fact in enumerate(self.facts):
             if fact.relation in self._naming:
@@ -266,7 +266,7 @@ class FactGraph:
         return sorted((edge for edge in edges if self._about(edge, topic)), key=lambda edge: edge.fact)
 
     def verifies(self, relation: Relation, noun: str) -> bool:
-        """Whether what a walk along the relation reaches is what this noun names, as its messages bear out."""
+        """Whether a walk along the relation checks this noun against the messages behind its facts."""
         return self._messages is not None and bool(relation.alike(singular(noun.casefold())))
 
     def _about(self, edge: _Edge, noun: str) -> bool:
@@ -281,7 +281,7 @@ class FactGraph:
         return known in alike if known else relation.cardinality == "one"
 
     def begun(self, fact: Fact) -> tuple[date, date] | None:
-        """The days, both included, in which a fact began as its messages tell: "in 2024" is no day. None: unknown."""
+        """The first and the last day on which a fact may have begun, by its messages ("in 2024"); None if unknown."""
         if fact.valid_from is None:
             return None
         first = fact.valid_from.date()

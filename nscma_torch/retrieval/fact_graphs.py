@@ -1,4 +1,4 @@
-"""The fact graphs of the scopes that were asked last, read again only after something was written."""
+"""A cache of the fact graphs of the scopes asked last; a graph is read again after a write of its user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT = 8  # graphs
 
 
 class FactGraphs:
-    """Keeps graphs.
+    """A cache of fact graphs.
 
     Args:
         device: gives the device of their tensors, called when the first one is made.
@@ -32,7 +32,7 @@ class FactGraphs:
         self._graphs: dict[Scope, tuple[tuple[int, int], FactGraph]] = {}
 
     def forget(self, user_id: str) -> None:
-        """Let go of a user's graphs."""
+        """Drop a user's graphs."""
         for scope in [scope for scope in self._graphs if scope.user_id == user_id]:
             self._graphs.pop(scope, None)
 

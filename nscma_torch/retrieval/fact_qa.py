@@ -29,7 +29,7 @@ _LOOKED_AT = 20  # later messages on a matter, the newest first
 
 
 class FactQA:
-    """Reads a question as a walk over facts and takes it."""
+    """Answers a question by the walk over facts that it asks for."""
 
     def __init__(self, database: Database, schema: Schema, graphs: FactGraphs) -> None:
         self._database = database
@@ -135,7 +135,7 @@ def _sources(found: Sequence[Fact]) -> set[str]:
 
 
 def _telling(chunks: Sequence[Unit], fact: Fact) -> Unit:
-    """The part of a message that names most of what the fact is of; of equal ones the first."""
+    """The chunk that names most of a fact's parts, preferably its object; of equal ones the first."""
     wanted = set(terms(f"{fact.subject} {fact.topic} {fact.object}"))
     return max(chunks, key=lambda chunk: (fact.object in chunk.text, len(wanted.intersection(terms(chunk.text)))))
 

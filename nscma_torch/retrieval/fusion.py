@@ -1,5 +1,5 @@
-"""How lanes become one score. Each takes lane scores [lanes, n], 0 where a lane did not find a unit, and a weight for
-each lane.
+"""Fusion of lanes into one score. Each function takes lane scores [lanes, n], 0 where a lane did not find a unit, and a
+weight for each lane.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The indexes of the users who were asked for last, brought up to date on each read.
+"""A cache of the indexes of the users asked for last, brought up to date on each read.
 
-A user's index is followed by one thread at a time. What a search reads is a snapshot of it, so that others of the same
-user go on meanwhile, and those of other users do not wait at all.
+One thread at a time updates a user's index. A search reads a snapshot of it, so that searches of the same user run side
+by side, and those of other users never wait.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Reading:
 
 
 class Indexes:
-    """Keeps indexes.
+    """A cache of indexes.
 
     Args:
         embedder: whose vectors the store must hold.
@@ -75,7 +75,7 @@ class Indexes:
             yield Reading(connection, snapshot, own.vectors)
 
     def forget(self, user_id: str) -> None:
-        """Let go of a user's index, which holds names and words that were said."""
+        """Drop a user's index, which holds names and words of their messages."""
         with self._lock:
             self._users.pop(user_id, None)
 

@@ -1,4 +1,4 @@
-"""May something said later have renewed what is known, though no fact was read from it?
+"""Detects later messages that may have changed a known fact though no statement was read from them.
 
 Facts are read by forms, and what fits none leaves the old value standing: "I have a flight on the 3rd of May", then
 "The flight got moved to the 5th of May". So before a fact of one value answers, the later messages of its speaker that
@@ -50,7 +50,7 @@ def may_renew(
 
     Args:
         about: the terms of `matter`.
-        follows: it is the next that the speaker of what is known said, in the same conversation.
+        follows: it is the next message of the same speaker in the same conversation.
     """
     return any(
         _holds_another(known, clause, said, schema)

@@ -117,7 +117,7 @@ class LocationTimeline:
 
 
 class _State:
-    """Who and what is where, while the events pass."""
+    """Where everybody and everything is after the events so far."""
 
     def __init__(self, roles: dict[str, _Role]) -> None:
         self._roles = roles
@@ -125,7 +125,7 @@ class _State:
         self._wholes: dict[str, Link] = {}
 
     def begin(self, key: str, fact: Fact) -> None:
-        """A fact comes to hold."""
+        """Apply the begin of a fact."""
         link = Link(fact.object, self._roles[fact.relation], (fact,))
         if link.role == "whole":
             self._wholes[key] = link
@@ -138,7 +138,7 @@ class _State:
         self._anchors[key] = link
 
     def end(self, key: str, fact: Fact) -> None:
-        """A fact holds no longer; what a person put down stays where the person was."""
+        """Apply the end of a fact; what a person put down stays where the person was."""
         if (whole := self._wholes.get(key)) and fact in whole.facts:
             del self._wholes[key]
         held = self._anchors.get(key)

@@ -1,4 +1,4 @@
-"""What `strategy = "auto"` takes for a question.
+"""Chooses the strategy of a question where `strategy = "auto"`.
 
 Chunks reached by links are measured best or beside the best on every set of
 `eval.experiments.retrieval.retrieval_table`, so that is the strategy, but for summaries and skills, which have no

@@ -1,4 +1,4 @@
-"""What was said last of a matter goes before what it renews.
+"""Puts the newest statement of a matter before the older ones that it replaces.
 
 For a question on how something stands now ("What is my budget?"), of two of the best hits in which one person speaks of
 the same matter, the newer one is put directly before the older. Nothing is dropped, and the set of hits stays: an
@@ -48,7 +48,7 @@ def promote_latest(
     asked = {seq: wanted & set(terms(units[seq].text)) for seq in order}
 
     def renews(newer: int, older: int) -> bool:
-        """Of the same matter, and said later."""
+        """Whether one is of the same matter as the other, and was said later."""
         return (
             (units[older].occurred_at, older) < (units[newer].occurred_at, newer)
             and units[older].name == units[newer].name

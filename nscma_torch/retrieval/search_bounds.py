@@ -1,4 +1,4 @@
-"""What a question may find."""
+"""The part of a store that a question may find."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nscma_torch.records import Scope, UnitKind
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Whose memory, as it was when, and which units of it.
+    """The scope, the time and the units that a question is limited to.
 
     Attributes:
         now: what was said later is not found; the clock of what was said may be `skew` ahead.

@@ -35,7 +35,7 @@ def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) ->
 
 
 def queue_encoded(connection: Connection, user_id: str, agent_id: str | None, kind: str) -> int:
-    """Queue what facts were made of already, said to one agent or to none, for jobs of this kind; returns how many."""
+    """Queue the extracted messages to this agent (None: to no agent) for jobs of this kind; returns how many."""
     own = episodes.c.agent_id.is_not_distinct_from(agent_id)
     query = select(episodes.c.stream_id, episodes.c.seq).where(episodes.c.user_id == user_id, own, episodes.c.encoded)
     query = query.where(episodes.c.status == "active").order_by(episodes.c.seq)
@@ -50,9 +50,9 @@ def queue_repeated(connection: Connection, kind: str, rows: Sequence[Mapping[Any
 
 
 def same_said(connection: Connection, seq: int) -> list[tuple[int, bool]]:
-    """Episodes before this one in which the same speaker says the same to the same agent, oldest first.
+    """Earlier episodes with the same speaker, text and agent, oldest first, each with whether it was extracted.
 
-    Each with whether facts were made of it. What is hidden, is to expire or was stored without inference is none.
+    Episodes that are hidden, are to expire or were stored without inference are left out.
     """
     own = episodes.alias()
     alike = (

@@ -1,4 +1,4 @@
-"""Proof that a store is whole: the file is sound, and every index equals what its rows say it must be."""
+"""Integrity checks of a store: the file is sound, and every index agrees with the rows it derives from."""
 
 from __future__ import annotations
 

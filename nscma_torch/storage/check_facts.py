@@ -1,4 +1,4 @@
-"""Proof that statements and facts are whole: each rests on what it must, and nothing contradicts itself."""
+"""Integrity checks of statements and facts: each has its sources, and no two contradict each other."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _waiting(rows: _Rows) -> Iterator[str]:
 
 
 def _columns(rows: _Rows) -> Iterator[str]:
-    """What a type of the database does not say about a column."""
+    """Columns hold one of the values that they are declared to take."""
     for table, name, known in (
         (facts, "status", get_args(FactStatus)),
         (decisions, "action", get_args(Action)),

@@ -1,4 +1,4 @@
-"""Proof that hierarchies are whole: every network's rows fit together, and every node says what it must."""
+"""Integrity checks of hierarchies: every network's rows fit together, and every node has its units."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _network(rows: LevelRows) -> Iterator[str]:
 
 
 def _said(connection: Connection, users: Collection[str] | None) -> Iterator[str]:
-    """Nodes say one active chunk on level 0, a summary above; no summary is without its node."""
+    """Nodes have one active chunk on level 0, a summary above; no summary is without its node."""
     query = (
         select(node_units.c.level, node_units.c.number, units.c.id, units.c.kind, units.c.status, nodes.c.user_id)
         .join(units, units.c.seq == node_units.c.unit_seq)

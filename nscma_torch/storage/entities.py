@@ -1,4 +1,4 @@
-"""Entities: the names by which statements know their subjects and objects, and which of them are one.
+"""Entities: the names of the subjects and objects of statements, and which of them were merged.
 
 A name is what the earliest statement that mentions the entity wrote; statements that hold come before withdrawn ones.
 A merge is a reference from one key to another: taken back, everything is as before.
@@ -121,7 +121,7 @@ def _groups(
 
 
 def _first(*clauses: ColumnElement[bool]) -> ScalarSelect[str]:
-    """How the earliest statement wrote the entity `b_key` of the namespace `b_namespace`."""
+    """The spelling of the earliest statement that mentions the entity `b_key` of the namespace `b_namespace`."""
     in_order = (_S.said_at, _S.episode_seq, _S.start, _S.seq)
     firsts = []
     for key, written in ((_S.subject, _S.subject_name), (_S.object_key, _S.object)):
@@ -144,7 +144,7 @@ _INSERT = entities.insert().from_select(
 
 
 def refresh(connection: Connection, namespace: str, keys: Iterable[str]) -> None:
-    """Give entities their names anew after statements that mention them came, went or were changed.
+    """Update the names of entities after statements that mention them were added, removed or changed.
 
     One that no statement mentions any more keeps its name.
     """

@@ -59,7 +59,7 @@ def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What went with an episode: rows by table, every text, ids of statements, and what is made again without it."""
+    """What was deleted with an episode: rows by table, texts, ids of statements; and what is derived again."""
 
     rows: dict[str, int]
     texts: list[str]

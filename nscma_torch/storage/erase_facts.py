@@ -62,7 +62,7 @@ def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
 
 @dataclass(slots=True)
 class ErasedFacts:
-    """What went with an episode: rows by table, texts, ids of statements, and the groups whose facts are made again."""
+    """What was deleted with an episode: rows by table, texts, ids of statements; and the groups to resolve again."""
 
     rows: Counter[str] = field(default_factory=Counter)
     texts: list[str] = field(default_factory=list)
@@ -119,7 +119,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
 
 
 def _part(connection: Connection, namespace: str, by_it: ColumnElement[bool]) -> None:
-    """Take back the merges that these decisions made; those that other statements make too are made again with them."""
+    """Undo the merges that these decisions made; resolving other statements makes again those that they support."""
     stands = (_D.namespace == namespace, _D.action == "MERGE", _D.undone.is_(False))
     by_hand = set(connection.execute(select(_D.subject).where(*stands, _D.statement_seq.is_(None))).scalars())
     own = set(connection.execute(select(_D.subject).where(*stands, by_it)).scalars())

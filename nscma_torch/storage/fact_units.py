@@ -1,4 +1,4 @@
-"""Units that say what statements say (triples, atomic facts) are in search while a fact behind them is not archived.
+"""The status of units that state statements (triples, atomic facts): in search unless all their facts are archived.
 
 The status of such a unit is a function of its message and of the facts that are believed now: that of the message
 while it is hidden; else archived where the message has faded out of search, or where its statements stand behind facts

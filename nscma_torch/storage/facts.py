@@ -21,7 +21,7 @@ from nscma_torch.storage.schema import episodes
 from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.streams import derive_id
 
-FORGETTING = "forgetting"  # an `archived_by`
+FORGETTING = "forgetting"  # a value of `archived_by`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def believed(connection: Connection, namespace: str, keys: Collection[Key]) -> l
 
 
 def by_ids(connection: Connection, user_id: str, ids: Collection[str]) -> list[FactRow]:
-    """The user's facts with these ids, as they are believed now; those that no longer are are left out."""
+    """The user's facts with these ids, as they are believed now; retired ones are left out."""
     found: list[FactRow] = []
     for some in pages(sorted(set(ids))):
         found += _rows(connection, _F.user_id == user_id, _F.retired_at.is_(None), _F.id.in_(some))
@@ -98,14 +98,14 @@ def holding(connection: Connection, statement_seqs: Collection[int]) -> set[int]
 
 
 def retire(connection: Connection, seqs: Collection[int], at: int) -> None:
-    """Believe these rows no longer, from the time `at` on."""
+    """Retire these rows: they are believed until the time `at`."""
     for some in pages(sorted(seqs)):
         rows = facts.update().where(_F.seq.in_(some), _F.retired_at.is_(None))
         connection.execute(rows.values(retired_at=at))
 
 
 def insert(connection: Connection, namespace: str, user_id: str, new: Sequence[NewFact], at: int) -> list[FactRow]:
-    """Believe facts from the time `at` on. An id derives from the group, the object and the first statement behind it.
+    """Store facts, believed from the time `at` on. An id derives from the group, the object and the first statement.
 
     Raises `InvalidInputError` for a fact that rests on no statement, or that ends before it begins.
     """
@@ -158,16 +158,16 @@ def _first_said(connection: Connection, new: Sequence[NewFact]) -> list[str]:
 
 
 def archive(connection: Connection, seqs: Collection[int], *, by: str, reason: str, at: int) -> list[FactRow]:
-    """Put facts that are believed now into the archive, for another cause than what was said; `restore` takes them out.
+    """Archive facts that are believed now, for a cause other than statements; `restore` undoes it.
 
-    Returns their new rows, with the same ids. Where the statements are resolved again, it is for the curator to keep
-    what is archived so. Units that say these facts follow: call `streams.touch_user` in the same transaction.
+    Returns their new rows, with the same ids. The curator must keep them archived when it resolves their statements
+    again. Units that state these facts are updated: call `streams.touch_user` in the same transaction.
     """
     return _succeed(connection, seqs, at, status="archived", archived_by=by, reason=reason)
 
 
 def restore(connection: Connection, seqs: Collection[int], *, reason: str, at: int) -> list[FactRow]:
-    """Take facts out of the archive that `archive` put there; returns their new rows."""
+    """Make facts active again that `archive` archived; returns their new rows."""
     return _succeed(connection, seqs, at, status="active", archived_by="", reason=reason)
 
 

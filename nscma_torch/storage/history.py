@@ -1,4 +1,4 @@
-"""What happened to each memory after it was added."""
+"""The log of changes to each message after it was added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids by how they begin."""
+"""Look-up of ids by prefix."""
 
 from __future__ import annotations
 

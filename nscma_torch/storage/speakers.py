@@ -1,4 +1,4 @@
-"""Who speaks to whom."""
+"""Whom "you" in a message and "I" in a question mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TO_WHOM = {"user": "assistant", "assistant": "user"}  # for those without names
 
 
 def listener_of(connection: Connection, episode_seq: int) -> str:
-    """Whom an episode's "you" means: who spoke last before it, but for its own speaker; "" where nobody can tell."""
+    """The name that an episode's "you" means: the last other speaker, else the other role; "" if it has a name."""
     own = connection.execute(
         select(episodes.c.stream_id, episodes.c.position, episodes.c.role, episodes.c.name).where(
             episodes.c.seq == episode_seq

@@ -1,4 +1,4 @@
-"""Groups of statements that facts are made of together, and those whose facts are to be made again."""
+"""Groups of statements that are resolved together, and the marks of those that are to be resolved again."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ def unresolved(connection: Connection, namespace: str) -> list[Key]:
 
 
 def clear(connection: Connection, namespace: str, keys: Iterable[Key]) -> None:
-    """Take marks off, in the transaction that has written the groups' facts."""
+    """Remove marks, in the transaction that has written the groups' facts."""
     for some in pages(sorted(set(keys))):
         connection.execute(table.delete().where(table.c.namespace == namespace, tuple_(*_COLUMNS).in_(some)))

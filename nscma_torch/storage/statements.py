@@ -78,12 +78,12 @@ class StatementRow:
 
 
 def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequence[Statement]) -> list[int]:
-    """Set what an episode says; marks the groups of what comes and goes, and queues the job that resolves them.
+    """Set an episode's statements; marks the groups of new and dropped ones, and queues the job that resolves them.
 
-    What it said before and says no more stays as superseded; what it says again with other dates, in other spelling or
-    less surely stays itself, and has the new ones. An episode that is to expire says nothing: facts would outlive it.
+    Dropped statements are kept as superseded. One that comes again with other dates, spelling or confidence keeps its
+    row, which is updated. An episode that is to expire gets no statements: facts would outlive it.
 
-    Returns the row number of each statement, in their order; none for an episode that says nothing.
+    Returns the row number of each statement, in their order; none for an episode that is to expire.
 
     Raises:
         InvalidInputError: a statement without subject or relation, or whose span or confidence is out of range.
@@ -122,7 +122,7 @@ _DECIDED = frozenset({"withdrawn", "superseded"})  # columns that say what was m
 
 
 def mark(connection: Connection, episode_seqs: Iterable[int]) -> None:
-    """Mark the groups of what these episodes say, after they were hidden or came back."""
+    """Mark the groups of these episodes' statements, after the episodes were hidden or restored."""
     _touch(connection, [seq for seqs in of_episodes(connection, episode_seqs).values() for seq in seqs])
 
 
@@ -137,13 +137,13 @@ def of_episodes(connection: Connection, episode_seqs: Iterable[int]) -> dict[int
 
 
 def withdraw(connection: Connection, seqs: Collection[int], withdrawn: bool) -> None:
-    """Take statements out of what counts, or back into it; marks their groups and queues the job."""
+    """Withdraw statements, or let them count again; marks their groups and queues the job."""
     _set(connection, seqs, withdrawn=withdrawn)
     _touch(connection, seqs)
 
 
 def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> list[StatementRow]:
-    """What counts in these groups, in the order of (said_at, episode, place in its text)."""
+    """The statements that count in these groups, in the order of (said_at, episode, place in its text)."""
     if not keys:
         return []
     into = entities.canonical(connection, namespace)
@@ -165,7 +165,7 @@ def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> li
 
 
 def of_relation(connection: Connection, namespace: str, relation: str) -> list[StatementRow]:
-    """What counts of a relation, in that order, with the keys that it was said of, whatever they stand for."""
+    """The statements of a relation that count, in that order, with the keys from before merges."""
     rows = connection.execute(_counting(namespace).where(_S.relation == relation)).mappings()
     return sorted((StatementRow(**row) for row in rows), key=said)
 
@@ -177,7 +177,7 @@ def _counting(namespace: str) -> Select[Any]:
 
 
 def said(row: StatementRow) -> tuple[int, int, int, int]:
-    """Place of a statement in the order of saying."""
+    """Sort key: the order in which statements were made."""
     return row.said_at, row.episode_seq, row.start, row.seq
 
 
@@ -232,7 +232,7 @@ def _set(connection: Connection, seqs: Collection[int], **values: bool) -> None:
 
 
 def _touch(connection: Connection, seqs: Iterable[int]) -> None:
-    """Name the entities of these statements anew, and mark their groups."""
+    """Update the names of these statements' entities, and mark their groups."""
     for namespace, (keys, mentioned) in concerned(connection, seqs).items():
         entities.refresh(connection, namespace, mentioned)
         statement_groups.mark(connection, namespace, keys)

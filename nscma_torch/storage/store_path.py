@@ -1,4 +1,4 @@
-"""What can be said of a store's path before SQLite opens it for writing. No descriptor of the file is opened here."""
+"""Checks of a store's path before SQLite opens it for writing. No descriptor of the file is opened here."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def standing(connection: Connection, scope: Scope, now: int) -> list[Episode]:
 
 
 def encode_now(connection: Connection, user_id: str, episode_id: str, kind: str) -> bool:
-    """Queue a message that the gate deferred as if it had been written; whether it was not encoded already."""
+    """Queue a message that the gate deferred as if it had been written; False where that is done or queued."""
     seq, episode = log.require(connection, user_id, episode_id)
     return not episode.encoded and bool(jobs.enqueue(connection, user_id, kind, [(episode.stream_id, seq)]))
 

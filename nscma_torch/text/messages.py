@@ -1,4 +1,4 @@
-"""What callers hand to `Memory.add` as a list of messages."""
+"""Turns what callers hand to `Memory.add` into a list of messages."""
 
 from __future__ import annotations
 

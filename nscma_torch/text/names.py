@@ -1,4 +1,4 @@
-"""Names of entities: when two wordings mean the same one."""
+"""Keys of entity names: two wordings with one key mean the same entity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EDGES = ' \t\n.,;:!?"“”‘()[]。，！？；：、「」'
 
 
 def name_key(name: str) -> str:
-    """What tells an entity from others: case, determiners, quotes and spacing do not."""
+    """The key of a name, which ignores case, determiners, quotes and spacing."""
     text = " ".join(unicodedata.normalize("NFKC", name).replace("’", "'").split()).strip(_EDGES)
     while (shorter := _DETERMINER.sub("", text)) != text and shorter:
         text = shorter.strip()

@@ -1,4 +1,4 @@
-"""Where a text turns to something else: peaks of its surprise (Fountas et al. 2024, EM-LLM, arXiv:2407.09450).
+"""Segments a text at peaks of its surprise (Fountas et al. 2024, EM-LLM, arXiv:2407.09450).
 
 Equation 1 there: token t begins a new event if -log P(x_t | x_<t) > mu_{t-tau:t} + gamma * sigma_{t-tau:t}. Here it is
 asked of sentences instead of tokens, S being the mean over their bytes, so that no event begins inside a sentence. The

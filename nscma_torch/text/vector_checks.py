@@ -1,4 +1,4 @@
-"""What every embedder refuses: text it cannot read, text it would have to cut, vectors that are not finite."""
+"""Checks that every embedder makes: of text it cannot read or would have to cut, and of vectors that are not finite."""
 
 from __future__ import annotations
 

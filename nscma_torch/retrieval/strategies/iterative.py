@@ -1,4 +1,4 @@
-"""Search, ask better, search again (Structural Memory section 3.2, iterative retrieval).
+"""Searches again with the question extended by what was found (Structural Memory section 3.2, iterative retrieval).
 
 The paper ranks by the last question alone. That loses what only the first one finds, so here every round counts, with
 scores relative to its best: score = sum over rounds j of w^j s_j / max s_j.
