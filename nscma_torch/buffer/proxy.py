@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -31,7 +30,8 @@ from nscma_torch.buffer.byte_counts import REACH, counted
 from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
 from nscma_torch.buffer.byte_mixer import NUMBERS, Mixture, Read, hedged
 from nscma_torch.buffer.byte_scorer import ByteScorer
-from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
+from nscma_torch.errors import EmptyTextError, EncodingError, StateMismatchError
+from nscma_torch.tensor_files import all_tensors, open_tensors
 
 END_OF_MESSAGE = b"\n"
 BLOCK = 4096  # bytes scored at once; a longer message is scored block by block, counted from its first byte
@@ -154,16 +154,10 @@ class RecurrentProxy:
         if path is None:
             with resources.as_file(resources.files("nscma_torch.buffer") / "weights" / "proxy.safetensors") as bundled:
                 return cls.load(bundled, device, dtype)
-        if not Path(path).is_file():
-            raise ModelNotFoundError(f"no proxy weights at {path}: train them with train/proxy/proxy_lm.py")
-        try:
-            with safe_open(path, framework="pt") as file:
-                config = ByteLMConfig(**json.loads(file.metadata()["config"]))
-                weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-            model = ByteLM(config)
-            model.load_state_dict(weights)
-        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise ModelError(f"{path} does not hold weights of this proxy: {error}") from error
+        missing = f"no proxy weights at {path}: train them with train/proxy/proxy_lm.py"
+        with open_tensors(path, "weights of this proxy", missing=missing) as file:
+            model = ByteLM(ByteLMConfig(**json.loads(file.metadata()["config"])))
+            model.load_state_dict(all_tensors(file))
         return cls(model, device, dtype)
 
     def _pack(self, reading: _Reading) -> bytes:

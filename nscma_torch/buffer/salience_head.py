@@ -12,11 +12,11 @@ from importlib import resources
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from nscma_torch.errors import ModelError, ModelNotFoundError, VectorError
+from nscma_torch.errors import VectorError
+from nscma_torch.tensor_files import all_tensors, open_tensors
 
 WIDTH = 16  # units of the bottleneck
 MOST = 4.0  # log-odds that the head never exceeds: nothing is that sure
@@ -77,16 +77,9 @@ class SalienceHead(nn.Module):
         if path is None:
             with resources.as_file(resources.files("nscma_torch.buffer") / "weights" / "salience.safetensors") as own:
                 return cls.load(own)
-        if not Path(path).is_file():
-            raise ModelNotFoundError(
-                f"no weights of a salience head at {path}: train them with train/gate/train_gate.py"
-            )
-        try:
-            with safe_open(path, framework="pt") as file:
-                described = json.loads(file.metadata()["salience_head"])
-                weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        missing = f"no weights of a salience head at {path}: train them with train/gate/train_gate.py"
+        with open_tensors(path, "weights of a salience head", missing=missing) as file:
+            described = json.loads(file.metadata()["salience_head"])
             head = cls(described["dimension"], described["embedder"])
-            head.load_state_dict(weights)
-        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise ModelError(f"{path} does not hold weights of a salience head: {error}") from error
+            head.load_state_dict(all_tensors(file))
         return head.eval().requires_grad_(False)

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.tensor_files import open_tensors
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,9 @@ class SurpriseGateState:
             ModelNotFoundError: there is no such file.
             ModelError: the file holds something else.
         """
-        if not Path(path).is_file():
-            raise ModelNotFoundError(f"no state at {path}: write one with SurpriseGateState.save")
-        try:
-            with safe_open(path, framework="pt") as file:
-                return cls(file.get_tensor("values"), file.get_tensor("count"), (file.metadata() or {})["rule"])
-        except (SafetensorError, KeyError) as error:
-            raise ModelError(f"{path} does not hold the state of a SurpriseGate: {error}") from error
+        missing = f"no state at {path}: write one with SurpriseGateState.save"
+        with open_tensors(path, "the state of a SurpriseGate", missing=missing) as file:
+            return cls(file.get_tensor("values"), file.get_tensor("count"), (file.metadata() or {})["rule"])
 
 
 torch.serialization.add_safe_globals([SurpriseGateState])  # so that a checkpoint with one loads with weights_only

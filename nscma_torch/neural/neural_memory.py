@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from nscma_kernels import flush_memory, memory_scan
-from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError, described
+from nscma_torch.errors import InvalidInputError, described
 from nscma_torch.neural.state import NeuralMemoryState
+from nscma_torch.tensor_files import all_tensors, open_tensors
 
 
 class NeuralMemory(nn.Module):
@@ -186,15 +186,11 @@ class NeuralMemory(nn.Module):
             ModelNotFoundError: there is no such file.
             ModelError: the file holds something else.
         """
-        if not Path(path).is_file():
-            raise ModelNotFoundError(f"no neural memory at {path}: write one with NeuralMemory.save")
-        try:
-            with safe_open(path, framework="pt") as file:
-                module = cls(**json.loads(file.metadata()["arguments"]))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        missing = f"no neural memory at {path}: write one with NeuralMemory.save"
+        with open_tensors(path, "a NeuralMemory", missing=missing) as file:
+            module = cls(**json.loads(file.metadata()["arguments"]))
+            tensors = all_tensors(file)
             module.to(tensors["combine.weight"].dtype).load_state_dict(tensors)
-        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise ModelError(f"{path} does not hold a NeuralMemory: {error}") from error
         return module
 
     def extra_repr(self) -> str:

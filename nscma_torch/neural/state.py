@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from nscma_kernels.memory_state import MemoryState, Pending
-from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.errors import ModelError
+from nscma_torch.tensor_files import all_tensors, open_tensors
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,10 @@ class NeuralMemoryState(MemoryState):
             ModelNotFoundError: there is no such file.
             ModelError: the file holds something else, or an older version wrote it.
         """
-        if not Path(path).is_file():
-            raise ModelNotFoundError(f"no state at {path}: write one with NeuralMemoryState.save")
-        try:
-            with safe_open(path, framework="pt") as file:
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-                numbers = {name: json.loads(number) for name, number in (file.metadata() or {}).items()}
+        missing = f"no state at {path}: write one with NeuralMemoryState.save"
+        with open_tensors(path, "the state of a NeuralMemory", missing=missing) as file:
+            tensors = all_tensors(file)
+            numbers = {name: json.loads(number) for name, number in (file.metadata() or {}).items()}
             if "position" in numbers and not {"segment", "chunk"} <= numbers.keys():
                 raise ModelError(
                     f"{path} was written by an older version, which did not note of which segment and chunk its memory "
@@ -73,8 +71,6 @@ class NeuralMemoryState(MemoryState):
                 segment=numbers["segment"],
                 chunk=numbers["chunk"],
             )
-        except (SafetensorError, KeyError, ValueError) as error:
-            raise ModelError(f"{path} does not hold the state of a NeuralMemory: {error}") from error
 
 
 torch.serialization.add_safe_globals([NeuralMemoryState, Pending])  # plain values: loading them runs no code of theirs

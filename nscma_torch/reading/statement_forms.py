@@ -47,10 +47,6 @@ _AUXILIARY = (
     r"|basically|soon|again|today|yesterday|then|later|eventually|immediately|quietly|quickly|suddenly|lately"
     r"|nowadays|newly|hardly|no more|secretly|kind of|sort of|very)"
 )
-_ADVERBS = re.compile(
-    r"\b(?:now|just|also|still|currently|recently|finally|always|already|only|really|actually|officially|probably"
-    r"|even|mostly|usually)\b"
-)
 Tense = Literal["used", "unfit", "holds", "tells", "past", "happened", "ahead"]
 
 _AHEAD = re.compile(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, exists, func, or_, select, tuple_
 
@@ -158,26 +157,18 @@ def _first_said(connection: Connection, new: Sequence[NewFact]) -> list[str]:
 
 
 def archive(connection: Connection, seqs: Collection[int], *, by: str, reason: str, at: int) -> list[FactRow]:
-    """Archive facts that are believed now, for a cause other than statements; `restore` undoes it.
+    """Archive facts that are believed now, for a cause other than statements.
 
     Returns their new rows, with the same ids. The curator must keep them archived when it resolves their statements
     again. Units that state these facts are updated: call `streams.touch_user` in the same transaction.
     """
-    return _succeed(connection, seqs, at, status="archived", archived_by=by, reason=reason)
-
-
-def restore(connection: Connection, seqs: Collection[int], *, reason: str, at: int) -> list[FactRow]:
-    """Make facts active again that `archive` archived; returns their new rows."""
-    return _succeed(connection, seqs, at, status="active", archived_by="", reason=reason)
-
-
-def _succeed(connection: Connection, seqs: Collection[int], at: int, **changes: Any) -> list[FactRow]:
     made: list[FactRow] = []
     for some in pages(sorted(seqs)):
         old = _rows(connection, _F.seq.in_(some), _F.retired_at.is_(None))
         retire(connection, [row.seq for row in old], at)
         for row in old:
-            made += insert(connection, row.namespace, row.user_id, [replace(row.new(), **changes)], at)
+            archived = replace(row.new(), status="archived", archived_by=by, reason=reason)
+            made += insert(connection, row.namespace, row.user_id, [archived], at)
     fact_units.follow(connection, [seq for row in made for seq in row.statement_seqs])
     return made
 

@@ -6,7 +6,7 @@ A skill is found by its units of kind "skill", which say its name and trigger; t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from nscma_torch.records import Scope
 from nscma_torch.storage import namespaces
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.fact_schema import skills
 from nscma_torch.storage.schema import units
 from nscma_torch.storage.streams import derive_id
@@ -114,17 +114,6 @@ def select_skills(connection: Connection, scope: Scope, *, archived: bool = Fals
             query = query.where(_K.status == "active")
         found += [(row["seq"], _from_row(row, own)) for row in connection.execute(query).mappings()]
     return [skill for _, skill in sorted(found, key=lambda item: item[0])]
-
-
-def of_units(connection: Connection, user_id: str, unit_ids: Collection[str]) -> dict[str, Skill]:
-    """The skill of each of these units (ids) that belongs to one."""
-    found: dict[str, Skill] = {}
-    for some in pages(sorted(unit_ids)):
-        query = select(units.c.id.label("unit_id"), skills).join(skills, _K.id == units.c.stream_id)
-        query = query.where(units.c.user_id == user_id, units.c.kind == "skill", units.c.id.in_(some))
-        for row in connection.execute(query).mappings().all():
-            found[row["unit_id"]] = _from_row(row, namespaces.owner(connection, row["namespace"]))
-    return found
 
 
 def note_outcome(connection: Connection, user_id: str, key: str, *, success: bool, at: int) -> Skill:
