@@ -1,4 +1,4 @@
-"""What a byte-level model may know about the text before a byte, computed for a whole text at once.
+"""The context of each byte for a byte-level model, computed for a whole text at once.
 
 Three kinds of context, all functions of the bytes up to and including position t, that help to predict byte t + 1:
 
@@ -109,7 +109,7 @@ def hashed_contexts(text: Tensor, bits: int) -> Tensor:
 
 
 def places(mask: Tensor) -> Tensor:
-    """Where [N] is true; on a CPU by numpy, seven times as fast here as torch."""
+    """The places at which [N] is true; on a CPU by numpy, seven times as fast here as torch."""
     if mask.device.type != "cpu":
         return mask.nonzero()[:, 0]
     return torch.from_numpy(mask.numpy().nonzero()[0])

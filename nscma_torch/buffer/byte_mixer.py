@@ -44,7 +44,7 @@ NUMBERS = LEVELS * (OPINIONS + OPINIONS**2)  # fp32 in a state
 
 
 class Mixture(NamedTuple):
-    """What mixing has learned of a stream."""
+    """The weights that mixing has learned of a stream, and their curvature."""
 
     weights: Tensor  # [K, 2] fp32
     curvature: Tensor  # [K, 2, 2] fp32, symmetric and positive definite
@@ -99,7 +99,7 @@ class Read(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Read]) -> Read:
-        """Of consecutive parts."""
+        """The result of consecutive parts."""
         if len(parts) == 1:
             return parts[0]
         chances, slopes, curvatures = zip(*parts, strict=True)

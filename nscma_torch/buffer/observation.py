@@ -1,4 +1,4 @@
-"""What the gate sees of one message: a few numbers, storable as JSON, from which any rule can decide again later."""
+"""The gate's input for one message: a few numbers, storable as JSON, from which any rule can decide again later."""
 
 from __future__ import annotations
 

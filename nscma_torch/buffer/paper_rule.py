@@ -33,5 +33,5 @@ def moments(
 
 
 def limit(mean: Number, sd: Number, lam: float) -> Number:
-    """What S must be above: mu + lambda * sigma."""
+    """The threshold that S must exceed: mu + lambda * sigma."""
     return mean + lam * sd

@@ -49,7 +49,7 @@ class StreamScore:
 
 
 class _Reading(NamedTuple):
-    """What a stream's state holds."""
+    """The contents of a stream's state."""
 
     hidden: Tensor  # [L, D] fp32, on the proxy's device
     mixture: Mixture

@@ -41,7 +41,7 @@ class Statistics:
 
     @classmethod
     def of(cls, values: Sequence[float], prior: tuple[float, float], weight: int) -> Statistics:
-        """Of `values` and a prior (mean, sd) that counts as `weight` inputs, at least one."""
+        """The statistics of `values` and a prior (mean, sd) that counts as `weight` inputs, at least one."""
         total = weight + len(values)
         mean = (weight * prior[0] + math.fsum(values)) / total
         spread = weight * (prior[1] ** 2 + (prior[0] - mean) ** 2) + math.fsum((value - mean) ** 2 for value in values)
@@ -50,7 +50,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a rule says of one observation: write if the score is above the threshold, or always."""
+    """The result of a rule for one observation: write if the score is above the threshold, or always."""
 
     score: float
     threshold: float

@@ -22,7 +22,7 @@ SCORES = ("paper", "information")
 
 
 class Gating(NamedTuple):
-    """What `SurpriseGate` says of one input of each stream: `write` is `score > threshold`, and false for NaN."""
+    """The decision of `SurpriseGate` on one input of each stream: `write` is `score > threshold`, and false for NaN."""
 
     write: Tensor  # [B] bool
     surprise: Tensor  # [B] float32, S, nats per token; gradients flow to the NLL

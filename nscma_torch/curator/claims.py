@@ -67,7 +67,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How claims are weighed.
+    """The parameters by which claims are weighed.
 
     Attributes:
         half_life: microseconds after which a claim weighs half.

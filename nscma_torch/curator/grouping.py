@@ -7,7 +7,7 @@ each object makes a group of its own, whose values are relations: one, or one an
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from nscma_torch.curator.claims import Claim
 from nscma_torch.curator.timeline_records import Span
@@ -57,27 +57,28 @@ def groups_of(rows: Sequence[StatementRow], schema: Schema, correction_window: i
         by_key.setdefault((row.subject, families[row.relation], row.topic), []).append(row)
     for own in by_key.values():
         for place, row in enumerate(own):
-            claim = _claim(row, lasting=row.relation in schema and schema[row.relation].lasting)
             value, replaced = object_of(row), _replaced(row)
             if single(row.relation, schema):
-                claim = replace(claim, vague=schema[row.relation].named and _is_description(row.object))
-                group(row, "").claims.append(_with(claim, value, row.negated, replaced, row.correction))
+                vague = schema[row.relation].named and _is_description(row.object)
+                claim = _claim(row, schema, value, row.negated, replaced, correction=row.correction, vague=vague)
+                group(row, "").claims.append(claim)
                 continue
             if row.correction and not row.negated and not replaced:
                 replaced = _corrected(row, own[:place], correction_window)
             if replaced and replaced != value:
                 struck = row.correction
-                gone = _with(claim, row.relation if struck else "", struck, row.relation, struck)
+                gone = _claim(row, schema, row.relation if struck else "", struck, row.relation, correction=struck)
                 group(row, replaced).claims.append(gone)
             if row.negated and row.relation in schema and schema[row.relation].particular:
                 value = _meant(row, own[:place])
             if value:
                 correction = row.correction and row.negated
-                group(row, value).claims.append(_with(claim, row.relation, row.negated, "", correction))
+                claim = _claim(row, schema, row.relation, row.negated, correction=correction)
+                group(row, value).claims.append(claim)
             elif row.negated:
                 named = {object_of(other) for other in own if other.relation == row.relation} - {""}
                 for object_key in sorted(named):
-                    group(row, object_key).claims.append(_with(claim, row.relation, True, "", False))
+                    group(row, object_key).claims.append(_claim(row, schema, row.relation, True))
     return list(found.values())
 
 
@@ -140,26 +141,36 @@ def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_win
     return object_of(own[-1])
 
 
-def _claim(row: StatementRow, *, lasting: bool) -> Claim:
+def _claim(
+    row: StatementRow,
+    schema: Schema,
+    value: str,
+    negated: bool,
+    replaces: str = "",
+    *,
+    correction: bool = False,
+    vague: bool = False,
+) -> Claim:
+    """What a statement claims of `value` in one group."""
+    lasting = row.relation in schema and schema[row.relation].lasting
     ended = row.valid_to if row.valid_from is None else row.valid_from
     return Claim(
         seq=row.seq,
-        value="",
+        value=value,
         said_at=row.said_at,
         order=row.position * _PLACES + min(row.start, _PLACES - 1),
         speaker=name_key(row.speaker),
-        past=row.past and not lasting,
+        negated=negated,
+        replaces=replaces,
+        correction=correction,
+        past=row.past and not lasting and not negated,
         begins=ended if row.negated else row.valid_from,
         ends=None if row.negated or lasting else row.valid_to,
         confidence=row.confidence,
         trust=_TRUST[row.role],
         decisive=bool(row.replaces) and not row.correction,
+        vague=vague,
     )
-
-
-def _with(claim: Claim, value: str, negated: bool, replaces: str, correction: bool) -> Claim:
-    past = claim.past and not negated
-    return replace(claim, value=value, negated=negated, replaces=replaces, correction=correction, past=past)
 
 
 def fact_of(group: Group, span: Span, rows: Mapping[int, StatementRow]) -> NewFact:

@@ -48,7 +48,7 @@ def write_profile(
 def _known(
     connection: Connection, namespace: str, log: Mapping[str, Episode], now: datetime, settings: CuratorSection
 ) -> list[_Known]:
-    """What holds now of those who speak as users in this namespace."""
+    """The facts that hold now of the speakers with the role of user in this namespace."""
     scope = namespaces.owner(connection, namespace)
     into = entities.canonical(connection, namespace)
     speakers = {name_key(episode.name) for episode in log.values() if episode.role == "user" and episode.name}

@@ -32,7 +32,7 @@ class Resolved(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Did:
-    """What one statement did in one group: the outcome, with its spans and their facts."""
+    """The effect of one statement in one group: the outcome, with its spans and their facts."""
 
     outcome: Outcome
     spans: list[Span]
@@ -107,7 +107,7 @@ def _did(
     believed: Sequence[Sequence[FactRow]],
     by_seq: Mapping[int, StatementRow],
 ) -> dict[int, list[_Did]]:
-    """What each statement did in each group, the group of its own subject and object first."""
+    """The effects of each statement, by its number; the one in the group of its own subject and object first."""
     found: dict[int, list[_Did]] = {}
     for (group, timeline), own in zip(timelines, believed, strict=True):
         named = {claim.seq for claim in group.claims if claim.value and not (claim.correction and claim.replaces)}

@@ -83,5 +83,5 @@ class Skills:
 
 
 def success(skill: Skill) -> float:
-    """How likely a skill is to work, by its outcomes (Laplace's rule of succession); 1/2 for an unused one."""
+    """Probability that a skill works, by its outcomes (Laplace's rule of succession); 1/2 for an unused one."""
     return (skill.successes + 1) / (skill.successes + skill.failures + 2)

@@ -58,7 +58,7 @@ class Span:
 
     @property
     def ended(self) -> int | None:
-        """Where it ended, in the order of `sequence`; None while it has no end."""
+        """The place of its end in the order of `sequence`; None while it has no end."""
         if self.valid_to is None:
             return None
         return max(self.sequence, SEQUENCE_STEP * max((claim.order for claim in self.enders), default=0))
@@ -66,7 +66,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one claim did: `spans` are the places, in `Timeline.spans`, of its own one and of those that it ended."""
+    """The effect of one claim; `spans` are the places in `Timeline.spans` of its own one and of those it ended."""
 
     effect: Effect
     spans: tuple[int, ...]

@@ -38,7 +38,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """What one integration starts from."""
+    """The state that one integration starts from."""
 
     state: _State
     chunks: dict[int, list[int]]  # chunk units of each job's episode

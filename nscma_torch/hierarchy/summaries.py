@@ -22,7 +22,7 @@ Members = dict[int, tuple[int, ...]]  # of each node of a level, numbers of the 
 
 
 class UnitMaker(Protocol):
-    """What makes units of texts; `encode.indexer` does."""
+    """Makes units of texts; `encode.indexer` implements it."""
 
     @property
     def fingerprint(self) -> str:
@@ -91,7 +91,7 @@ class Summariser:
         written: Mapping[NodeKey, Written],
         holds: Callable[[Connection], bool],
     ) -> list[list[tuple[Unit, Weight]]]:
-        """What the members of each node say."""
+        """The texts of the members of each node."""
         below = {number for own in wanted for number in own}
         kept = sorted({s for n in below if (level - 1, n) not in written for s in said[level - 1, n]})
         with self._database.read() as connection:
@@ -154,7 +154,7 @@ def _together(parts: Sequence[Weight]) -> Weight:
 
 
 def _origin(stored: Stored, level: int, number: int, weight: Weight) -> dict[str, Any]:
-    """What stands in for an episode's row."""
+    """The origin of a summary's units, in place of an episode's row."""
     return {
         "id": derive_id("node", stored.id, level, number),
         "seq": None,

@@ -24,7 +24,7 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class FactAnswer:
-    """What the facts say. `values` are names of entities, empty where nothing holds; `facts` is what it rests on.
+    """An answer from facts. `values` are names of entities, empty where nothing holds; `facts` is what it rests on.
 
     `disputed`: the values are sides of a dispute, and the text asks back. `verdict` answers a yes-or-no question.
     """

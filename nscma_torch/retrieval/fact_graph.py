@@ -48,7 +48,7 @@ class Reached:
 
     @property
     def key(self) -> str:
-        """What tells the entity from others."""
+        """Key of the entity."""
         return name_key(self.name)
 
 
@@ -243,7 +243,7 @@ class FactGraph:
     def walk(
         self, starts: Iterable[str], path: Sequence[str], as_of: datetime | None = None, *, topic: str = ""
     ) -> list[Reached]:
-        """Where the relations of `path` lead from the named entities, one after the other, over facts that hold.
+        """The entities that the relations of `path`, in turn, reach from the named ones over facts that hold.
 
         `topic` narrows the last step. Each entity is reached once, by the first way in the order of the facts.
         """
@@ -339,7 +339,7 @@ def corrected(fact: Fact) -> bool:
 
 
 def topic_key(topic: str) -> tuple[str, ...]:
-    """What tells topics apart: number, inflection and British spelling do not."""
+    """Key of a topic, which ignores number, inflection and British spelling."""
     return tuple(terms(american(topic)))
 
 

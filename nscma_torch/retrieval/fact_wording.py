@@ -23,7 +23,7 @@ _NONE_NOW = {"en": "none now", "zh": "现在没有"}
 
 
 class Wording:
-    """Writes for one reader: `asker` is the name under which the memory knows who asks."""
+    """Writes answers for one asker; `asker` is their name in the memory."""
 
     def __init__(self, language: Language, asker: str) -> None:
         self._language = language
@@ -54,7 +54,7 @@ class Wording:
         return f"I was told different things: {', '.join(names[:-1])} and {names[-1]}. Which is right?"
 
     def unsure(self, quotes: Sequence[tuple[str, date, str]]) -> str:
-        """Who said what and when, the newest first, where nobody knows which holds."""
+        """The answer where it is not known which value holds: who said what and when, the newest first."""
         if self._language == "zh":
             return "不确定：" + "\n".join(f"{who}（{day:%Y-%m-%d}）：{text}" for who, day, text in quotes)
         return "not sure: " + "\n".join(f"{who}, {format_days(day, day)}: {text}" for who, day, text in quotes)
@@ -71,7 +71,7 @@ class Wording:
         return words[number] if number < len(words) else str(number)
 
     def none(self, shape: Shape, *, ended: bool = False) -> str:
-        """That nothing is the case, or (`ended`) no longer."""
+        """The answer that nothing holds, or (`ended`) that nothing holds any more."""
         if ended:
             return _NONE_NOW[self._language]
         return (_NOBODY if shape == "person" else _NOTHING)[self._language]

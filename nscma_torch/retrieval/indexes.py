@@ -80,7 +80,7 @@ class Indexes:
             self._users.pop(user_id, None)
 
     def users(self) -> list[str]:
-        """Whose indexes are kept, in the order in which they were asked for."""
+        """The users whose indexes are kept, in the order in which they were asked for."""
         with self._lock:
             return list(self._users)
 

@@ -76,7 +76,7 @@ class _Neighbours:
         self._weights = 2 * settings.hops
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Of every row, for x [n]. [n + 1]"""
+        """The sum above for every row, [n + 1], of x [n]."""
         x = torch.cat([x, x.new_zeros(1)])
         lent, total = x * self._share, torch.zeros_like(x)
         for weight, turn in zip(self._weights, self._turns, strict=True):
@@ -84,7 +84,7 @@ class _Neighbours:
         return x.addcmul_(self._share, total)
 
     def add(self, into: Tensor, rows: Tensor, values: Tensor) -> Tensor:
-        """The same of an x that is `values` [m] at `rows` [m] and else 0, added to `into` [n + 1].
+        """Add to `into` [n + 1] the sum above of an x that is `values` [m] at `rows` [m] and 0 elsewhere.
 
         Returns the rows that it reaches, some of them more than once.
         """

@@ -1,4 +1,4 @@
-"""Where people and things are, and where they were before, from facts of relations that locate their subject.
+"""Derives where people and things are and were, from facts of relations that locate their subject.
 
 Three kinds of such facts, told apart by what the relation's object is: a *place* ("the milk is in the kitchen"), a
 *person* who holds the thing ("Ann took the milk"), and a *whole* that it is part of ("Oslo is in Norway"). A thing that
@@ -63,7 +63,7 @@ class LocationTimeline:
         return self._follow(name, as_of)[0]
 
     def chain(self, name: str, as_of: datetime | None = None) -> list[Link]:
-        """What it is in or with at a time, from the inside out: its holder, the place, what that is part of."""
+        """What contains it at a time, from the inside out: its holder, the place, what that is part of."""
         return self._follow(name, as_of)[1]
 
     def before(self, name: str, place: str, as_of: datetime | None = None) -> Stay | None:

@@ -1,4 +1,4 @@
-"""What a question asks for: its lexical terms, the people and days it names, and the text whose meaning is compared."""
+"""Parses a question: its lexical terms, the people and days it names, and the text whose meaning is compared."""
 
 from __future__ import annotations
 

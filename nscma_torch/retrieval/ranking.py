@@ -1,4 +1,4 @@
-"""What a ranking of units is: the scores that a search or a strategy gives, and what it did."""
+"""The result of a search or a strategy: units with scores, and a trace of what was done."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _ADVICE: Mapping[Lane, float] = MappingProxyType({"lexical": 0.4, "vector": 1.6}
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What a search found. `answerability()`, computed when called, says how far the memory holds an answer at all."""
+    """The result of a search. `answerability()`, computed when called, estimates whether the memory holds an answer."""
 
     hits: list[Hit]
     answerability: Answerability
@@ -193,7 +193,7 @@ class Searcher:
     def _rarity(
         self, connection: Connection, index: UserIndex, mask: Tensor, names: Set[tuple[str, ...]]
     ) -> dict[tuple[str, ...], float]:
-        """What each name weighs by the number of units that hold all its words, relative to a name that one holds."""
+        """Weight of each name by the number of units that hold all its words, relative to one that one unit holds."""
         words = {name: set(terms(" ".join(name))) for name in names}
         postings = index.postings(connection, sorted({term for own in words.values() for term in own}))
         total = max(2, int(mask.sum()))

@@ -1,4 +1,4 @@
-"""What has been put off: messages that the gate deferred, and summaries that are out of date."""
+"""The backlog: messages that the gate deferred, and summaries that are out of date."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from nscma_torch.text.terms import terms
 
 
 def problems(connection: Connection, *, single: Collection[str] = ()) -> list[str]:
-    """What is wrong with the store, a sentence each; empty when all is well. Reads every row.
+    """The problems of the store, a sentence each; empty when there are none. Reads every row.
 
     `single` names the relations that hold one object at a time.
     """

@@ -35,7 +35,7 @@ _F, _S, _L, _E, _D = facts.c, statements.c, fact_namespaces.c, entities.c, decis
 def problems(
     connection: Connection, users: Collection[str] | None = None, *, single: Collection[str] = ()
 ) -> list[str]:
-    """What is wrong with the facts of all users, or of some, a sentence each.
+    """The problems in the facts of all users, or of some, a sentence each.
 
     `single` names the relations that hold one object at a time.
     """

@@ -14,7 +14,7 @@ from nscma_torch.storage.schema import links, node_units, nodes, personas, units
 
 
 def problems(connection: Connection, users: Collection[str] | None = None) -> list[str]:
-    """What is wrong with the hierarchies of all users, or of some, a sentence each."""
+    """The problems in the hierarchies of all users, or of some, a sentence each."""
     found = list(_said(connection, users))
     query = select(hierarchies_table).order_by(hierarchies_table.c.id)
     for row in connection.execute(query if users is None else query.where(hierarchies_table.c.user_id.in_(users))):

@@ -1,4 +1,4 @@
-"""The log of what the curator decided, one row a decision, each with what undoing it needs."""
+"""The log of the curator's decisions, each with the data that undoing it needs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class NewDecision:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """A logged decision with what the record does not show."""
+    """A logged decision, with columns that the public record leaves out."""
 
     seq: int
     namespace: str
@@ -138,7 +138,7 @@ def later(connection: Connection, decision: DecisionRow) -> list[DecisionRow]:
 
 
 def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
-    """Those of these statements on which there is a decision, undone or not."""
+    """The row numbers among these statements that a decision is about, undone or not."""
     found: set[int] = set()
     for some in pages(sorted(statement_seqs)):
         query = select(_D.statement_seq).where(_D.statement_seq.in_(some)).distinct()

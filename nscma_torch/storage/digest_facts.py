@@ -1,4 +1,4 @@
-"""What the digest covers of facts: namespaces, entities, statements, believed facts, skills, profile.
+"""The part of the digest for facts: namespaces, entities, statements, believed facts, skills, profile.
 
 Not covered is what was once believed and what was decided on the way: undoing a decision gives the digest of before.
 A message without a time of its own was said when it was stored: times that come from there show as "said".
@@ -56,7 +56,7 @@ def _undated(read: _Read) -> set[tuple[str, int | None]]:
 
 
 def _entities(read: _Read) -> Iterator[tuple[Any, ...]]:
-    """Those that a statement mentions, and merged ones."""
+    """The entities that a statement mentions, and merged ones."""
     mentioned = {
         (namespace, key)
         for column in (_S.subject, _S.object_key)

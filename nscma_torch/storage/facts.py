@@ -70,7 +70,7 @@ _COLUMNS = [_F[f.name] for f in fields(FactRow) if f.name != "statement_seqs"]
 
 
 def believed(connection: Connection, namespace: str, keys: Collection[Key]) -> list[FactRow]:
-    """What is believed now of these groups, archived facts too, each group in the order of valid time."""
+    """The facts believed now of these groups, archived ones too, each group in the order of valid time."""
     found: list[FactRow] = []
     for some in pages(sorted(set(keys))):
         group = tuple_(_F.subject, _F.relation, _F.topic)

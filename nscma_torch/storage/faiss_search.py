@@ -27,7 +27,7 @@ _FARTHEST = 30.0  # lambda times days: exp of twice as much fits float32
 
 
 class FaissSearch:
-    """What a faiss index of d + 2 dimensions proposes, scored by `TensorSearch`. As exp(-lambda*(now - t)) =
+    """Searches a faiss index of d + 2 dimensions; `TensorSearch` scores what it proposes. As exp(-lambda*(now - t)) =
     exp(-lambda*(now - t0)) * exp(lambda*(t - t0)),
 
         score = <[a*q, b*exp(-lambda*(now - t0)), c], [a*x, b*exp(lambda*(t - t0)), c*importance]>
@@ -187,7 +187,7 @@ class FaissSearch:
         self._followed = index.generation, index.layout
 
     def _augmented(self, index: UserIndex, rows: Tensor) -> NDArray[np.float32]:
-        """What is stored of rows [m]: [m, d + 2]."""
+        """The vectors stored for rows [m]: [m, d + 2]."""
         a, b, c = self._roots
         days = (index.occurred_at[rows] - self._t0).double() / MICROSECONDS_A_DAY
         recency = b * torch.exp(self._weights.decay * days) if b else torch.zeros_like(days)

@@ -1,4 +1,4 @@
-"""Where terms stand among one user's units: read from the store when they are first asked for, and kept."""
+"""Postings of terms among one user's units: read from the store when they are first asked for, and kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT = 4096  # terms
 
 @dataclass(slots=True)
 class Posting:
-    """Where a term stands: rows [m] int64 ascending, and how often, tf [m] float32."""
+    """The occurrences of a term: rows [m] int64 ascending, and how often, tf [m] float32."""
 
     rows: Tensor
     tf: Tensor

@@ -1,4 +1,4 @@
-"""What a search reads of an index: columns, masks, and what is computed of them.
+"""The view of an index that a search reads: columns, masks, and values computed from them.
 
 Legend: n rows, d embedding dimension; row = position in these tensors, seq = the unit's number in the store.
 """
@@ -98,7 +98,7 @@ class IndexView:
         return reach / self.lengths.clamp(min=reach)
 
     def computed(self, name: str, key: Any, make: Callable[[], T]) -> T:
-        """What `make` computes of the rows as they are now: kept, under its name, for the `key` that came last."""
+        """The value that `make` computes from the current rows, cached under its name for the last `key`."""
         known = self._computed.get(name)
         if known is None or known[0] != key:
             known = key, make()

@@ -135,18 +135,18 @@ def failed(connection: Connection, user_id: str, kind: str, *, before: int) -> b
 
 
 def finish(connection: Connection, done: Sequence[Job]) -> None:
-    """Take finished jobs off the queue, in the transaction that holds their work."""
+    """Delete finished jobs, in the transaction that holds their work."""
     for some in pages([job.seq for job in done]):
         connection.execute(jobs.delete().where(jobs.c.seq.in_(some)))
 
 
 def withdraw(connection: Connection, kind: str, episode_seq: int) -> None:
-    """Take an episode's job off the queue, where there is one."""
+    """Delete an episode's job, where there is one."""
     connection.execute(jobs.delete().where(jobs.c.kind == kind, jobs.c.episode_seq == episode_seq))
 
 
 def clear(connection: Connection, kind: str, lane: str) -> None:
-    """Take all jobs of a lane off the queue."""
+    """Delete all jobs of a lane."""
     connection.execute(jobs.delete().where(jobs.c.kind == kind, jobs.c.lane == lane))
 
 
@@ -165,7 +165,7 @@ def fail(
 
 
 def forget_errors(connection: Connection, user_id: str) -> None:
-    """Take the errors of a user's jobs away: they quote replies of models, and those repeat what they read."""
+    """Delete the errors of a user's jobs: they quote replies of models, and those repeat what they read."""
     told = jobs.update().where(jobs.c.user_id == user_id, jobs.c.error.is_not(None))
     connection.execute(told.values(error=FORGOTTEN))
 
@@ -190,7 +190,7 @@ def failures(connection: Connection, user_id: str | None = None) -> list[str]:
 
 
 def put_off(connection: Connection, user_id: str | None = None) -> bool:
-    """Whether a job is queued that was tried before: its language engine was out of reach."""
+    """Whether a job is queued that was tried before because its language engine could not be reached."""
     query = select(jobs.c.seq).where(_tried(user_id), jobs.c.state == "queued").limit(1)
     return connection.execute(query).first() is not None
 
@@ -201,7 +201,7 @@ def _tried(user_id: str | None) -> ColumnElement[bool]:
 
 
 def lease_holder(connection: Connection, name: str) -> str | None:
-    """Who holds a lease, in time or not."""
+    """The holder of a lease, expired or not."""
     return connection.execute(select(leases.c.owner).where(leases.c.name == name)).scalar()
 
 

@@ -1,4 +1,4 @@
-"""What somebody said after a message, by the words that it holds."""
+"""Finds a speaker's later messages by the words they contain."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from nscma_torch.storage.fact_schema import profile
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """One line: what is so since `day`, by the facts with these ids. `number` is its place, from 0."""
+    """One line: what holds since `day`, by the facts with these ids. `number` is its place, from 0."""
 
     number: int
     text: str

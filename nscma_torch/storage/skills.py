@@ -28,7 +28,7 @@ from nscma_torch.text.names import name_key
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """How something is done. `trigger` says when, `steps` how; outcomes are counted by `note_outcome`."""
+    """A named skill: `trigger` says when to use it, `steps` how; `note_outcome` counts its outcomes."""
 
     id: str
     scope: Scope
@@ -43,7 +43,7 @@ class Skill:
 
     @property
     def text(self) -> str:
-        """What its units say: by this it is found."""
+        """The text of its units, by which it is found."""
         return f"{self.name}: {self.trigger}"
 
 
@@ -56,7 +56,7 @@ def skill_id(namespace: str, name: str) -> str:
 
 
 def origin(scope: Scope, name: str, at: int) -> dict[str, Any]:
-    """What stands in for an episode's row when a skill's units are made, before it is `put`."""
+    """The origin of a skill's units, in place of an episode's row; it is made before the skill is `put`."""
     key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
     return {
         "id": key,

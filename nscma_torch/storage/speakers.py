@@ -1,4 +1,4 @@
-"""Whom "you" in a message and "I" in a question mean."""
+"""Resolves "you" in a message and "I" in a question."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Asker(NamedTuple):
 
 
 def asker_of(connection: Connection, user_id: str) -> Asker:
-    """Whom "I" means in questions of a user."""
+    """The asker of a user's questions, whom "I" means."""
     query = select(episodes.c.name).distinct().where(episodes.c.user_id == user_id, episodes.c.role == "user").limit(3)
     names = list(connection.execute(query).scalars())
     some = [str(name) for name in names if name]

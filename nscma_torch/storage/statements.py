@@ -1,7 +1,8 @@
-"""What messages say: the evidence that facts are made of. A statement is never changed, only withdrawn or superseded.
+"""Statements: what messages say, from which facts are derived. They are withdrawn or superseded, and only erasing
+deletes them.
 
-It counts while its message is active, the message still says it (else it is superseded), and the decision that took
-it in is not undone (else it is withdrawn).
+A statement counts while its message is active and still says it (else it is superseded), and the decision that took it
+in is not undone (else it is withdrawn).
 """
 
 from __future__ import annotations

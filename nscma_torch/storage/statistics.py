@@ -19,7 +19,7 @@ def users_of(connection: Connection) -> list[str]:
 
 
 class Process(NamedTuple):
-    """What a process knows of its own work; see `Stats`."""
+    """Counts of the work of this process; see `Stats`."""
 
     stage_seconds: Mapping[str, float]
     language: str

@@ -124,7 +124,7 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
 
 
 def _announced(connection: Connection, line: str) -> int:
-    """How many rows the header says that follow, once it fits this store."""
+    """The number of rows that a header announces, once it fits this store."""
     try:
         header = json.loads(line)
     except ValueError:
@@ -166,7 +166,7 @@ def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:
 
 
 def _value(column: Column[Any], value: Any) -> Any:
-    """What goes into the column; ValueError for anything that does not fit it."""
+    """The value for a column; ValueError for anything that does not fit it."""
     if value is None:
         if column.nullable:
             return None

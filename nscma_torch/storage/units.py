@@ -277,7 +277,7 @@ def texts(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What a summary takes over from a unit below it: when it was said (microseconds), and its importance."""
+    """What a summary inherits from a unit below it: the time it was said (microseconds), and its importance."""
 
     occurred_at: int
     importance: float

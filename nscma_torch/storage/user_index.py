@@ -292,6 +292,6 @@ def _headings(name: str) -> list[str]:
 
 
 def _value(row: Any, column: str) -> str | None:
-    """What stands in a coded column: the name of a document's section is its headings, words to be found by."""
+    """The value of a coded column; a document section's headings are no name of a speaker."""
     value: str | None = row[column]
     return None if column == "name" and row["role"] == "document" else value

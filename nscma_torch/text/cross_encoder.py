@@ -41,7 +41,7 @@ class CrossEncoder:
         self._batch_size = batch_size
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How far each text answers the question, in [0, 1]. Raises `ModelError` for what is not a number."""
+        """Score of each text as an answer to the question, in [0, 1]. Raises `ModelError` for what is not a number."""
         if not texts:
             return []
         pairs = [(question, text) for text in texts]

@@ -1,4 +1,4 @@
-"""Where a text mentions names that are known: titles of documents, entities."""
+"""Finds known names in a text: titles of documents, entities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_UNSPACED = 12  # characters of a name written without spaces
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """What names are compared by: the words of a text in lower case; characters where there are no spaces."""
+    """The words of a text in lower case, by which names are compared; characters where there are no spaces."""
     return tuple(part.lower() for word in _WORD.findall(name) for part in (word if CJK_CHAR.search(word) else (word,)))
 
 

@@ -1,4 +1,4 @@
-"""Where a model lies on this machine. Nothing is downloaded here: a model is fetched once, with `hf download NAME`."""
+"""Finds the folder of a model on this machine. Nothing is downloaded: fetch it once, with `hf download NAME`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ LEAST_KNOWN = 2  # sentences before the first that is judged: one has no deviati
 
 @dataclass(frozen=True, slots=True)
 class Segmentation:
-    """How a text is cut at peaks of its surprise.
+    """Cuts a text at peaks of its surprise.
 
     Attributes:
         surprise: nats of each byte of a text's UTF-8 form, fp32 [bytes] or more; a pure function of the text.

@@ -48,7 +48,7 @@ def graph(context: RetrievalContext, question: str, top_k: int) -> Ranking:
 
 
 def _visits(facts: FactGraph, asked: list[str], units: dict[int, Unit], scores: dict[int, float]) -> dict[str, float]:
-    """How often the walk is at each message, by its id."""
+    """The share of the walk's visits at each message, by its id."""
     places: dict[tuple[str, str], int] = {}
     edges: list[tuple[int, int]] = []
     for fact in facts.facts:
