@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import sys
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from rich.console import Console
 from eval.judging import agreement
 from eval.judging.verdicts import Case, Judgement, judge, prompt_sha256
 from eval.reporting.results import Judged, Line, raw_lines, read_lines
-from nscma_torch.config import load_config
+from nscma_torch.config import load_config, read_toml
 from nscma_torch.device import torch_device
 from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, NscmaError
 from nscma_torch.llm.engines.choose import choose_engine
@@ -118,12 +117,7 @@ def _cut_torn(path: Path) -> None:
 @contextmanager
 def engine_of(path: Path) -> Iterator[LanguageEngine]:
     """The engine of a configuration; ConfigError where it names none."""
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
+    given = read_toml(path)
     section = given.get("judge", given.get("memory", given))
     config = load_config({"llm": section.get("llm", {})})
     engine = choose_engine(config.llm, lambda: torch_device(config.device))

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from nscma_torch.config import read_toml
 from nscma_torch.errors import ConfigError
 
 _KEYS = ("seed", "memory", "tasks", "systems")
@@ -62,12 +62,7 @@ class RunConfig:
 
 def read_config(path: Path) -> RunConfig:
     """Read the file; ConfigError says what is wrong with it."""
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
+    given = read_toml(path)
     unknown = sorted(given.keys() - {*_KEYS, *_LATER})
     if unknown:
         raise ConfigError(f"{path}: unknown key {unknown[0]!r}; there are {', '.join((*_KEYS, *_LATER))}")

@@ -51,7 +51,7 @@ class Places:
         """The places of some evidence."""
         if self.whole:
             return {span.document for span in evidence}
-        return {i for i, chunk in enumerate(self.chunks) if any(_overlap(chunk, span) for span in evidence)}
+        return {i for i, chunk in enumerate(self.chunks) if any(chunk.overlaps(span) for span in evidence)}
 
     def of_chunks(self, chunks: Iterable[int]) -> list[int]:
         """Distinct places of chunks, in their order."""
@@ -81,10 +81,6 @@ class Places:
         if hit.unit.kind == "chunk":
             return [i for i in own if (self.chunks[i].start, self.chunks[i].end) == (hit.unit.start, hit.unit.end)]
         return [own[int((self.vectors[own] @ embed(hit.text)).argmax())]]
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return one.document == other.document and one.start < other.end and other.start < one.end
 
 
 def _batches(summaries: Sequence[Hit]) -> Iterator[Sequence[Hit]]:

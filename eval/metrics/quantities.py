@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-_WORDS = """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty
-"""
+from nscma_torch.text.number_words import TO_TWENTY
+
 _TENS = "thirty forty fifty sixty seventy eighty ninety"
-_VALUE = {word: i for i, word in enumerate(_WORDS.split())} | {word: 10 * i for i, word in enumerate(_TENS.split(), 3)}
+_VALUE = {word: i for i, word in enumerate(TO_TWENTY)} | {word: 10 * i for i, word in enumerate(_TENS.split(), 3)}
 _QUANTITY = re.compile(
     r"\d{1,2}:\d\d|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\b(?:" + "|".join(_VALUE) + r")\b", re.IGNORECASE
 )

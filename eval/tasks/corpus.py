@@ -36,6 +36,10 @@ class Span:
     start: int
     end: int
 
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two have a character in common."""
+        return self.document == other.document and self.start < other.end and other.start < self.end
+
 
 @dataclass(frozen=True)
 class Question:

@@ -82,7 +82,8 @@ def _locomo(data: Path) -> DataSet:
     malformed: list[str] = []
     for index, talk in enumerate(locomo.load(data)):
         asked = [
-            Asked(question.text, _whole(talk.messages, question.evidence), _half(index)) for question in talk.questions
+            Asked(question.text, _whole(talk.messages, question.evidence), half_of(index))
+            for question in talk.questions
         ]
         worlds.append(World(talk.name, talk.messages, asked, talk.asked_at))
         malformed += talk.malformed
@@ -93,14 +94,15 @@ def _beam(data: Path) -> DataSet:
     worlds = []
     for index, chat in enumerate(beam.load(data)):
         asked = [
-            Asked(question.text, _whole(chat.messages, sorted(question.evidence)), _half(index), question.category)
+            Asked(question.text, _whole(chat.messages, sorted(question.evidence)), half_of(index), question.category)
             for question in chat.questions
         ]
         worlds.append(World(f"chat {chat.name}", chat.messages, asked, chat.asked_at))
     return DataSet("beam", worlds, True, _LONG, [])
 
 
-def _half(index: int) -> Half:
+def half_of(index: int) -> Half:
+    """The half of the conversation, document or question with this number."""
     return "odd" if index % 2 else "even"
 
 
@@ -117,7 +119,7 @@ def of_corpora(name: str, corpora: Sequence[Corpus], depth: int, *, titled: bool
                 Message("document", document.text, name=document.name if titled else None, source=document.name)
                 for document in corpus.documents
             ],
-            [Asked(q.text, q.evidence, _half(i)) for i, q in enumerate(corpus.questions)],
+            [Asked(q.text, q.evidence, half_of(i)) for i, q in enumerate(corpus.questions)],
             _NOW,
         )
         for corpus in corpora

@@ -4,7 +4,7 @@
 error that names the nearest known one.
 """
 
-from nscma_torch.config.files import default_toml, load_config, override
+from nscma_torch.config.files import default_toml, load_config, override, read_toml
 from nscma_torch.config.language import Llm
 from nscma_torch.config.section import Section
 from nscma_torch.config.sections import (
@@ -54,4 +54,5 @@ __all__ = [
     "default_toml",
     "load_config",
     "override",
+    "read_toml",
 ]

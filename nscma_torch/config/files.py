@@ -29,9 +29,13 @@ def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
         return _validated(Config, source, "the configuration")
     if not isinstance(source, str | Path):
         raise ConfigError(f"a configuration is a path or a mapping of sections, got {type(source).__name__}")
-    path = Path(source)
+    return _validated(Config, read_toml(source), str(source))
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The tables of a TOML file. Raises `ConfigError` for a file that is missing or does not parse."""
     try:
-        return _validated(Config, tomllib.loads(path.read_text(encoding="utf-8")), str(path))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.llm.engines.contract import LanguageEngine, Turn
+from nscma_torch.llm.engines.contract import LanguageEngine, Turn, Turns
 from nscma_torch.llm.prompts.acting import Desk
-
-Turns = tuple[Turn, ...]
 
 
 def fit_desk(

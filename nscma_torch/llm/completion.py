@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import TypeVar
 
 from nscma_torch.errors import EngineError, EngineRefusedError, EngineUnavailableError
-from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn, most_tokens
+from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn, Turns, most_tokens
 from nscma_torch.llm.engines.structured import Filled, FormT, ReplyForm, fill
 from nscma_torch.records import Usage
 
 ItemT = TypeVar("ItemT")
-Turns = tuple[Turn, ...]
 _REMARK = "It could not be used. " * 18  # longer than what is added to a prompt whose reply could not be used
 _JOINT = 4  # tokens that an item of a prompt has beside its own, at most
 _MOST_KEPT = 4096  # forms of batches that failed

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 from nscma_torch.config import Config
 from nscma_torch.errors import EngineRefusedError
-from nscma_torch.llm.completion import Asker, Turns
-from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.engines.contract import LanguageEngine, Turns
 from nscma_torch.llm.engines.structured import FormT
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm

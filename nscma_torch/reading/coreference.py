@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 
 from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.chinese import is_name, standing_alone, without_lead
-from nscma_torch.reading.noun_phrases import KIN_RELATION, OTHER_PERSONS, PRONOUNS, bare, is_person, word_set
+from nscma_torch.reading.noun_phrases import KIN_NOUNS, KIN_RELATION, OTHER_PERSONS, PRONOUNS, bare, is_person, word_set
 from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.records import Statement
 from nscma_torch.relations import Relation
 from nscma_torch.text.scripts import HANZI
 
-_KIN = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
 _ADJECTIVE = (
     r"(?:(?:older|younger|elder|little|big|best|old|new|twin|eldest|youngest|oldest|late|dear|lovely|only|good"
     r"|close|childhood|current|"
@@ -22,7 +21,7 @@ _ADJECTIVE = (
 )
 _FULL_NAME = rf"{NAME}(?:\s+{NAME}){{0,2}}"
 _KIN_NAMED = re.compile(
-    rf"\b(?P<owner>[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir|[Yy]our|{NAME}'s)\s+(?P<adjective>{_ADJECTIVE})(?P<kin>{_KIN})s?"
+    rf"\b(?P<owner>[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir|[Yy]our|{NAME}'s)\s+(?P<adjective>{_ADJECTIVE})(?P<kin>{KIN_NOUNS})s?"
     rf"(?:\s+(?:called|named|is called|is named)|\s*,)?\s+(?P<name>(?:(?:Dr|Mr|Mrs|Ms)\.?\s+)?{_FULL_NAME})(?:\s*,)?"
     rf"(?:\s+and\s+(?P<second>(?!I\b){NAME})(?=\s+(?:are|were|have|and|both)\b|$|,))?"
 )
@@ -130,7 +129,7 @@ class Coreference:
         if owned and not owned["rest"].lower().startswith(("s ", "and ")):
             owner = self._owner(owned["owner"])
             return f"{owner}'s {_without_adjective(owned['rest'])}" if owner else ""
-        if re.fullmatch(rf"(?:{_KIN})", plain, re.IGNORECASE) and lowered in (
+        if re.fullmatch(rf"(?:{KIN_NOUNS})", plain, re.IGNORECASE) and lowered in (
             "mum",
             "mom",
             "dad",
@@ -276,5 +275,7 @@ class Coreference:
 
 
 def _without_adjective(phrase: str) -> str:
-    match = re.match(rf"(?:(?:lovely|dear|late|poor|beloved|old)\s+)(?P<rest>(?:{_KIN})\b.*)", phrase, re.IGNORECASE)
+    match = re.match(
+        rf"(?:(?:lovely|dear|late|poor|beloved|old)\s+)(?P<rest>(?:{KIN_NOUNS})\b.*)", phrase, re.IGNORECASE
+    )
     return match["rest"] if match else phrase

@@ -38,14 +38,13 @@ KIN = {
     "roommate": "roommate flatmate housemate",
 }
 KIN_RELATION = {noun: relation for relation, nouns in KIN.items() for noun in nouns.split()}
-_KIN_NOUNS = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
-_OTHERS = (
+KIN_NOUNS = "|".join(sorted(map(re.escape, KIN_RELATION), key=len, reverse=True))
+OTHER_PERSONS = (
     "doctor|dentist|teacher|neighbour|neighbor|landlord|landlady|therapist|coach|tutor|trainer|intern|assistant"
     "|lawyer|ex|client|accountant|vet|hairdresser|nanny"
     "|professor|student|apprentice|carer|physio|classmate|guest|team leader|team lead|cto|ceo"
 )
-OTHER_PERSONS = _OTHERS
-PERSON_NOUN = re.compile(rf"(?:{_KIN_NOUNS}|{_OTHERS})\b", re.IGNORECASE)
+PERSON_NOUN = re.compile(rf"(?:{KIN_NOUNS}|{OTHER_PERSONS})\b", re.IGNORECASE)
 _NAMES = re.compile(rf"{NAME}(?:\s+(?:(?:of|de|van|von|der|den|la|le|al|bin|the|and|&|du|da|di)\s+)*{NAME})*")
 
 _NUMBER_WORD = f"(?:{'|'.join((*TO_TWENTY, *LARGER))})"

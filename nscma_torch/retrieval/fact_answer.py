@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Literal
 
 from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.records import Fact, FactQuery
-from nscma_torch.retrieval.fact_graph import FactGraph, Reached, order, same
+from nscma_torch.retrieval.fact_graph import EARLIEST, FactGraph, Reached, order, same
 from nscma_torch.retrieval.fact_wording import Language, Wording
 from nscma_torch.retrieval.location_timeline import LocationTimeline, Stay
 from nscma_torch.text.names import name_key
-
-_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +135,7 @@ class _Answering:
             for edge in self._graph.edges_of(start.name, query.path[-1], topic=query.topic, as_of=self._as_of)
         ]
         facts = (self._graph.facts[edge.fact] for edge in edges)
-        return sorted(_distinct(f for f in facts if at is None or (f.valid_from or _FIRST) <= at), key=order)
+        return sorted(_distinct(f for f in facts if at is None or (f.valid_from or EARLIEST) <= at), key=order)
 
     def _nothing(self, ended: Sequence[Fact]) -> FactAnswer | None:
         """The answer that nothing holds any more; None where no fact has ended, or one was only forgotten."""
@@ -333,7 +330,7 @@ class _Answering:
         at = self._as_of or self._graph.now
         timelines: dict[str, list[Fact]] = {}
         for fact in self._graph.facts:
-            if fact.relation == self._relation.name and (at is None or (fact.valid_from or _FIRST) <= at):
+            if fact.relation == self._relation.name and (at is None or (fact.valid_from or EARLIEST) <= at):
                 timelines.setdefault(name_key(fact.subject), []).append(fact)
         return [
             _Transfer(after.subject, before.object, after.object, (before, after))

@@ -34,7 +34,7 @@ Messages = Callable[[Fact], Sequence[tuple[str, datetime]]]  # the texts behind 
 
 _POSSESSIVE = re.compile(r"(?P<owner>.+)(?:'s|(?<=s)')\s+(?P<noun>[^']+)")
 _WRITTEN_OUT: frozenset[Shape] = frozenset({"person", "place", "group"})
-_FIRST = datetime.min.replace(tzinfo=UTC)
+EARLIEST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
 _UNKNOWN_SINCE, _STILL = -(1 << 63), (1 << 63) - 1  # the ends of int64
 
@@ -147,7 +147,7 @@ class FactGraph:
         if as_of is None and (self.now is None or fact.valid_to is None) and fact.status == "archived":
             return False
         at = as_of or self.now
-        return at is None or ((fact.valid_from or _FIRST) <= at and (fact.valid_to is None or at < fact.valid_to))
+        return at is None or ((fact.valid_from or EARLIEST) <= at and (fact.valid_to is None or at < fact.valid_to))
 
     def data(self, as_of: datetime | None = None) -> Data:
         """The edges that hold at a time as a PyG view on the device.
@@ -330,7 +330,7 @@ class FactGraph:
 
 def order(fact: Fact) -> tuple[datetime, datetime, int]:
     """Facts as they followed each other: by beginning, then end, then the order in which they were said."""
-    return (fact.valid_from or _FIRST, fact.valid_to or _LAST, fact.sequence)
+    return (fact.valid_from or EARLIEST, fact.valid_to or _LAST, fact.sequence)
 
 
 def corrected(fact: Fact) -> bool:

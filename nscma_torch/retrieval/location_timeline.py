@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from typing import Literal, NamedTuple
 
 from nscma_torch.records import SEQUENCE_STEP, Fact
 from nscma_torch.relations import Shape
-from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.retrieval.fact_graph import EARLIEST, FactGraph
 from nscma_torch.text.names import name_key
 
 _Role = Literal["place", "holder", "whole"]
 _ROLES: dict[Shape, _Role] = {"place": "place", "person": "holder"}
-_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class LocationTimeline:
             place = _place(links)
             if place and (not stays or name_key(stays[-1].place) != name_key(place.name)):
                 facts = tuple(fact for link in links[: links.index(place) + 1] for fact in link.facts)
-                stays.append(Stay(place.name, None if at == _FIRST else at, facts))
+                stays.append(Stay(place.name, None if at == EARLIEST else at, facts))
         return stays, state.chain(key)
 
     def _events(self, key: str, as_of: datetime | None) -> Iterator[_Event]:
@@ -101,7 +100,7 @@ class LocationTimeline:
                     fact = self._graph.facts[edge.fact]
                     if as_of is None and fact.status == "archived" and fact.valid_to is None:
                         continue  # forgotten
-                    at = fact.valid_from or _FIRST
+                    at = fact.valid_from or EARLIEST
                     brief = fact.valid_from is not None and fact.valid_from == fact.valid_to
                     if until is not None and at > until:
                         continue

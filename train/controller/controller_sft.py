@@ -33,6 +33,7 @@ from train.controller.controller_dialogues import Split, Wording
 from train.controller.controller_drills import Drills
 from train.controller.controller_examples import IGNORED, Examples
 from train.controller.controller_traces import Trace, traces_of
+from train.run_log import log
 
 
 def settings_of(config: dict[str, Any]) -> Controller:
@@ -173,13 +174,6 @@ def train(model: Any, lessons: Lessons, options: dict[str, Any], out: Path, acce
             weights = {name: weight.detach() for name, weight in learned.items()}
             torch.save({"weights": weights, "optimizer": optimizer.state_dict(), "step": step + 1}, partial)
             partial.replace(checkpoint)
-
-
-def log(out: Path, row: dict[str, Any]) -> None:
-    """Print a row, and append it to log.jsonl."""
-    print(json.dumps(row), flush=True)
-    with (out / "log.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
 
 
 def save(model: Any, config: dict[str, Any], out: Path) -> None:

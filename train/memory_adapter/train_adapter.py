@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +27,7 @@ from nscma_torch.extras import require
 from train.memory_adapter.recall_base import recall_base
 from train.memory_adapter.recall_task import RecallTask
 from train.memory_adapter.text_blocks import TextBlocks
+from train.run_log import log
 
 Batches = Callable[[int, float, torch.Generator], tuple[Tensor, Tensor]]  # rows, progress in [0, 1) -> tokens, labels
 
@@ -119,13 +119,6 @@ def measure(model: Any, distances: list[int], *, rows: int = 64) -> dict[int, fl
     """Accuracy of associative recall at each distance."""
     model.eval()
     return {distance: round(RecallTask().accuracy(model, distance, rows=rows), 3) for distance in distances}
-
-
-def log(out: Path, row: dict[str, Any]) -> None:
-    """Print a row, and append it to log.jsonl."""
-    print(json.dumps(row), flush=True)
-    with (out / "log.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
 
 
 def digest(model: nn.Module) -> str:

@@ -31,6 +31,7 @@ from eval.caches.embedding_cache import CachedEmbedder
 from eval.experiments.gate.supervised_mix import cross_validated, standardized
 from eval.metrics.retrieval_metrics import auc, mean
 from eval.tasks import beam, locomo
+from eval.tasks.retrieval_sets import half_of
 from nscma_torch import load_config
 from nscma_torch.buffer.byte_counts import REACH, stream_nats
 from nscma_torch.buffer.gate import GateState, MessageGate
@@ -78,7 +79,7 @@ def _locomo(data: Path) -> list[Talk]:
     for index, own in enumerate(locomo.load(data)):
         needed = {place for question in own.questions for place in question.evidence}
         texts = [message.content for message in own.messages]
-        talks.append(Talk(_half(index), texts, [i in needed for i in range(len(texts))]))
+        talks.append(Talk(half_of(index), texts, [i in needed for i in range(len(texts))]))
     return talks
 
 
@@ -88,12 +89,8 @@ def _beam(data: Path, roles: frozenset[str]) -> list[Talk]:
         needed = {place for question in chat.questions for place in question.evidence}
         heard = [i for i, message in enumerate(chat.messages) if message.role in roles]
         texts = [chat.messages[i].content for i in heard]
-        talks.append(Talk(_half(index), texts, [i in needed for i in heard]))
+        talks.append(Talk(half_of(index), texts, [i in needed for i in heard]))
     return talks
-
-
-def _half(index: int) -> str:
-    return "odd" if index % 2 else "even"
 
 
 SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(

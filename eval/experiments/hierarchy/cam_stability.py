@@ -161,13 +161,9 @@ def recalls(corpus: Corpus, built: Built, queries: Sequence[Tensor], ranked: Cal
             order = list(dict.fromkeys(built.chunks[chunk].document for chunk in order))
             evidence = {span.document for span in question.evidence}
         else:
-            evidence = {i for i, chunk in enumerate(built.chunks) if any(_overlap(chunk, s) for s in question.evidence)}
+            evidence = {i for i, chunk in enumerate(built.chunks) if any(chunk.overlaps(s) for s in question.evidence)}
         found.append([recall_at(order, evidence, k) for k in _KS])
     return found
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return one.document == other.document and one.start < other.end and other.start < one.end
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ class Turn:
     content: str
 
 
+Turns = tuple[Turn, ...]  # a prompt
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One prompt.

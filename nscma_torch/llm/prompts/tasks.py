@@ -14,15 +14,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from nscma_torch.llm.engines.contract import Turn
+from nscma_torch.llm.engines.contract import Turn, Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
 from nscma_torch.reading.embedded_tasks import resolved
 from nscma_torch.records import Hit, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.text.timestamps import format_day
-
-Turns = tuple[Turn, ...]
 
 MOST_JUDGED = 20  # hits that one request judges
 _CHARACTERS = 1900  # longest string of a form; the grammar of llama.cpp ends at 2000
