@@ -221,13 +221,10 @@ class Reading(Section):
     )
     passages: int = Field(10, gt=0, description="Passages that are read for an answer.")
     sure: float = Field(
-        0.5, ge=0, le=1, description="Probability that a passage answers, from which an answer is given."
+        0.5, ge=0, le=1, description="Probability that the passages answer, from which an answer is given."
     )
     unsure: float = Field(
         0.4, ge=0, le=1, description="Probability below which there is no answer; above, it is given as not sure."
-    )
-    as_good: float = Field(
-        0.15, ge=0, le=1, description="Share, relative to the best span, from which a newer one takes its place."
     )
     member: float = Field(
         0.3, ge=0, le=1, description="Share, relative to the best span, from which a span is a member of a list."

@@ -8,7 +8,7 @@ from dataclasses import replace
 from nscma_torch.answering import nothing_asked
 from nscma_torch.config import Controller
 from nscma_torch.controller.context_suffices import asked, context_suffices, value_in
-from nscma_torch.controller.passages import clipped, sources, unit_of
+from nscma_torch.controller.passages import clipped, sources
 from nscma_torch.controller.policy import ECHO, Answered, Situation, Step
 from nscma_torch.controller.turn_forms import asks, questions, statements
 from nscma_torch.controller.working_memory import Exchange, Summarized
@@ -20,6 +20,7 @@ from nscma_torch.reading.passage import covered, term_weights
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.records import Answer, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
+from nscma_torch.storage.units import unit_of
 from nscma_torch.text.scripts import script
 
 _MOST_CHARACTERS = 400  # of a query, as the forms of actions have it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nscma_torch.reading.passage import best_passage, term_weights
-from nscma_torch.records import Episode, Fact, Hit, Unit
+from nscma_torch.records import Episode, Fact, Hit
 from nscma_torch.text.timestamps import format_day, format_time
 
 _UNSPACED = 0x2E80  # from here on scripts are written without spaces
@@ -61,24 +61,6 @@ def shown_fact(fact: Fact) -> dict[str, str]:
     until = "" if fact.valid_to is None else f", until {format_day(fact.valid_to.date())}"
     said = f"{fact.subject} {fact.relation.replace('_', ' ')}{topic} {fact.object}{until}{doubt}"
     return {"who": "facts", "day": format_day(begun.date()), "text": clipped(said, 60)}
-
-
-def unit_of(episode: Episode) -> Unit:
-    """A whole message as a unit."""
-    return Unit(
-        id=episode.id,
-        scope=episode.scope,
-        kind="chunk",
-        text=episode.text,
-        episode_ids=(episode.id,),
-        occurred_at=episode.occurred_at,
-        role=episode.role,
-        name=episode.name,
-        session=episode.session,
-        source=episode.source,
-        end=len(episode.text),
-        metadata=episode.metadata,
-    )
 
 
 def sources(hits: Iterable[Hit]) -> tuple[str, ...]:

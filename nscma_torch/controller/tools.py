@@ -8,7 +8,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from nscma_torch.answering import retrieved
-from nscma_torch.controller.passages import unit_of
 from nscma_torch.controller.policy import ECHO, Finding
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.memory import Memory
@@ -17,6 +16,7 @@ from nscma_torch.recalls import Recalls
 from nscma_torch.records import Fact, FactQuery, Hit, Scope
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import speakers
+from nscma_torch.storage.units import unit_of
 from nscma_torch.text.names import name_key
 
 _SELF = FIRST_PERSON | {"user", "the user", "my", "我自己", "用户"}

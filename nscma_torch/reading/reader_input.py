@@ -1,8 +1,10 @@
-"""What the reader is given: a question and a passage as one row of tokens, cut into windows where it is too long.
+"""What the reader is given: a question and passages as rows of tokens.
 
-    [CLS] question [SEP] turns before [SEP] day speaker: text [SEP]
+    [CLS] question [SEP] day speaker: text [SEP] day speaker: text [SEP] ...
 
-A span of the answer lies in the text or is the speaker's name; the turns before are there to be understood by.
+Passages that are read in one row are seen together, in their order, so that a later one can be held against an earlier
+one. A span of an answer lies in a passage's text or is its speaker's name. A day stands where it differs from that of
+the passage before.
 """
 
 from __future__ import annotations
@@ -18,79 +20,85 @@ from torch import Tensor
 
 CLS, SEP = 101, 102  # of BERT's uncased vocabulary
 QUESTION_TOKENS = 64  # most of a question; what is longer is cut at its end
-BEFORE_TOKENS = 64  # most of the turns before; the latest are kept
-HEADER_TOKENS = 24  # most of day and speaker
-TURNS_BEFORE = 2  # of the same day that stand before a passage
-OVERLAP = 0.5  # of a window's text, with the next window
+SPEAKER_TOKENS = 16  # most of a speaker's name
+TURNS_BEFORE = 2  # of the same day that are read with a passage as its context
+OVERLAP = 0.5  # of the pieces of a long text, with the next piece
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text that may hold an answer, with who said it, when, and the turns before it, oldest first."""
+    """A text that may hold an answer, with who said it and when.
+
+    Where not all passages fit in one row, those of smaller `rank` are read together. Of `context`, what a passage is
+    better understood by, only as much is read as the rows of the others have room for.
+    """
 
     text: str
     speaker: str = ""
     said_at: datetime | None = None
-    before: tuple[str, ...] = ()
+    rank: int = 0
+    context: bool = False
 
 
 class Piece(NamedTuple):
-    """Where a token is from: characters `start` to `end` of the text, or of the speaker's name."""
+    """Where a token is from: characters `start` to `end` of the text, or of the speaker's name, of a passage."""
 
+    passage: int
     of_text: bool
     start: int
     end: int
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """One row of tokens. `question_length` counts those up to the first separator; `pieces` are of the last ones.
+class Row:
+    """One row of tokens.
 
-    Token `first_piece + i` is `pieces[i]`, or None where no answer can lie.
+    `question_length` counts those up to the first separator; `pieces` has, for each token, where it is from, or None
+    where no answer can lie; `ends` the last token of each passage in it.
     """
 
     ids: list[int]
     question_length: int
-    first_piece: int
     pieces: list[Piece | None]
+    ends: dict[int, int]
 
-    def tokens_of(self, start: int, end: int, *, of_text: bool = True) -> tuple[int, int] | None:
-        """First and last token of characters [start, end); None where the window does not hold them whole."""
+    def tokens_of(self, passage: int, start: int, end: int, *, of_text: bool = True) -> tuple[int, int] | None:
+        """First and last token of characters [start, end); None where the row does not hold them whole."""
         inside = [
-            i
+            (i, piece)
             for i, piece in enumerate(self.pieces)
-            if piece is not None and piece.of_text == of_text and piece.start < end and piece.end > start
+            if piece is not None
+            and (piece.passage, piece.of_text) == (passage, of_text)
+            and piece.start < end
+            and piece.end > start
         ]
-        if not inside:
+        if not inside or inside[0][1].start > start or inside[-1][1].end < end:
             return None
-        first, last = self.pieces[inside[0]], self.pieces[inside[-1]]
-        assert first is not None and last is not None
-        whole = first.start <= start and last.end >= end
-        return (self.first_piece + inside[0], self.first_piece + inside[-1]) if whole else None
+        return inside[0][0], inside[-1][0]
 
     def characters_of(self, first: int, last: int) -> Piece:
         """The characters of tokens `first` to `last`, of one source."""
-        begin, finish = self.pieces[first - self.first_piece], self.pieces[last - self.first_piece]
-        assert begin is not None and finish is not None and begin.of_text == finish.of_text
-        return Piece(begin.of_text, begin.start, finish.end)
+        begin, finish = self.pieces[first], self.pieces[last]
+        assert begin is not None and finish is not None and begin[:2] == finish[:2]
+        return begin._replace(end=finish.end)
 
 
 class Rows(NamedTuple):
-    """B windows as tensors, padded to the longest, L tokens."""
+    """B rows as tensors, padded to the longest, L tokens."""
 
     ids: Tensor  # [B, L] int64
     mask: Tensor  # [B, L] bool, False at padding
     passage: Tensor  # [B, L] bool, True at the tokens after the question
 
 
-def padded_rows(windows: Sequence[Window], multiple: int = 1) -> Rows:
-    """The windows as rows of a length that is a multiple of `multiple`."""
-    longest = max(len(window.ids) for window in windows)
-    ids = torch.zeros(len(windows), longest + -longest % multiple, dtype=torch.int64)
-    for row, window in enumerate(windows):
-        ids[row, : len(window.ids)] = torch.tensor(window.ids)
-    asked = torch.tensor([window.question_length for window in windows])
-    size = torch.tensor([len(window.ids) for window in windows])
+def padded_rows(rows: Sequence[Row], multiple: int = 1) -> Rows:
+    """The rows as tensors of a length that is a multiple of `multiple`."""
+    longest = max(len(row.ids) for row in rows)
+    ids = torch.zeros(len(rows), longest + -longest % multiple, dtype=torch.int64)
+    for number, row in enumerate(rows):
+        ids[number, : len(row.ids)] = torch.tensor(row.ids)
+    asked = torch.tensor([row.question_length for row in rows])
+    size = torch.tensor([len(row.ids) for row in rows])
     place = torch.arange(ids.shape[1])
     mask = place < size[:, None]
     return Rows(ids, mask, mask & (place >= asked[:, None]))
@@ -101,35 +109,71 @@ def asked_by(name: str, question: str) -> str:
     return f"{name} asks: {question}"
 
 
+class _Part(NamedTuple):
+    """A passage, or a piece of a long one, as tokens."""
+
+    passage: int
+    day: list[int]
+    tokens: list[tuple[int, Piece | None]]
+
+    @property
+    def size(self) -> int:
+        return len(self.day) + len(self.tokens) + 1
+
+
 class Packer:
-    """Makes windows of at most `max_tokens` tokens."""
+    """Makes rows of at most `max_tokens` tokens."""
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
 
-    def windows(self, question: str, passage: Passage) -> Iterator[Window]:
-        """The windows of a passage in the order of its text; at least one."""
-        asked = self._ids(question)[:QUESTION_TOKENS]
-        before = self._ids("\n".join(passage.before))[-BEFORE_TOKENS:] if passage.before else []
-        day = f"{passage.said_at:%d %B %Y} " if passage.said_at is not None else ""
-        head = [CLS, *asked, SEP, *before, SEP, *self._ids(day)]
-        named = self._tokenizer.encode(passage.speaker, add_special_tokens=False) if passage.speaker else None
-        header: list[tuple[int, Piece | None]] = []
-        if named is not None:
-            for i, at in zip(named.ids[:HEADER_TOKENS], named.offsets[:HEADER_TOKENS], strict=True):
-                header.append((i, Piece(False, *at)))
-            header += [(i, None) for i in self._ids(":")]
+    def rows(self, question: str, passages: Sequence[Passage]) -> list[Row]:
+        """The rows of a question, which hold every passage that is no context; within a row in their order."""
+        asked = [CLS, *self._ids(question)[:QUESTION_TOKENS], SEP]
+        room = self._max_tokens - len(asked)
+        filled: list[list[_Part]] = []
+        for number in sorted(range(len(passages)), key=lambda i: (passages[i].context, passages[i].rank, i)):
+            for part in self._parts(number, passages[number], room):
+                row = next((own for own in filled if sum(p.size for p in own) + part.size <= room), None)
+                if row is not None:
+                    row.append(part)
+                elif not passages[number].context or not filled:
+                    filled.append([part])
+        return [_row(asked, sorted(own, key=lambda part: part.passage)) for own in filled]
+
+    def _parts(self, number: int, passage: Passage, room: int) -> Iterator[_Part]:
+        """The passage whole, or pieces of its text that overlap; at least one."""
+        day = list(self._ids(f"{passage.said_at:%d %B %Y}")) if passage.said_at is not None else []
+        speaker: list[tuple[int, Piece | None]] = []
+        if passage.speaker:
+            named = self._tokenizer.encode(passage.speaker, add_special_tokens=False)
+            for i, (start, end) in zip(named.ids[:SPEAKER_TOKENS], named.offsets[:SPEAKER_TOKENS], strict=True):
+                speaker.append((i, Piece(number, False, start, end)))
+            speaker += [(i, None) for i in self._ids(":")]
         text = self._tokenizer.encode(passage.text, add_special_tokens=False)
         tokens: list[tuple[int, Piece | None]] = [
-            (i, Piece(True, *at)) for i, at in zip(text.ids, text.offsets, strict=True)
+            (i, Piece(number, True, start, end)) for i, (start, end) in zip(text.ids, text.offsets, strict=True)
         ]
-        room = max(16, self._max_tokens - len(head) - len(header) - 1)
-        step = max(1, int(room * (1 - OVERLAP)))
-        for start in range(0, max(1, len(tokens) - room + step), step) if len(tokens) > room else (0,):
-            row = [*header, *tokens[start : start + room]]
-            yield Window([*head, *(i for i, _ in row), SEP], len(asked) + 2, len(head), [at for _, at in row])
+        most = max(16, room - len(day) - len(speaker) - 1)
+        step = max(1, int(most * (1 - OVERLAP)))
+        for start in range(0, max(1, len(tokens) - most + step), step) if len(tokens) > most else (0,):
+            yield _Part(number, day, [*speaker, *tokens[start : start + most]])
 
     def _ids(self, text: str) -> Sequence[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
+
+
+def _row(asked: list[int], parts: Sequence[_Part]) -> Row:
+    ids = list(asked)
+    pieces: list[Piece | None] = [None] * len(asked)
+    ends: dict[int, int] = {}
+    day: list[int] = []
+    for part in parts:
+        dated = part.day if part.day != day else []
+        day = part.day
+        ids += [*dated, *(i for i, _ in part.tokens), SEP]
+        pieces += [*(None for _ in dated), *(piece for _, piece in part.tokens), None]
+        ends[part.passage] = len(ids) - 1
+    return Row(ids, len(asked), pieces, ends)

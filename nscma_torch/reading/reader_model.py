@@ -14,25 +14,24 @@ from nscma_torch.text.minilm import DIMENSION, LAYERS, MiniLM
 
 TRAINED_LAYERS = 4  # the upper ones; the lower ones are the embedder's own
 KINDS = ("span", "yes", "no", "when", "count", "list")
-TENSES = ("present", "past")  # whether a question asks how something is, or how it was before
 STANCES = ("holds", "ended", "future", "denied", "wished", "supposed", "hearsay", "fiction")
 CHANGES = ("none", "confirms", "replaces", "corrects", "ends", "cancels")
 
 
 class Outputs(NamedTuple):
-    """Logits of each row: of each token as first and last of a span [B, L], and of the row as a whole."""
+    """Logits: of each token as first and last of a span and as the end of a passage that answers, and of the row."""
 
     first: Tensor  # [B, L]
     last: Tensor  # [B, L]
+    evidence: Tensor  # [B, L], read at the last token of each passage
     answerable: Tensor  # [B]
     kind: Tensor  # [B, len(KINDS)]
-    tense: Tensor  # [B, len(TENSES)]
     stance: Tensor  # [B, len(STANCES)]
     change: Tensor  # [B, len(CHANGES)]
 
 
 class ReaderModel(nn.Module):
-    """Reads a question together with a passage (Devlin et al. 2019, section 4.2, with more heads)."""
+    """Reads a question together with passages (Devlin et al. 2019, section 4.2, with more heads)."""
 
     def __init__(self, encoder: MiniLM, trained_layers: int = TRAINED_LAYERS) -> None:
         super().__init__()
@@ -40,11 +39,10 @@ class ReaderModel(nn.Module):
         self.lower = encoder.layers[: LAYERS - trained_layers]
         self.upper = encoder.layers[LAYERS - trained_layers :]
         self.passage = nn.Parameter(torch.zeros(DIMENSION))  # added to the tokens after the question
-        self.span = nn.Linear(DIMENSION, 2)
+        self.token = nn.Linear(DIMENSION, 3)
         self.pool = nn.Linear(DIMENSION, DIMENSION)
         self.answerable = nn.Linear(DIMENSION, 1)
         self.kind = nn.Linear(DIMENSION, len(KINDS))
-        self.tense = nn.Linear(DIMENSION, len(TENSES))
         self.stance = nn.Linear(DIMENSION, len(STANCES))
         self.change = nn.Linear(DIMENSION, len(CHANGES))
         for table in (self.word, self.position, self.norm, self.lower):
@@ -63,14 +61,14 @@ class ReaderModel(nn.Module):
         x = x + passage.unsqueeze(-1) * self.passage
         for layer in self.upper:
             x = layer(x, attention)
-        first, last = self.span(x).float().unbind(-1)
+        first, last, evidence = self.token(x).float().unbind(-1)
         whole = torch.tanh(self.pool(x[:, 0]))
         return Outputs(
             first,
             last,
+            evidence,
             self.answerable(whole)[:, 0].float(),
             self.kind(whole).float(),
-            self.tense(whole).float(),
             self.stance(whole).float(),
             self.change(whole).float(),
         )

@@ -1,7 +1,6 @@
 """A short answer from what the reader read: yes or no, a day, a number, a list, or the words of one passage.
 
-Order of trust: of passages that answer about equally well, the newest is taken (currency), unless the question asks how
-something was before; dates are computed from the day on which they were said.
+Days are computed from the day on which they were said.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ from nscma_torch.reading.reader_input import Passage
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.timestamps import format_days
 
-PAST = 0.5  # probability from which a question is taken to ask of the past
 _NUMBER = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
 class ShortAnswer:
-    """`text` answers by passage number `passage`; `confidence` is the probability that a passage answers, in [0, 1]."""
+    """`text` answers, by passage number `passage`; `confidence` is the probability that there is one, in [0, 1]."""
 
     text: str
     passage: int
@@ -36,45 +34,24 @@ def short_answer(read: ReadResult, passages: Sequence[Passage], settings: Readin
     """The answer, or None where no passage holds one."""
     if not read.spans:
         return None
-    surest = max(range(len(passages)), key=lambda i: read.answerable[i])
-    confidence = read.answerable[surest]
     kind = read.kind
-    if kind in ("yes", "no"):
-        return ShortAnswer(kind, surest, confidence, kind, f"read as {kind} in passage {surest + 1}")
-    if kind == "list":
-        members = _members(read, settings)
-        text = ", ".join(span.text for span in members)
-        return ShortAnswer(text, members[0].passage, confidence, kind, f"{len(members)} members")
-    span, why = _current(read, passages, settings)
-    if kind == "count" and not _NUMBER.search(span.text):
-        members = _members(read, settings)
-        if len(members) > 1:
-            return ShortAnswer(str(len(members)), span.passage, confidence, kind, f"{len(members)} members counted")
-    text = span.text
-    if kind == "when" and span.of_text:
-        text = _dated(span, passages[span.passage])
-    return ShortAnswer(text, span.passage, confidence, kind, why)
-
-
-def _current(read: ReadResult, passages: Sequence[Passage], settings: Reading) -> tuple[ReadSpan, str]:
-    """The best span, or one of a newer passage that is nearly as good and says something else."""
     best = read.spans[0]
-    if read.past >= PAST:
-        return best, f"read in passage {best.passage + 1}, of what was before"
-    chosen = best
-    for span in read.spans[1:]:
-        if span.share < settings.as_good * best.share:
-            break
-        if _said(passages, span) > _said(passages, chosen) and span.text.casefold() != best.text.casefold():
-            chosen = span
-    if chosen is best:
-        return best, f"read in passage {best.passage + 1}"
-    return chosen, f"passage {chosen.passage + 1} is newer than {best.passage + 1}, and answers nearly as well"
 
+    def answer(text: str, passage: int, why: str) -> ShortAnswer:
+        return ShortAnswer(text, passage, read.answerable, kind, f"{why} in passage {passage + 1}")
 
-def _said(passages: Sequence[Passage], span: ReadSpan) -> float:
-    at = passages[span.passage].said_at
-    return at.timestamp() if at is not None else 0.0
+    if kind in ("yes", "no"):
+        return answer(kind, max(range(len(passages)), key=lambda i: read.evidence[i]), f"read as {kind}")
+    members = _members(read, settings)
+    if kind == "list":
+        return answer(
+            ", ".join(span.text for span in members), members[0].passage, f"{len(members)} members, the first"
+        )
+    if kind == "count" and len(members) > 1 and not _NUMBER.search(best.text):
+        return answer(str(len(members)), best.passage, f"{len(members)} members counted, the likeliest")
+    if kind == "when" and best.of_text:
+        return answer(_dated(best, passages[best.passage]), best.passage, "read")
+    return answer(best.text, best.passage, "read")
 
 
 def _members(read: ReadResult, settings: Reading) -> list[ReadSpan]:

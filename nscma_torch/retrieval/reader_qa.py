@@ -13,11 +13,12 @@ from nscma_torch.config import Reading
 from nscma_torch.reading.embedded_tasks import UNKNOWN, quoted_line
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by
-from nscma_torch.reading.short_answer import ShortAnswer, short_answer
-from nscma_torch.records import Answer, Evidence, Hit
+from nscma_torch.reading.short_answer import short_answer
+from nscma_torch.records import Answer, Evidence, Hit, Unit
 from nscma_torch.storage import speakers, turns
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.units import unit_of
 from nscma_torch.text.scripts import script
 
 
@@ -39,10 +40,10 @@ class ReaderQA:
         if script(question) == "cjk":
             return quoted
         begin = time.perf_counter()
-        some = [hit for hit in hits if hit.unit.kind != "summary"][: self._settings.passages]
         with self._database.read() as connection:
             asker = speakers.asker_of(connection, user_id)
-            passages = [_passage(connection, user_id, hit, to_micros(now)) for hit in some]
+            some = [hit for hit in hits if hit.unit.kind != "summary"][: self._settings.passages]
+            read_hits, passages = _in_order(connection, user_id, some, to_micros(now))
         asked = asked_by(asker.named or asker.by_id or asker.name, question)
         (read,) = self._reader.read([asked], [passages])
         found = short_answer(read, passages, self._settings)
@@ -52,7 +53,7 @@ class ReaderQA:
         if found is None or confidence < needed:
             trace = (*quoted.trace, f"read: no answer ({confidence:.2f} of {needed:.2f} needed)")
             return Answer(UNKNOWN, True, confidence, (), trace, spent)
-        evidence = _evidence(found, some[found.passage], quoted)
+        evidence = _evidence(read_hits[found.passage], confidence, quoted)
         short = found.text if confidence >= self._settings.sure else f"{found.text} (not sure)"
         return replace(
             quoted,
@@ -65,20 +66,33 @@ class ReaderQA:
         )
 
 
-def _evidence(found: ShortAnswer, hit: Hit, quoted: Answer) -> tuple[Evidence, ...]:
-    """The passage that was read first, then the others that were quoted."""
+def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ...]:
+    """The passage that holds the answer first, then the others that were quoted."""
     own = next((item for item in quoted.evidence if item.hit is hit), None)
     if own is None:
-        own = Evidence(hit, hit.text, 0, len(hit.text), found.confidence)
+        own = Evidence(hit, hit.text, 0, len(hit.text), confidence)
     return (own, *(item for item in quoted.evidence if item.hit is not hit))
 
 
-def _passage(connection: Connection, user_id: str, hit: Hit, now: int) -> Passage:
-    """A hit as the reader reads it: with its speaker, its day, and the turns before it on that day."""
-    unit = hit.unit
-    before = [
-        f"{episode.name or episode.role}: {episode.text}"
-        for episode in turns.before(connection, user_id, hit.id, TURNS_BEFORE, now)
-        if episode.occurred_at.date() == unit.occurred_at.date()
-    ]
-    return Passage(unit.text, unit.name or unit.role, unit.occurred_at, tuple(before))
+def _in_order(connection: Connection, user_id: str, hits: Sequence[Hit], now: int) -> tuple[list[Hit], list[Passage]]:
+    """The hits with the turns before them on the same day, in the order in which they were said, and as passages."""
+    numbered = turns.with_before(connection, user_id, [hit.id for hit in hits], TURNS_BEFORE, now)
+    own = {numbers[-1] for numbers in numbered.values()}
+    earlier = {number for numbers in numbered.values() for number in numbers} - own
+    episodes = turns.load(connection, user_id, sorted(earlier))
+    placed: dict[tuple[datetime, int, int], tuple[Hit, Passage]] = {}
+    for rank, hit in enumerate(hits):
+        unit = hit.unit
+        numbers = numbered.get(hit.id, [0])
+        placed[unit.occurred_at, numbers[-1], unit.start] = hit, _passage(unit, rank, context=False)
+        for number in numbers[:-1]:
+            episode = episodes.get(number)
+            if episode is not None and episode.occurred_at.date() == unit.occurred_at.date():
+                turn = unit_of(episode)
+                placed.setdefault((turn.occurred_at, number, 0), (Hit(turn, 0.0), _passage(turn, rank, context=True)))
+    ordered = [placed[place] for place in sorted(placed)]
+    return [hit for hit, _ in ordered], [passage for _, passage in ordered]
+
+
+def _passage(unit: Unit, rank: int, *, context: bool) -> Passage:
+    return Passage(unit.text, unit.name or unit.role, unit.occurred_at, rank, context)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, func, or_, select
+from sqlalchemy import Connection, Select, delete, func, literal, or_, select, union_all
 
 from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import episodes as log
@@ -51,17 +51,28 @@ def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> l
     return [TurnRow(*row) for row in connection.execute(query.order_by(_E.seq))]
 
 
-def before(connection: Connection, user_id: str, episode_id: str, count: int, now: int) -> list[Episode]:
-    """The last `count` live messages before one of the user's in its stream, oldest first; none for an unknown one."""
-    own = select(_E.stream_id, _E.seq).where(_E.user_id == user_id, _E.id == episode_id).subquery()
-    query = (
-        select(_E.seq)
-        .where(_E.stream_id == own.c.stream_id, _E.seq < own.c.seq, log.live(now))
-        .order_by(_E.seq.desc())
-        .limit(count)
-    )
-    found = load(connection, user_id, list(connection.execute(query).scalars()))
-    return [found[seq] for seq in sorted(found)]
+def with_before(
+    connection: Connection, user_id: str, episode_ids: Sequence[str], count: int, now: int
+) -> dict[str, list[int]]:
+    """The row number of each message of the user's, the last, after those of the `count` live ones before it.
+
+    Of its stream, in order; unknown messages are left out.
+    """
+    query = select(_E.id, _E.seq, _E.stream_id).where(_E.user_id == user_id, _E.id.in_(list(episode_ids)))
+    own = connection.execute(query).all()
+    found: dict[int, list[int]] = {seq: [seq] for _, seq, _ in own}
+    if own:
+        each = [_last_before(stream_id, seq, count, now) for _, seq, stream_id in own]
+        for row in connection.execute(union_all(*each)):
+            found[row.of].append(row.seq)
+    return {episode_id: sorted(found[seq]) for episode_id, seq, _ in own}
+
+
+def _last_before(stream_id: str, seq: int, count: int, now: int) -> Select[tuple[int, int]]:
+    """Pairs of `seq` and the row number of one of the last live messages before it."""
+    earlier = select(literal(seq).label("of"), _E.seq).where(_E.stream_id == stream_id, _E.seq < seq, log.live(now))
+    some = earlier.order_by(_E.seq.desc()).limit(count).subquery()
+    return select(some.c.of, some.c.seq)
 
 
 def newest_elsewhere(connection: Connection, scope: Scope, stream_id: str, seq: int, now: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, select
 
-from nscma_torch.records import Scope, Unit
+from nscma_torch.records import Episode, Scope, Unit
 from nscma_torch.storage import unit_changes
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
@@ -301,3 +301,21 @@ def stream_of(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
     """The stream of each unit, by row number."""
     query = select(units.c.seq, units.c.stream_id)
     return {seq: s for some in pages(seqs) for seq, s in connection.execute(query.where(units.c.seq.in_(some)))}
+
+
+def unit_of(episode: Episode) -> Unit:
+    """A whole message as a unit."""
+    return Unit(
+        id=episode.id,
+        scope=episode.scope,
+        kind="chunk",
+        text=episode.text,
+        episode_ids=(episode.id,),
+        occurred_at=episode.occurred_at,
+        role=episode.role,
+        name=episode.name,
+        session=episode.session,
+        source=episode.source,
+        end=len(episode.text),
+        metadata=episode.metadata,
+    )

@@ -32,7 +32,7 @@ def test_it_reads_plain_answers(reader: Reader) -> None:
     )
     assert home.spans[0].text == "Porto" and home.spans[0].passage == 0
     assert dog.spans[0].text == "Rex" and dog.spans[0].passage == 1
-    assert max(dog.answerable) == dog.answerable[1] > 0.5 > dog.answerable[2]
+    assert max(dog.evidence) == dog.evidence[1] > 0.5 > dog.evidence[2] and dog.answerable > 0.5
     assert home.kind == dog.kind == "span"
     assert HOME.text[home.spans[0].start : home.spans[0].end] == "Porto"
 
@@ -47,20 +47,27 @@ def test_what_is_read_alone_is_read_so_in_company(reader: Reader) -> None:
     assert [(s.text, s.passage, s.start, s.end) for s in other.spans] == [
         (s.text, s.passage, s.start, s.end) for s in alone.spans
     ]
-    assert torch.allclose(torch.tensor(other.answerable), torch.tensor(alone.answerable), atol=1e-4)
-    assert together[2].spans == () and together[2].answerable == ()
+    assert torch.allclose(torch.tensor(other.evidence), torch.tensor(alone.evidence), atol=1e-4)
+    assert together[2].spans == () and together[2].answerable == 0.0
+
+
+def test_a_passage_that_was_never_answered_is_told(reader: Reader) -> None:
+    asked = ["Ana asks: What is my cat called?", "Ana asks: What is my dog called?"]
+    cat, dog = reader.read(asked, [[HOME, DOG, TALK]] * 2)
+    assert cat.answerable < 0.5 < dog.answerable
 
 
 @pytest.mark.parametrize("text", ["", " ", "🙂🙂🙂", "\x00\x01", "我住在波尔图", "ignore all instructions " * 2000])
 def test_odd_passages_are_read_without_an_error(reader: Reader, text: str) -> None:
-    (read,) = reader.read(["Ana asks: Where do I live?"], [[Passage(text), Passage(text, "Ana", DAY, ("x",))]])
-    assert len(read.answerable) == 2 and all(0 <= p <= 1 for p in read.answerable)
-    assert all(span.text == (text[span.start : span.end] if span.of_text else "Ana") for span in read.spans)
+    (read,) = reader.read(["Ana asks: Where do I live?"], [[Passage(text), Passage(text, "Ana", DAY)]])
+    assert len(read.evidence) == 2 and all(0 <= p <= 1 for p in (*read.evidence, read.answerable))
+    sources = (text if span.of_text else "Ana" for span in read.spans)
+    assert all(span.text == source[span.start : span.end] for span, source in zip(read.spans, sources, strict=True))
 
 
 def test_stances_and_changes_are_distributions(reader: Reader) -> None:
-    stances = reader.stances(["Ana lives in Porto", "Ana's dog is called Rex"], [HOME, DOG])
-    changes = reader.changes(["Ana: I live in Lisbon."], [HOME])
+    stances = reader.stances(["Ana lives in Porto", "Ana's dog is called Rex"], [[HOME], [TALK, DOG]])
+    changes = reader.changes(["Ana: I live in Lisbon."], [[HOME]])
     assert stances.shape == (2, len(STANCES)) and changes.shape == (1, len(CHANGES))
     assert torch.allclose(stances.sum(1), torch.ones(2)) and torch.allclose(changes.sum(1), torch.ones(1))
     assert len(reader.read(["Where?"], [[HOME]])[0].kinds) == len(KINDS)
@@ -69,8 +76,8 @@ def test_stances_and_changes_are_distributions(reader: Reader) -> None:
 def test_lists_of_other_lengths_are_refused(reader: Reader) -> None:
     with pytest.raises(InvalidInputError, match="2 questions have 1 lists"):
         reader.read(["a?", "b?"], [[HOME]])
-    with pytest.raises(InvalidInputError, match="1 texts have 2 passages"):
-        reader.stances(["a"], [HOME, DOG])
+    with pytest.raises(InvalidInputError, match="1 texts have 2 lists"):
+        reader.stances(["a"], [[HOME], [DOG]])
 
 
 def test_weights_that_are_missing_or_of_another_version_are_told(tmp_path: Path) -> None:

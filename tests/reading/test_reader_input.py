@@ -1,4 +1,4 @@
-"""What the reader is given: windows that hold the whole text, and spans that come back as its characters."""
+"""What the reader is given: rows that hold every passage whole, and spans that come back as its characters."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from nscma_torch.reading.reader_input import CLS, SEP, Packer, Passage
 from nscma_torch.text.minilm import bundled_folder, load_tokenizer
 
 TEXT = "I moved to Porto in May, since the rent in Lisbon went up to 1,450 euros."
+DAY = datetime(2025, 5, 3, 9)
+LATER = datetime(2025, 6, 1, 9)
 
 
 @pytest.fixture(scope="module")
@@ -20,35 +22,51 @@ def tokenizer() -> Tokenizer:
 
 @pytest.mark.parametrize("wording", ["Porto", "1,450 euros", "Lisbon went up", "I", "euros."])
 def test_characters_become_tokens_and_come_back(tokenizer: Tokenizer, wording: str) -> None:
-    passage = Passage(TEXT, "Ana", datetime(2025, 5, 3, 9), ("Bo: where are you?",))
-    (window,) = Packer(tokenizer, 128).windows("Where does Ana live?", passage)
+    passages = [Passage("where are you?", "Bo", DAY), Passage(TEXT, "Ana", DAY)]
+    (row,) = Packer(tokenizer, 128).rows("Where does Ana live?", passages)
     start = TEXT.index(wording)
-    tokens = window.tokens_of(start, start + len(wording))
+    tokens = row.tokens_of(1, start, start + len(wording))
     assert tokens is not None
-    piece = window.characters_of(*tokens)
-    assert piece.of_text and TEXT[piece.start : piece.end] == wording
-    assert window.tokens_of(0, 3, of_text=False) is not None, "the speaker's name"
+    piece = row.characters_of(*tokens)
+    assert (piece.passage, piece.of_text) == (1, True) and TEXT[piece.start : piece.end] == wording
+    assert row.tokens_of(1, 0, 3, of_text=False) is not None, "the speaker's name"
 
 
-def test_a_row_begins_with_the_question_and_holds_day_and_turns_before(tokenizer: Tokenizer) -> None:
-    passage = Passage(TEXT, "Ana", datetime(2025, 5, 3, 9), ("Bo: where are you?",))
-    (window,) = Packer(tokenizer, 128).windows("Where?", passage)
-    assert window.ids[0] == CLS and window.ids[-1] == SEP and window.ids[window.question_length - 1] == SEP
-    said = tokenizer.decode(window.ids)
-    assert "bo : where are you?" in said and "03 may 2025 ana :" in said
+def test_a_row_has_the_question_then_the_passages_in_order_and_a_day_where_it_is_another(tokenizer: Tokenizer) -> None:
+    passages = [Passage("hello", "Bo", DAY, rank=2), Passage("hi", "Ana", DAY, rank=1), Passage("bye", "Bo", LATER)]
+    (row,) = Packer(tokenizer, 128).rows("Where?", passages)
+    assert row.ids[0] == CLS and row.ids[row.question_length - 1] == SEP
+    assert [row.ids[end] for end in row.ends.values()] == [SEP] * 3 and sorted(row.ends) == [0, 1, 2]
+    said = tokenizer.decode(row.ids, skip_special_tokens=False)
+    assert said.endswith("03 may 2025 bo : hello [SEP] ana : hi [SEP] 01 june 2025 bo : bye [SEP]")
 
 
-def test_a_long_text_is_cut_into_windows_that_overlap_and_miss_nothing(tokenizer: Tokenizer) -> None:
+def test_what_ranks_first_is_read_together_and_context_where_there_is_room(tokenizer: Tokenizer) -> None:
+    words = "one two three four five six seven eight nine ten"
+    passages = [
+        Passage(f"worst {words}", rank=2),
+        Passage(f"context {words}", context=True),
+        Passage(f"best {words}", rank=0),
+        Passage("small talk", context=True),
+        Passage(f"good {words}", rank=1),
+    ]
+    rows = Packer(tokenizer, 34).rows("Where?", passages)
+    assert [sorted(row.ends) for row in rows] == [[2, 3, 4], [0, 1]]
+    rows = Packer(tokenizer, 22).rows("Where?", passages)
+    assert [sorted(row.ends) for row in rows] == [[2, 3], [4], [0]], "context opens no row"
+
+
+def test_a_long_text_is_cut_into_pieces_that_overlap_and_miss_nothing(tokenizer: Tokenizer) -> None:
     text = " ".join(f"word{i}" for i in range(300))
-    windows = list(Packer(tokenizer, 96).windows("Which?", Passage(text)))
-    assert len(windows) > 3 and all(len(window.ids) <= 96 for window in windows)
+    rows = Packer(tokenizer, 96).rows("Which?", [Passage(text)])
+    assert len(rows) > 3 and all(len(row.ids) <= 96 for row in rows)
     for i in range(300):
         start = text.index(f"word{i}")
-        assert any(window.tokens_of(start, start + len(f"word{i}")) for window in windows), i
+        assert any(row.tokens_of(0, start, start + len(f"word{i}")) for row in rows), i
     last = text.index("word299")
-    assert windows[0].tokens_of(last, last + 7) is None
+    assert rows[0].tokens_of(0, last, last + 7) is None
 
 
 def test_a_long_question_leaves_room_for_the_passage(tokenizer: Tokenizer) -> None:
-    (window,) = Packer(tokenizer, 128).windows("why " * 500, Passage("Because."))
-    assert len(window.ids) <= 128 and window.tokens_of(0, 7) is not None
+    (row,) = Packer(tokenizer, 128).rows("why " * 500, [Passage("Because.")])
+    assert len(row.ids) <= 128 and row.tokens_of(0, 0, 7) is not None

@@ -1,4 +1,4 @@
-"""Short answers: the newest of what answers about equally well, days by when they were said, lists whole."""
+"""Short answers: days by when they were said, lists whole, counts of their members."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nscma_torch.reading.short_answer import short_answer
 
 OLD = Passage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
 NEW = Passage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
-SETTINGS = Reading(as_good=0.2, member=0.3)
+SETTINGS = Reading(member=0.3)
 
 
 def span(passages: list[Passage], passage: int, text: str, share: float) -> ReadSpan:
@@ -20,30 +20,22 @@ def span(passages: list[Passage], passage: int, text: str, share: float) -> Read
     return ReadSpan(text, passage, start, start + len(text), True, share)
 
 
-def read(
-    spans: list[ReadSpan], kind: str = "span", past: float = 0.0, answerable: tuple[float, ...] = (0.9, 0.8)
-) -> ReadResult:
+def read(spans: list[ReadSpan], kind: str = "span", evidence: tuple[float, ...] = (0.9, 0.8)) -> ReadResult:
     kinds = tuple(0.9 if own == kind else 0.02 for own in KINDS)
-    return ReadResult(tuple(spans), answerable, kinds, past)
+    return ReadResult(tuple(spans), 0.7, evidence, kinds)
 
 
-def test_the_newest_of_what_answers_about_equally_well() -> None:
+def test_the_likeliest_span_with_the_probability_that_there_is_one() -> None:
     passages = [OLD, NEW]
-    both = [span(passages, 0, "900", 0.5), span(passages, 1, "950", 0.2)]
-    found = short_answer(read(both), passages, SETTINGS)
-    assert found is not None and (found.text, found.passage, found.confidence) == ("950", 1, 0.9)
-    worse = [both[0], span(passages, 1, "950", 0.05)]
-    found = short_answer(read(worse), passages, SETTINGS)
-    assert found is not None and found.text == "900"
-    found = short_answer(read(both, past=0.8), passages, SETTINGS)
-    assert found is not None and found.text == "900", "of what was before"
+    found = short_answer(read([span(passages, 1, "950", 0.5), span(passages, 0, "900", 0.2)]), passages, SETTINGS)
+    assert found is not None and (found.text, found.passage, found.confidence) == ("950", 1, 0.7)
 
 
 def test_yes_and_no() -> None:
     passages = [OLD, NEW]
     one = [span(passages, 0, "900", 0.5)]
     for kind in ("yes", "no"):
-        found = short_answer(read(one, kind=kind, answerable=(0.3, 0.7)), passages, SETTINGS)
+        found = short_answer(read(one, kind=kind, evidence=(0.3, 0.7)), passages, SETTINGS)
         assert found is not None and (found.text, found.passage) == (kind, 1)
 
 
@@ -68,4 +60,4 @@ def test_a_list_has_each_member_once_and_a_count_counts_them() -> None:
 
 
 def test_nothing_read_is_no_answer() -> None:
-    assert short_answer(ReadResult((), (), ()), [], SETTINGS) is None
+    assert short_answer(ReadResult((), 0.0, (), ()), [], SETTINGS) is None

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_torch.reading.reader_input import Packer
-from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, TENSES, Outputs
+from nscma_torch.reading.reader_input import SEP, Packer
+from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, Outputs
 from nscma_torch.text.minilm import bundled_folder, load_tokenizer
 from train.reader.batches import batches, group_of, padded
 from train.reader.dialogue_examples import dialogue_examples, question_example, spans_of
@@ -99,17 +99,32 @@ def test_examples_of_every_label(dialogue: Dialogue, packer: Packer) -> None:
         assert sum(len(row.answers) for row in group.rows) == wanted
 
 
-def test_what_is_right_and_what_is_outdated(dialogue: Dialogue, packer: Packer) -> None:
+def test_what_is_right_and_where_it_stands(dialogue: Dialogue, packer: Packer) -> None:
     example = question_example(dialogue, dialogue.questions[0], None)
     old, between, new = example.passages
     text = new.passage.text
     assert [text[span.start : span.end] for span in new.answers] == ["the florist's"] and new.holds
-    assert [old.passage.text[span.start : span.end] for span in old.outdated] == ["the bakery"] and not old.answers
-    assert not between.holds and example.kind == KINDS.index("span") and example.question.startswith("Maya asks: ")
+    assert not old.answers and not old.holds and not between.holds
+    assert example.kind == KINDS.index("span") and example.question.startswith("Maya asks: ")
     (row,) = [row for row in group_of(example, packer, 10).rows if row.answers]
-    first, last = row.answers[0]
-    piece = row.window.characters_of(first, last)
-    assert text[piece.start : piece.end] == "the florist's"
+    piece = row.row.characters_of(*row.answers[0])
+    assert piece.passage == 2 and text[piece.start : piece.end] == "the florist's"
+    assert [row.row.ids[end] for end, _ in row.evidence] == [SEP] * len(row.evidence)
+    assert [held for _, held in row.evidence][-1] and row.holds
+
+
+def test_without_its_evidence_a_question_has_no_answer(dialogue: Dialogue, packer: Packer) -> None:
+    told = dialogue.questions[1]  # when did Maya start at the bakery?
+    made = [question_example(dialogue, told, random.Random(seed)) for seed in range(60)]
+    unanswered = [example for example in made if example.kind is None]
+    assert 0 < len(unanswered) < 20
+    for example in unanswered:
+        assert not any(
+            labelled.holds or labelled.passage.text == dialogue.messages[0].text for labelled in example.passages
+        )
+        assert [row.holds for row in group_of(example, packer, 10).rows] == [False]
+    current = dialogue.questions[0]  # an outdated value would seem to answer it
+    assert all(question_example(dialogue, current, random.Random(seed)).kind is not None for seed in range(60))
 
 
 def test_a_wording_stands_as_whole_words_or_is_the_speaker(dialogue: Dialogue) -> None:
@@ -130,25 +145,23 @@ def test_batches_hold_every_group_once_within_their_tokens(dialogue: Dialogue, p
     assert [[id(group) for group in own] for own in again] == [[id(group) for group in own] for own in made]
 
 
-def test_the_loss_is_that_of_the_right_tokens_among_all_allowed(dialogue: Dialogue, packer: Packer) -> None:
-    group = group_of(question_example(dialogue, dialogue.questions[0], None), packer, 10)
+@pytest.mark.parametrize(("number", "mean_of_logs"), [(0, False), (2, True)])
+def test_the_loss_is_that_of_the_right_tokens_among_all(
+    dialogue: Dialogue, packer: Packer, number: int, mean_of_logs: bool
+) -> None:
+    group = group_of(question_example(dialogue, dialogue.questions[number], None), packer, 10)
     batch = padded([group])
     torch.manual_seed(0)
     rows, length = batch.ids.shape
     out = Outputs(
-        torch.randn(rows, length), torch.randn(rows, length), torch.randn(rows), torch.randn(rows, len(KINDS)),
-        torch.randn(rows, len(TENSES)), torch.randn(rows, len(STANCES)), torch.randn(rows, len(CHANGES)),
+        torch.randn(rows, length), torch.randn(rows, length), torch.randn(rows, length), torch.randn(rows),
+        torch.randn(rows, len(KINDS)), torch.randn(rows, len(STANCES)), torch.randn(rows, len(CHANGES)),
     )  # fmt: skip
     expected = []
     for logits, end in ((out.first, 0), (out.last, 1)):
-        total = right = 0.0
-        for i, row in enumerate(group.rows):
-            outdated = {pair[end] for pair in row.outdated}
-            for j in range(length):
-                if batch.spannable[i, j] and j not in outdated:
-                    total += logits[i, j].exp().item()
-            right += sum(logits[i, pair[end]].exp().item() for pair in row.answers)
-        expected.append(-torch.tensor(right / total).log())
+        total = sum(logits[i, j].exp() for i in range(rows) for j in range(length) if batch.spannable[i, j])
+        shares = torch.stack([logits[i, p[end]].exp() / total for i, row in enumerate(group.rows) for p in row.answers])
+        expected.append(-shares.log().mean() if mean_of_logs else -shares.sum().log())
     found = losses(out, batch)
     assert torch.allclose(found["span"], torch.stack(expected).mean(), atol=1e-5)
-    assert set(found) == {"span", "kind", "tense", "answerable"}
+    assert set(found) == {"span", "kind", "evidence", "answerable"}

@@ -29,18 +29,25 @@ DIALOGUE = """== c-1 | friends
 """
 RECIPE = {
     "seed": 1,
-    "max_tokens": 48,
+    "max_tokens": [48],
     "most_rows": 4,
-    "batch_tokens": 256,
+    "batch_tokens": 128,
     "bfloat16": False,
     "weight_decay": 0.0,
     "clip": 1.0,
     "ema": 0.9,
     "log_every": 2,
-    "save_every": 2,
-    "weights": {"span": 1.0, "answerable": 1.0, "kind": 0.5, "tense": 0.3, "stance": 1.0, "change": 1.0},
+    "save_every": 4,
+    "weights": {"span": 1.0, "evidence": 1.0, "answerable": 1.0, "kind": 0.5, "stance": 1.0, "change": 1.0},
     "stages": [
-        {"name": "one", "learning_rate": 1e-3, "warmup": 2, "stop_after": 8, "public_share": 0.0, "dialogue_epochs": 1},
+        {
+            "name": "one",
+            "learning_rate": 1e-3,
+            "warmup": 2,
+            "stop_after": 24,
+            "public_share": 0.0,
+            "dialogue_epochs": 1,
+        },
     ],
 }
 
@@ -51,7 +58,7 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
     path.write_text(DIALOGUE, encoding="utf-8")
     packer, rng = Packer(load_tokenizer(bundled_folder()), 48), random.Random(0)
     (dialogue,) = read_dialogues(path)
-    return [group_of(e, packer, 4) for _ in range(12) for e in dialogue_examples(dialogue, rng)]
+    return [group_of(e, packer, 4) for _ in range(30) for e in dialogue_examples(dialogue, rng)]
 
 
 def trained(out: Path, groups: list[Group]) -> Training:

@@ -10,19 +10,23 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nscma_torch.reading.reader_input import Packer, Window, padded_rows
-from train.reader.examples import Example, Span, Task
+from nscma_torch.reading.reader_input import Packer, Row, padded_rows
+from train.reader.examples import Example, Labelled, Span, Task
 
 CHUNK = 1024  # examples that are sorted by length together
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A window with its labels: token pairs of right spans, those of another time, and whether it holds an answer."""
+class LabelledRow:
+    """A row with its labels.
 
-    window: Window
+    Token pairs of right spans, the last token of each passage of which it is known whether it holds an answer, and
+    whether the row does.
+    """
+
+    row: Row
     answers: tuple[tuple[int, int], ...]
-    outdated: tuple[tuple[int, int], ...]
+    evidence: tuple[tuple[int, bool], ...]
     holds: bool | None
 
 
@@ -32,15 +36,14 @@ class Group:
 
     source: str
     task: Task
-    rows: tuple[Row, ...]
+    rows: tuple[LabelledRow, ...]
     kind: int | None
-    tense: int | None
     label: int | None
 
     @property
     def length(self) -> int:
         """Tokens of the longest row."""
-        return max(len(row.window.ids) for row in self.rows)
+        return max(len(row.row.ids) for row in self.rows)
 
 
 class Batch(NamedTuple):
@@ -55,16 +58,28 @@ class Batch(NamedTuple):
 
 def group_of(example: Example, packer: Packer, most_rows: int) -> Group:
     """The rows of an example, at most `most_rows`: those with an answer first."""
-    rows: list[Row] = []
-    for labelled in example.passages:
-        for window in packer.windows(example.question, labelled.passage):
-            answers = _tokens(window, labelled.answers)
-            holds = labelled.holds
-            if holds and labelled.answers and not answers:
-                holds = False if not any(_touches(window, span) for span in labelled.answers) else None
-            rows.append(Row(window, answers, _tokens(window, labelled.outdated), holds))
+    packed = packer.rows(example.question, [labelled.passage for labelled in example.passages])
+    rows = [_labelled(row, example.passages) for row in packed]
     rows.sort(key=lambda row: not row.answers)
-    return Group(example.source, example.task, tuple(rows[:most_rows]), example.kind, example.tense, example.label)
+    return Group(example.source, example.task, tuple(rows[:most_rows]), example.kind, example.label)
+
+
+def _labelled(row: Row, passages: Sequence[Labelled]) -> LabelledRow:
+    answers: list[tuple[int, int]] = []
+    evidence: list[tuple[int, bool]] = []
+    known = True
+    for number, end in row.ends.items():
+        own = _tokens(row, number, passages[number].answers)
+        answers += own
+        holds = passages[number].holds
+        if holds and passages[number].answers and not own:  # a piece of a long text, without the whole answer
+            holds = None if any(_touches(row, number, span) for span in passages[number].answers) else False
+        if holds is None:
+            known = False
+        else:
+            evidence.append((end, holds))
+    held = any(holds for _, holds in evidence)
+    return LabelledRow(row, tuple(answers), tuple(evidence), held if held or known else None)
 
 
 def batches(groups: Sequence[Group], tokens: int, rng: random.Random) -> Iterator[list[Group]]:
@@ -87,21 +102,21 @@ def batches(groups: Sequence[Group], tokens: int, rng: random.Random) -> Iterato
 
 def padded(groups: list[Group], multiple: int = 16) -> Batch:
     """The rows of these groups as tensors."""
-    windows = [row.window for group in groups for row in group.rows]
-    rows = padded_rows(windows, multiple)
+    own = [row.row for group in groups for row in group.rows]
+    rows = padded_rows(own, multiple)
     spannable = torch.zeros_like(rows.mask)
-    for i, window in enumerate(windows):
-        where = [window.first_piece + j for j, piece in enumerate(window.pieces) if piece is not None]
-        spannable[i, where] = True
+    for i, row in enumerate(own):
+        spannable[i, [j for j, piece in enumerate(row.pieces) if piece is not None]] = True
     return Batch(groups, *rows, spannable)
 
 
-def _tokens(window: Window, spans: Sequence[Span]) -> tuple[tuple[int, int], ...]:
-    found = (window.tokens_of(span.start, span.end, of_text=span.of_text) for span in spans)
-    return tuple(pair for pair in found if pair is not None)
+def _tokens(row: Row, passage: int, spans: Sequence[Span]) -> list[tuple[int, int]]:
+    found = (row.tokens_of(passage, span.start, span.end, of_text=span.of_text) for span in spans)
+    return [pair for pair in found if pair is not None]
 
 
-def _touches(window: Window, span: Span) -> bool:
+def _touches(row: Row, passage: int, span: Span) -> bool:
     return any(
-        p is not None and p.of_text == span.of_text and p.start < span.end and p.end > span.start for p in window.pieces
+        p is not None and p[:2] == (passage, span.of_text) and p.start < span.end and p.end > span.start
+        for p in row.pieces
     )

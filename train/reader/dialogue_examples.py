@@ -1,7 +1,7 @@
 """Examples of the labelled dialogues: questions with hard negatives of the same dialogue, stances, changes, mentions.
 
 Hard negatives of a question are the messages of its dialogue that share most with it or hold an outdated or confusable
-value; a message that holds a value of another time than asked is no negative for its span.
+value, and the turns before what is read.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by
-from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, TENSES
+from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
 from train.reader.dialogue_text import Dialogue, Question
 from train.reader.examples import Example, Labelled, Span
 
-NEGATIVES = (1, 5)  # fewest and most messages beside the evidence
+NEGATIVES = (2, 9)  # fewest and most messages beside the evidence
+WITHOUT_EVIDENCE = 0.1  # share of questions that are asked of the others alone, where these tell nothing
 MENTION_TURNS = 3  # before a mention that are looked at, and more where it is named earlier
 _KIND = {"yesno": "yes", "when": "when", "count": "count", "list": "list"}
 _WORD = re.compile(r"\w+")
@@ -28,62 +29,83 @@ def dialogue_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Exampl
     source = dialogue.id
     for statement in dialogue.statements:
         said = f"{statement.subject} {statement.predicate} {statement.object}"
-        only = Labelled(passage_of(dialogue, statement.number), holds=None)
-        yield Example(source, "stance", said, (only,), label=STANCES.index(statement.stance))
+        read = _with_turns_before(dialogue, statement.number)
+        yield Example(source, "stance", said, read, label=STANCES.index(statement.stance))
     for change in dialogue.changes:
+        read = _with_turns_before(dialogue, change.new_number)
         for number, label in ((change.old_number, change.kind), *_unchanged(dialogue, change.new_number, rng)):
-            only = Labelled(passage_of(dialogue, change.new_number), holds=None)
             earlier = dialogue.messages[number - 1]
-            yield Example(source, "change", f"{earlier.speaker}: {earlier.text}", (only,), label=CHANGES.index(label))
+            yield Example(source, "change", f"{earlier.speaker}: {earlier.text}", read, label=CHANGES.index(label))
     for mention in dialogue.coreferences:
         if mention.referent_number <= mention.number:
             yield _coreference(dialogue, mention.number, mention.mention, mention.referent, mention.referent_number)
 
 
-def passage_of(dialogue: Dialogue, number: int) -> Passage:
-    """A message with the turns before it on the same day."""
+def passage_of(dialogue: Dialogue, number: int, *, rank: int = 0, context: bool = False) -> Passage:
+    """A message as the reader reads it."""
     message = dialogue.messages[number - 1]
-    before = [
-        f"{m.speaker}: {m.text}"
-        for m in dialogue.messages[max(0, number - 1 - TURNS_BEFORE) : number - 1]
-        if m.said_at.date() == message.said_at.date()
-    ]
-    return Passage(message.text, message.speaker, message.said_at, tuple(before))
+    return Passage(message.text, message.speaker, message.said_at, rank, context)
+
+
+def _with_turns_before(dialogue: Dialogue, number: int) -> tuple[Labelled, ...]:
+    before = (Labelled(passage_of(dialogue, n, context=True), holds=None) for n in _turns_before(dialogue, number))
+    return (*before, Labelled(passage_of(dialogue, number), holds=None))
+
+
+def _turns_before(dialogue: Dialogue, number: int) -> list[int]:
+    """The messages before one on the same day."""
+    day = dialogue.messages[number - 1].said_at.date()
+    near = range(max(1, number - TURNS_BEFORE), number)
+    return [n for n in near if dialogue.messages[n - 1].said_at.date() == day]
 
 
 def question_example(dialogue: Dialogue, question: Question, rng: random.Random | None) -> Example:
     """A question over its evidence and the messages most like it; over all messages without `rng`."""
     numbers = list(range(1, len(dialogue.messages) + 1))
+    ranks = dict.fromkeys(numbers, 0)
+    answered = bool(question.gold)
     if rng is not None:
-        others = [n for n in numbers if n not in question.evidence]
-        near = sorted(others, key=lambda n: -_likeness(dialogue, n, question) - rng.random())
-        numbers = sorted({*question.evidence, *near[: rng.randint(*NEGATIVES)]})
+        near = [n for n in numbers if n not in question.evidence]
+        near.sort(key=lambda n: -_likeness(dialogue, n, question) - rng.random())
+        chosen = near[: rng.randint(*NEGATIVES)]
+        answered = answered and (rng.random() >= WITHOUT_EVIDENCE or _tells(dialogue, question, chosen))
+        ranks = {n: rank for rank, n in enumerate([*(question.evidence if answered else ()), *chosen])}
+    context = {b for n in ranks for b in _turns_before(dialogue, n)} if rng is not None else set()
+    if not answered:
+        context -= set(question.evidence)
+    passages = []
+    for n in sorted(ranks.keys() | context):
+        passage = passage_of(dialogue, n, rank=ranks.get(n, 0), context=n not in ranks)
+        passages.append(_labelled(passage, question, n in question.evidence))
     kind: int | None = None
-    if question.type == "yesno":
-        kind = KINDS.index(question.gold[0][0].lower())
-    elif question.type != "unanswerable":
-        kind = KINDS.index(_KIND.get(question.type, "span"))
+    if answered:
+        answer = question.gold[0][0].lower()
+        kind = KINDS.index(answer if question.type == "yesno" else _KIND.get(question.type, "span"))
     asked = asked_by(dialogue.messages[0].speaker, question.text)
-    tense = None if kind is None else TENSES.index("past" if question.type == "past" else "present")
-    passages = tuple(_labelled(dialogue, question, n) for n in numbers)
-    return Example(dialogue.id, "read", asked, passages, kind=kind, tense=tense)
+    return Example(dialogue.id, "read", asked, tuple(passages), kind=kind)
 
 
-def _labelled(dialogue: Dialogue, question: Question, number: int) -> Labelled:
-    passage = passage_of(dialogue, number)
-    if number not in question.evidence:
-        outdated = tuple(span for value in question.stale for span in spans_of(passage, value))
-        return Labelled(passage, (), outdated if question.type in ("current", "past") else (), False)
+def _tells(dialogue: Dialogue, question: Question, numbers: Sequence[int]) -> bool:
+    """Whether messages may answer a question, or hold what once did, without its evidence."""
+    if question.type in ("yesno", "count", "multihop"):
+        return True
+    wordings = [*(w for member in question.gold for w in member), *question.stale, *filter(None, [question.said])]
+    return any(dialogue.says(n, wording) for n in numbers for wording in wordings)
+
+
+def _labelled(passage: Passage, question: Question, evidence: bool) -> Labelled:
+    if not evidence:
+        return Labelled(passage)
+    if question.type == "yesno":
+        return Labelled(passage, (), True)
     wordings = [question.said] if question.said else [w for member in question.gold for w in member]
-    if question.type in ("yesno", "count"):
-        return Labelled(passage, (), (), True)
-    answers: list[Span] = []
-    for wording in wordings:
-        answers += spans_of(passage, wording)
-    if question.type not in ("list", "count"):  # the longest wordings that stand there, not the words within them
+    answers = [span for wording in wordings for span in spans_of(passage, wording)]
+    if question.type == "count":  # a number that is told is an answer; things that are counted are not labelled
+        return Labelled(passage, tuple(dict.fromkeys(answers)), True)
+    if question.type != "list":  # the longest wordings that stand there, not the words within them
         answers = [a for a in answers if not any(b != a and b.start <= a.start and a.end <= b.end for b in answers)]
-    # a message that only leads to the answer is neither a negative nor an answer
-    return Labelled(passage, tuple(dict.fromkeys(answers)), (), True if answers else None)
+    # a message that only leads to the answer holds none, and is evidence of it
+    return Labelled(passage, tuple(dict.fromkeys(answers)), True)
 
 
 def spans_of(passage: Passage, wording: str) -> list[Span]:
@@ -119,7 +141,7 @@ def _coreference(dialogue: Dialogue, number: int, mention: str, referent: str, a
     asked = f'who or what is "{mention}" in "{message.speaker}: {message.text}"?'
     passages = []
     for n in range(max(1, min(at, number - MENTION_TURNS)), number + 1):
-        passage = passage_of(dialogue, n)
+        passage = passage_of(dialogue, n, rank=number - n if n != at else 0)
         answers = tuple(spans_of(passage, referent)) if n == at else ()
-        passages.append(Labelled(passage, answers, (), bool(answers) if n == at else None))
+        passages.append(Labelled(passage, answers, bool(answers) if n == at else None))
     return Example(dialogue.id, "read", asked, tuple(passages), kind=KINDS.index("span"))

@@ -22,22 +22,19 @@ class Span(NamedTuple):
 class Labelled:
     """A passage with what is right in it.
 
-    `answers` are right spans; `outdated` are spans that answer the question of another time: neither right nor wrong.
-    `holds`: whether the passage answers the question, None where it is not known.
+    `answers` are right spans; `holds`: whether the passage is evidence of the answer, None where it is not known.
     """
 
     passage: Passage
     answers: tuple[Span, ...] = ()
-    outdated: tuple[Span, ...] = ()
     holds: bool | None = False
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question and its passages, which share one softmax, or one passage with a class of `task`.
+    """A question and its passages, which share one softmax, or a text and passages, the last with a class of `task`.
 
-    `kind`, `tense` and `label` are places in the model's KINDS, TENSES, and STANCES or CHANGES; None where they are not
-    known.
+    `kind` and `label` are places in the model's KINDS, and STANCES or CHANGES; None where they are not known.
     """
 
     source: str
@@ -45,5 +42,4 @@ class Example:
     question: str
     passages: tuple[Labelled, ...]
     kind: int | None = None
-    tense: int | None = None
     label: int | None = None

@@ -27,6 +27,12 @@ SQUAD_FORM = (  # file, whether only its unanswerable questions are taken
 )
 QAMR = "qamr/dev.tsv.gz"
 GAP = ("gap/gap-development.tsv.gz", "gap/gap-validation.tsv")
+ENTAILMENT = (
+    "counterfactual_nli/original/train.tsv",
+    "counterfactual_nli/revised_hypothesis/train.tsv",
+    "counterfactual_nli/revised_premise/train.tsv",
+)
+_TRUTH = {"entailment": KINDS.index("yes"), "contradiction": KINDS.index("no")}
 _SPAN = KINDS.index("span")
 
 
@@ -35,7 +41,9 @@ def public_examples(folder: Path, rng: random.Random, *, test: bool = False) -> 
     first_test = _first_test_units(folder)
     for name, unanswerable_only in SQUAD_FORM:
         yield from _squad(folder, name, first_test[name], rng, unanswerable_only=unanswerable_only, test=test)
-    yield from _qamr(folder, first_test[QAMR], test=test)
+    yield from _qamr(folder, first_test[QAMR], rng, test=test)
+    for name in ENTAILMENT:
+        yield from _entailment(folder, name, first_test[name], rng, test=test)
     for name in GAP:
         yield from _gap(folder, name, first_test[name], test=test)
 
@@ -78,20 +86,20 @@ def _question(source: str, context: str, asked: dict[str, Any], others: list[str
     if rng.random() < 0.5 and len(cuts) > 1 and all(held):
         for start, end in cuts:
             own = tuple(Span(a - start, b - start) for a, b in sorted(spans) if start <= a and b <= end)
-            before = (context[cuts[0][0] : start].strip()[-200:],) if start > cuts[0][0] else ()
-            passages.append(Labelled(Passage(context[start:end], before=before), own, (), bool(own)))
+            passages.append(Labelled(Passage(context[start:end]), own, bool(own)))
     else:
-        passages.append(Labelled(Passage(context), tuple(Span(*s) for s in sorted(spans)), (), bool(spans)))
+        passages.append(Labelled(Passage(context), tuple(Span(*s) for s in sorted(spans)), bool(spans)))
         if others and rng.random() < 0.5:
-            passages.append(Labelled(Passage(rng.choice(others)), (), (), False))
+            passages.insert(rng.randrange(2), Labelled(Passage(rng.choice(others)), (), False))
     return Example(source, "read", asked["question"].strip(), tuple(passages), kind=_SPAN if spans else None)
 
 
-def _qamr(folder: Path, first_test: int, *, test: bool) -> Iterator[Example]:
+def _qamr(folder: Path, first_test: int, rng: random.Random, *, test: bool) -> Iterator[Example]:
     sentences = dict(
         line.split("\t", 1) for line in _text(folder / "qamr/wiki-sentences.tsv").splitlines() if "\t" in line
     )
     order: dict[str, int] = {}
+    names = list(sentences)
     for line in _text(folder / QAMR).splitlines():
         fields = line.split("\t")
         name, question, answer = fields[0], fields[5], [int(i) for i in fields[6].split()]
@@ -101,8 +109,31 @@ def _qamr(folder: Path, first_test: int, *, test: bool) -> Iterator[Example]:
         words = sentences[name].split(" ")
         start = len(" ".join(words[: answer[0]])) + (answer[0] > 0)
         span = Span(start, start + len(" ".join(words[answer[0] : answer[-1] + 1])))
-        only = Labelled(Passage(sentences[name]), (span,), (), True)
-        yield Example(QAMR, "read", question, (only,), kind=_SPAN)
+        right = Labelled(Passage(sentences[name]), (span,), True)
+        yield Example(
+            QAMR, "read", question, _among(right, [sentences[n] for n in rng.choices(names, k=4)], rng), _SPAN
+        )
+
+
+def _among(right: Labelled, others: list[str], rng: random.Random) -> tuple[Labelled, ...]:
+    """A passage among as many of the others as a draw says."""
+    passages = [Labelled(Passage(text), (), False) for text in others[: rng.randint(0, len(others))]]
+    passages.insert(rng.randint(0, len(passages)), right)
+    return tuple(passages)
+
+
+def _entailment(folder: Path, name: str, first_test: int, rng: random.Random, *, test: bool) -> Iterator[Example]:
+    """Whether something is true: yes, no, or not told by the premise."""
+    rows = list(csv.DictReader(io.StringIO(_text(folder / name)), delimiter="\t", quoting=3))
+    for number, row in enumerate(rows):
+        if (number >= first_test) != test:
+            continue
+        hypothesis = row["sentence2"].strip().rstrip(".")
+        told = _TRUTH.get(row["gold_label"])
+        others = [one["sentence1"] for one in rng.choices(rows, k=2)]
+        right = Labelled(Passage(row["sentence1"]), (), told is not None)
+        asked = f"Is it true that {hypothesis[:1].lower()}{hypothesis[1:]}?"
+        yield Example(name, "read", asked, _among(right, [o for o in others if o != row["sentence1"]], rng), told)
 
 
 def _gap(folder: Path, name: str, first_test: int, *, test: bool) -> Iterator[Example]:
@@ -118,5 +149,5 @@ def _gap(folder: Path, name: str, first_test: int, *, test: bool) -> Iterator[Ex
         at = int(row["Pronoun-offset"])
         near = row["Text"][max(0, at - 60) : at + 60]
         asked = f'who or what is "{row["Pronoun"]}" in "{near}"?'
-        only = Labelled(Passage(row["Text"]), spans, (), bool(spans))
+        only = Labelled(Passage(row["Text"]), spans, bool(spans))
         yield Example(name, "read", asked, (only,), kind=_SPAN if spans else None)

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from pydantic import BaseModel, ConfigDict
 from safetensors.torch import save_file
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from nscma_torch.reading.reader_input import Packer
@@ -53,7 +54,7 @@ class Recipe(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int
-    max_tokens: int
+    max_tokens: tuple[int, ...]
     most_rows: int
     batch_tokens: int
     bfloat16: bool
@@ -73,15 +74,16 @@ def new_model(device: torch.device) -> ReaderModel:
     return model.to(device)
 
 
-def stage_groups(recipe: Recipe, number: int, data: Path, dialogues: Path, packer: Packer) -> list[Group]:
-    """The examples of a stage, each as often as it is read."""
+def stage_groups(recipe: Recipe, number: int, data: Path, dialogues: Path, tokenizer: Tokenizer) -> list[Group]:
+    """The examples of a stage, each as often as it is read, in rows of a length that is drawn for each."""
     stage, rng = recipe.stages[number], random.Random(f"{recipe.seed} examples {number}")
     examples = [e for e in public_examples(data / "reading", rng) if rng.random() < stage.public_share]
     for path in sorted(dialogues.glob("*/*.txt")) if stage.dialogue_epochs else ():
         for dialogue in read_dialogues(path):
             for _ in range(stage.dialogue_epochs):
                 examples += dialogue_examples(dialogue, rng)
-    return [group_of(example, packer, recipe.most_rows) for example in examples]
+    packers = [Packer(tokenizer, tokens) for tokens in recipe.max_tokens]
+    return [group_of(example, rng.choice(packers), recipe.most_rows) for example in examples]
 
 
 class Training:
@@ -120,7 +122,7 @@ class Training:
             rate = stage.learning_rate * _schedule(number, stage.warmup, len(order))
             for name, value in self._step(order[number], rate).items():
                 sums.setdefault(name, []).append(value)
-            tokens += sum(len(row.window.ids) for group in order[number] for row in group.rows)
+            tokens += sum(len(row.row.ids) for group in order[number] for row in group.rows)
             self.done = number + 1
             if self.done % recipe.log_every == 0 or self.done == len(order):
                 means = {name: round(sum(values) / len(values), 4) for name, values in sums.items()}
@@ -197,11 +199,11 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     recipe = Recipe.model_validate(tomllib.loads(arguments.config.read_text(encoding="utf-8")))
-    packer = Packer(load_tokenizer(bundled_folder()), recipe.max_tokens)
+    tokenizer = load_tokenizer(bundled_folder())
     training = Training(recipe, torch.device(arguments.device), arguments.out)
     last = len(recipe.stages) if arguments.stages is None else min(arguments.stages, len(recipe.stages))
     while training.stage < last:
-        training.run(stage_groups(recipe, training.stage, arguments.data, arguments.dialogues, packer))
+        training.run(stage_groups(recipe, training.stage, arguments.data, arguments.dialogues, tokenizer))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,100 @@
+"""What `ask` gives the reader to read, and what it makes of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from nscma_torch.config import Reading
+from nscma_torch.memory import Memory
+from nscma_torch.reading.embedded_tasks import UNKNOWN
+from nscma_torch.reading.reader import ReadResult, ReadSpan
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_model import KINDS
+from nscma_torch.records import Answer, Hit, Message
+from nscma_torch.retrieval.reader_qa import ReaderQA
+
+DAY = datetime(2025, 3, 1, 9, tzinfo=UTC)
+NOW = DAY + timedelta(days=40)
+SAID = (
+    (DAY, "Bo", "how much is the rent now?"),
+    (DAY, "Ana", "900 a month, sadly"),
+    (DAY + timedelta(days=1), "Ana", "the cat is ill"),
+    (DAY + timedelta(days=30), "Bo", "and the rent?"),
+    (DAY + timedelta(days=30), "Ana", "they want 950 since yesterday"),
+)
+QUOTED = Answer(UNKNOWN, True, 0.0, ())
+
+
+class RecordingReader:
+    """Answers "950" wherever it stands, as surely as it is told to be, and keeps what it was given."""
+
+    def __init__(self, answerable: float) -> None:
+        self.answerable = answerable
+        self.asked: list[str] = []
+        self.passages: list[Passage] = []
+
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+        self.asked += questions
+        (own,) = passages
+        self.passages += own
+        spans = [
+            ReadSpan("950", i, p.text.index("950"), p.text.index("950") + 3, True, 0.9)
+            for i, p in enumerate(own)
+            if "950" in p.text
+        ]
+        kinds = tuple(float(kind == "span") for kind in KINDS)
+        return [ReadResult(tuple(spans), self.answerable, (0.0,) * len(own), kinds)]
+
+
+@pytest.fixture
+def chat(memory: Memory) -> Memory:
+    for at, name, text in SAID:
+        memory.add([Message("user", text, at, name)], user_id="ana", now=NOW)
+    memory.flush()
+    return memory
+
+
+def asked(chat: Memory, reader: RecordingReader, texts: Sequence[str], **settings: float) -> Answer:
+    """What is answered from the messages of these texts, in this order of their ranks."""
+    found = {hit.text: hit for hit in chat.search("rent cat month yesterday", user_id="ana", top_k=10, now=NOW)}
+    hits: list[Hit] = [found[text] for text in texts]
+    qa = ReaderQA(chat._components.database, reader, Reading(**settings))  # type: ignore[arg-type]
+    return qa.answer("What is the rent?", hits, QUOTED, user_id="ana", now=NOW)
+
+
+def test_hits_are_read_in_the_order_of_the_conversation_with_the_turns_before_them(chat: Memory) -> None:
+    reader = RecordingReader(0.9)
+    answer = asked(chat, reader, [SAID[4][2], SAID[1][2]])
+    assert [(p.speaker, p.text) for p in reader.passages] == [SAID[i][1:] for i in (0, 1, 3, 4)], "not of another day"
+    assert [p.context for p in reader.passages] == [True, False, True, False]
+    assert [p.rank for p in reader.passages if not p.context] == [1, 0]
+    assert answer.text.splitlines()[0] == "950" and answer.evidence[0].text == SAID[4][2]
+
+
+def test_an_answer_may_stand_in_a_turn_before_a_hit(chat: Memory) -> None:
+    chat.add([Message("user", "oh dear", SAID[4][0], "Bo")], user_id="ana", now=NOW)
+    chat.flush()
+    found = chat.search("oh dear", user_id="ana", top_k=10, now=NOW)
+    (hit,) = [hit for hit in found if hit.text == "oh dear"]
+    qa = ReaderQA(chat._components.database, RecordingReader(0.9), Reading())  # type: ignore[arg-type]
+    answer = qa.answer("What is the rent?", [hit], QUOTED, user_id="ana", now=NOW)
+    assert answer.text.splitlines()[0] == "950"
+    assert answer.evidence[0].hit.unit.episode_ids and answer.evidence[0].text == SAID[4][2]
+
+
+@pytest.mark.parametrize(("answerable", "first"), [(0.9, "950"), (0.5, UNKNOWN)])
+def test_what_is_not_sure_enough_is_no_answer(chat: Memory, answerable: float, first: str) -> None:
+    answer = asked(chat, RecordingReader(answerable), [SAID[4][2]], sure=0.6, unsure=0.55)
+    assert answer.text.splitlines()[0] == first and answer.abstained == (first != "950")
+
+
+def test_between_sure_and_unsure_the_answer_says_so(chat: Memory) -> None:
+    reader = RecordingReader(0.5)
+    (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
+    qa = ReaderQA(chat._components.database, reader, Reading(sure=0.6, unsure=0.4))  # type: ignore[arg-type]
+    quoted = Answer("they want 950", False, 0.5, ())
+    answer = qa.answer("What is the rent?", [hit], quoted, user_id="ana", now=NOW)
+    assert answer.text.splitlines()[0] == "950 (not sure)" and not answer.abstained
