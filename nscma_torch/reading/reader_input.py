@@ -109,6 +109,11 @@ def asked_by(name: str, question: str) -> str:
     return f"{name} asks: {question}"
 
 
+def slot_question(subject: str, predicate: str) -> str:
+    """The question for the object of a statement."""
+    return f"{subject} {predicate} what?"
+
+
 class _Part(NamedTuple):
     """A passage, or a piece of a long one, as tokens."""
 

@@ -88,7 +88,9 @@ def test_a_label_that_the_messages_do_not_bear_out_is_refused(tmp_path: Path, ol
 
 def test_examples_of_every_label(dialogue: Dialogue, packer: Packer) -> None:
     examples = list(dialogue_examples(dialogue, random.Random(0)))
-    assert [example.task for example in examples].count("read") == 6  # five questions and a mention
+    assert [example.task for example in examples].count("read") == 7  # five questions, a slot and a mention
+    slot = next(example for example in examples if example.question == "Maya works at what?")
+    assert slot.label == STANCES.index("holds") and slot.passages[-1].answers and slot.passages[-1].holds
     stance = next(example for example in examples if example.task == "stance")
     assert (stance.question, stance.label) == ("Maya works at the bakery", STANCES.index("holds"))
     labels = {CHANGES[example.label] for example in examples if example.task == "change" and example.label is not None}

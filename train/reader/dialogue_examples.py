@@ -1,4 +1,5 @@
-"""Examples of the labelled dialogues: questions with hard negatives of the same dialogue, stances, changes, mentions.
+"""Examples of the labelled dialogues: questions with hard negatives of the same dialogue, slots, stances, changes, and
+mentions.
 
 Hard negatives of a question are the messages of its dialogue that share most with it or hold an outdated or confusable
 value, and the turns before what is read.
@@ -10,13 +11,13 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
-from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by
+from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by, slot_question
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
-from train.reader.dialogue_text import Dialogue, Question
+from train.reader.dialogue_text import Dialogue, Question, Statement
 from train.reader.examples import Example, Labelled, Span
 
-NEGATIVES = (2, 9)  # fewest and most messages beside the evidence
-WITHOUT_EVIDENCE = 0.1  # share of questions that are asked of the others alone, where these tell nothing
+NEGATIVES = (0, 9)  # fewest and most messages beside the evidence
+WITHOUT_EVIDENCE = 0.15  # share of questions that are asked of the others alone, where these tell nothing
 MENTION_TURNS = 3  # before a mention that are looked at, and more where it is named earlier
 _KIND = {"yesno": "yes", "when": "when", "count": "count", "list": "list"}
 _WORD = re.compile(r"\w+")
@@ -31,6 +32,9 @@ def dialogue_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Exampl
         said = f"{statement.subject} {statement.predicate} {statement.object}"
         read = _with_turns_before(dialogue, statement.number)
         yield Example(source, "stance", said, read, label=STANCES.index(statement.stance))
+        yield _slot(dialogue, statement, statement.number, told=True)
+        if (elsewhere := _silent(dialogue, statement, rng)) is not None:
+            yield _slot(dialogue, statement, elsewhere, told=False)
     for change in dialogue.changes:
         read = _with_turns_before(dialogue, change.new_number)
         for number, label in ((change.old_number, change.kind), *_unchanged(dialogue, change.new_number, rng)):
@@ -52,6 +56,32 @@ def _with_turns_before(dialogue: Dialogue, number: int) -> tuple[Labelled, ...]:
     return (*before, Labelled(passage_of(dialogue, number), holds=None))
 
 
+def _slot(dialogue: Dialogue, statement: Statement, number: int, *, told: bool) -> Example:
+    """What a message says about a subject and a predicate, and in which stance."""
+    *before, own = _with_turns_before(dialogue, number)
+    answers = tuple(spans_of(own.passage, statement.object)) if told else ()
+    asked = slot_question(statement.subject, statement.predicate)
+    kind, label = (KINDS.index("span"), STANCES.index(statement.stance)) if told else (None, None)
+    passages = (*before, Labelled(own.passage, answers, told))
+    if not told:
+        passages = tuple(Labelled(one.passage) for one in passages)
+    return Example(dialogue.id, "read", asked, passages, kind=kind, label=label)
+
+
+def _silent(dialogue: Dialogue, statement: Statement, rng: random.Random) -> int | None:
+    """A message that, like the turns before it, is no part of what is said about the statement's subject and object."""
+    object_words = set(_WORD.findall(_plain(statement.object)))
+    touched = {other.number for other in dialogue.statements if other.subject == statement.subject}
+    touched |= {n for change in dialogue.changes for n in (change.old_number, change.new_number)}
+    free = []
+    for n in range(1, len(dialogue.messages) + 1):
+        read = {n, *_turns_before(dialogue, n)}
+        words = {word for m in read for word in _WORD.findall(_plain(dialogue.messages[m - 1].text))}
+        if not read & touched and not object_words & words:
+            free.append(n)
+    return rng.choice(free) if free else None
+
+
 def _turns_before(dialogue: Dialogue, number: int) -> list[int]:
     """The messages before one on the same day."""
     day = dialogue.messages[number - 1].said_at.date()
@@ -67,8 +97,9 @@ def question_example(dialogue: Dialogue, question: Question, rng: random.Random 
     if rng is not None:
         near = [n for n in numbers if n not in question.evidence]
         near.sort(key=lambda n: -_likeness(dialogue, n, question) - rng.random())
-        chosen = near[: rng.randint(*NEGATIVES)]
-        answered = answered and (rng.random() >= WITHOUT_EVIDENCE or _tells(dialogue, question, chosen))
+        chosen = near[: max(rng.randint(*NEGATIVES), 0 if answered else 1)]
+        without = bool(chosen) and rng.random() < WITHOUT_EVIDENCE and not _tells(dialogue, question, chosen)
+        answered = answered and not without
         ranks = {n: rank for rank, n in enumerate([*(question.evidence if answered else ()), *chosen])}
     context = {b for n in ranks for b in _turns_before(dialogue, n)} if rng is not None else set()
     if not answered:

@@ -34,7 +34,8 @@ class Labelled:
 class Example:
     """A question and its passages, which share one softmax, or a text and passages, the last with a class of `task`.
 
-    `kind` and `label` are places in the model's KINDS, and STANCES or CHANGES; None where they are not known.
+    `kind` and `label` are places in the model's KINDS, and STANCES (of what answers a question, too) or CHANGES; None
+    where they are not known.
     """
 
     source: str

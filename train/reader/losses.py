@@ -32,6 +32,8 @@ def losses(out: Outputs, batch: Batch) -> dict[str, Tensor]:
             held = next((i for i, row in enumerate(group.rows, start=start) if row.holds), None)
             if held is not None and group.kind is not None:
                 parts.setdefault("kind", []).append(_class_loss(out.kind[held], group.kind))
+            if held is not None and group.label is not None:
+                parts.setdefault("stance", []).append(_class_loss(out.stance[held], group.label))
         elif group.label is not None:
             logits = out.stance if group.task == "stance" else out.change
             parts.setdefault(group.task, []).append(_class_loss(logits[start], group.label))
