@@ -273,9 +273,11 @@ class Components:
             return None
         from nscma_torch.reading.reader import Reader
         from nscma_torch.retrieval.reader_qa import ReaderQA
+        from nscma_torch.text.embedder import precision
 
         weights = None if section.model == "bundled" else Path(section.model)
-        return ReaderQA(self.database, Reader.from_pretrained(weights, device=self.device), section)
+        dtype = precision(section.dtype, self.device)
+        return ReaderQA(self.database, Reader.from_pretrained(weights, device=self.device, dtype=dtype), section)
 
     @locked_cached_property
     def curator(self) -> Curator:

@@ -219,6 +219,9 @@ class Reading(Section):
     model: str = Field(
         "bundled", min_length=1, description="'bundled', 'none', or a file of weights that train/reader wrote."
     )
+    dtype: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto", description="Precision of the forward pass; 'auto' is bfloat16 where the device multiplies it natively."
+    )
     passages: int = Field(10, gt=0, description="Passages that are read for an answer.")
     sure: float = Field(
         0.5, ge=0, le=1, description="Probability that the passages answer, from which an answer is given."

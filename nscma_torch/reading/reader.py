@@ -30,7 +30,7 @@ MAX_TOKENS = 512
 MAX_SPAN = 24  # tokens of the longest answer
 SPANS_PER_ROW = 8
 _CANDIDATES = 64  # best spans of a row, of which those that overlap a better one are left out
-_CPU_TOKENS = 2048  # of a batch on a CPU, padding included
+_CPU_TOKENS = 1024  # of a batch on a CPU, padding included
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ class Reader:
     def __init__(self, model: ReaderModel, tokenizer: Tokenizer, *, max_tokens: int = MAX_TOKENS) -> None:
         self._model = model.eval().requires_grad_(False)
         self._packer = Packer(tokenizer, max_tokens)
+        # oneDNN compiles a bfloat16 kernel for each new shape, which takes longer than a row
+        self._multiple = 32 if model.token.weight.dtype == torch.bfloat16 else 1
 
     @classmethod
     def from_pretrained(
@@ -134,7 +136,7 @@ class Reader:
         device = self._model.passage.device
         found: dict[int, Outputs] = {}
         for batch in _batches([len(row.ids) for row in rows], device.type == "cpu"):
-            out = self._model(*(part.to(device) for part in padded_rows([rows[i] for i in batch])))
+            out = self._model(*(part.to(device) for part in padded_rows([rows[i] for i in batch], self._multiple)))
             for place, i in enumerate(batch):
                 found[i] = Outputs(*(part[place].cpu() for part in out))
         return [found[i] for i in range(len(rows))]

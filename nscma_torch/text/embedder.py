@@ -30,8 +30,7 @@ def load_embedder(section: EmbedderSection, device: str | torch.device = "cpu") 
     needed, ModelNotFoundError for a model that is not on this machine, ChecksumError for changed weights, ModelError
     for a folder that does not load.
     """
-    named = {"float32": torch.float32, "bfloat16": torch.bfloat16, "auto": native_dtype(device)}
-    name, precision = section.model, named[section.dtype]
+    name, dtype = section.model, precision(section.dtype, device)
     if name == "hash":
         from nscma_torch.text.hash_embedder import HashEmbedder
 
@@ -39,7 +38,12 @@ def load_embedder(section: EmbedderSection, device: str | torch.device = "cpu") 
     if name in MINILM_NAMES:
         from nscma_torch.text.minilm import MiniLMEmbedder
 
-        return MiniLMEmbedder(device=device, batch_size=section.batch_size, dtype=precision)
+        return MiniLMEmbedder(device=device, batch_size=section.batch_size, dtype=dtype)
     from nscma_torch.text.sentence_transformer import SentenceTransformerEmbedder
 
-    return SentenceTransformerEmbedder(name, device=device, batch_size=section.batch_size, dtype=precision)
+    return SentenceTransformerEmbedder(name, device=device, batch_size=section.batch_size, dtype=dtype)
+
+
+def precision(name: str, device: str | torch.device) -> torch.dtype:
+    """The dtype of a configuration's `dtype` key: "float32", "bfloat16", or "auto" for what the device is native to."""
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "auto": native_dtype(device)}[name]
