@@ -4,9 +4,9 @@
     (read,) = reader.read(["Where does Ana live?"], [[Passage("I moved to Porto in May", speaker="Ana")]])
     read.spans[0].text  # "Porto"
 
-As many passages of a question as fit are read together in one row. All rows of a question share one softmax (Clark &
-Gardner 2018, arXiv:1710.10723, section 3.2), so that spans of different rows compare. Rows of different questions share
-batches; masks keep every row to itself.
+As many passages of a question as fit are read together in one row. Where they fill more rows than one, the likeliest
+evidence of all is read again in one row, so that all that may matter is seen together. Rows of different questions
+share batches; masks keep every row to itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
-from nscma_torch.reading.reader_input import Packer, Passage, Piece, Row, padded_rows
+from nscma_torch.reading.reader_input import Packer, Part, Passage, Piece, Row, padded_rows
 from nscma_torch.reading.reader_model import KINDS, Outputs, ReaderModel
 from nscma_torch.text.minilm import MiniLM, bundled_folder, load_tokenizer, verify
 
@@ -37,7 +37,7 @@ _CPU_TOKENS = 1024  # of a batch on a CPU, padding included
 class ReadSpan:
     """A possible answer: characters [start, end) of the text of passage number `passage`, or of its speaker's name.
 
-    `share` is its share of the softmax over all spans of all passages, in (0, 1].
+    `share` is its share of the softmax over all spans of the row, in (0, 1].
     """
 
     text: str
@@ -54,7 +54,7 @@ class ReadResult:
 
     `spans` are possible answers, best first. `answerable` is the probability that the passages answer the question,
     `evidence` has that of each passage to be part of the answer's evidence, 0 where it was not read; `kinds` the
-    probabilities of `KINDS`, by the row that answers most surely.
+    probabilities of `KINDS`.
     """
 
     spans: tuple[ReadSpan, ...]
@@ -109,8 +109,16 @@ class Reader:
             raise InvalidInputError(f"{len(questions)} questions have {len(passages)} lists of passages; one each")
         packed = [self._packer.rows(question, own) for question, own in zip(questions, passages, strict=True)]
         outputs = iter(self._outputs([row for rows in packed for row in rows]))
+        first = [[(row, next(outputs)) for row in rows] for rows in packed]
+        joined = {
+            number: self._packer.joined(questions[number], _by_evidence(rows))
+            for number, rows in enumerate(first)
+            if len(rows) > 1
+        }
+        again = dict(zip(joined, zip(joined.values(), self._outputs(list(joined.values())), strict=True), strict=True))
         return [
-            _reading(own, [(row, next(outputs)) for row in rows]) for own, rows in zip(passages, packed, strict=True)
+            _reading(own, rows, again.get(number, rows[0] if rows else None))
+            for number, (own, rows) in enumerate(zip(passages, first, strict=True))
         ]
 
     def stances(self, statements: Sequence[str], passages: Sequence[Sequence[Passage]]) -> Tensor:
@@ -153,29 +161,39 @@ def _batches(lengths: Sequence[int], small: bool) -> Iterator[list[int]]:
         del order[:size]
 
 
-def _reading(passages: Sequence[Passage], rows: Sequence[tuple[Row, Outputs]]) -> ReadResult:
-    if not rows:
+def _by_evidence(rows: Sequence[tuple[Row, Outputs]]) -> list[Part]:
+    """The parts of all rows, the likeliest evidence first; of long ones what is around their likeliest answer."""
+    found: list[tuple[float, Part]] = []
+    for row, out in rows:
+        for part, end in zip(row.parts, row.ends, strict=True):
+            own = out.first[end - len(part.tokens) : end]
+            likeliest = int(own.argmax()) if len(own) else 0
+            found.append((float(out.evidence[end]), part.around(likeliest)))
+    return [part for _, part in sorted(found, key=lambda item: (-item[0], item[1][:2]))]
+
+
+def _reading(
+    passages: Sequence[Passage], rows: Sequence[tuple[Row, Outputs]], last: tuple[Row, Outputs] | None
+) -> ReadResult:
+    """The result of the row that was read last, with the evidence that was seen in all rows."""
+    if last is None:
         return ReadResult((), 0.0, (), tuple(1.0 if kind == "span" else 0.0 for kind in KINDS))
     evidence = [0.0] * len(passages)
-    first_total, last_total = [], []
-    scores: dict[Piece, float] = {}  # pieces of a long passage overlap
     for row, out in rows:
-        for passage, end in row.ends.items():
-            evidence[passage] = max(evidence[passage], float(out.evidence[end].sigmoid()))
-        places = torch.tensor([i for i, piece in enumerate(row.pieces) if piece is not None], dtype=torch.int64)
-        first_total.append(out.first[places])
-        last_total.append(out.last[places])
-        for piece, score in _best_spans(row, places, out.first[places], out.last[places]):
-            scores[piece] = max(score, scores.get(piece, score))
-    normalizer = float(torch.cat(first_total).logsumexp(0) + torch.cat(last_total).logsumexp(0))
+        for part, end in zip(row.parts, row.ends, strict=True):
+            evidence[part.passage] = max(evidence[part.passage], float(out.evidence[end].sigmoid()))
+    row, out = last
+    places = torch.tensor([i for i, piece in enumerate(row.pieces) if piece is not None], dtype=torch.int64)
+    first, final = out.first[places], out.last[places]
+    normalizer = float(first.logsumexp(0) + final.logsumexp(0)) if len(places) else 0.0
     spans = []
-    for piece, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
+    for piece, score in _best_spans(row, places, first, final):
         text = _source(passages[piece.passage], piece)[piece.start : piece.end]
         share = min(1.0, float(torch.tensor(score - normalizer).exp()))
         spans.append(ReadSpan(text, piece.passage, piece.start, piece.end, piece.of_text, share))
-    surest = max((out for _, out in rows), key=lambda out: float(out.answerable))
-    kinds = tuple(surest.kind.softmax(0).tolist())
-    return ReadResult(tuple(spans), float(surest.answerable.sigmoid()), tuple(evidence), kinds)
+    return ReadResult(
+        tuple(spans), float(out.answerable.sigmoid()), tuple(evidence), tuple(out.kind.softmax(0).tolist())
+    )
 
 
 def _best_spans(row: Row, places: Tensor, first: Tensor, last: Tensor) -> list[tuple[Piece, float]]:

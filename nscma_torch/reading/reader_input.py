@@ -21,6 +21,7 @@ from torch import Tensor
 CLS, SEP = 101, 102  # of BERT's uncased vocabulary
 QUESTION_TOKENS = 64  # most of a question; what is longer is cut at its end
 SPEAKER_TOKENS = 16  # most of a speaker's name
+PART_TOKENS = 128  # most of a long passage that are read again beside others
 TURNS_BEFORE = 2  # of the same day that are read with a passage as its context
 OVERLAP = 0.5  # of the pieces of a long text, with the next piece
 
@@ -49,18 +50,39 @@ class Piece(NamedTuple):
     end: int
 
 
+class Part(NamedTuple):
+    """A passage, or a piece of a long one, as tokens: those of its day, and the others with where each is from."""
+
+    passage: int
+    place: int  # among the pieces of the passage, each of which overlaps the next
+    day: list[int]
+    tokens: list[tuple[int, Piece | None]]
+
+    @property
+    def size(self) -> int:
+        """Tokens that it takes in a row, at most."""
+        return len(self.day) + len(self.tokens) + 1
+
+    def around(self, token: int) -> Part:
+        """The speaker, and at most `PART_TOKENS` tokens of the text around its token number `token`."""
+        said = next((i for i, (_, piece) in enumerate(self.tokens) if piece is not None and piece.of_text), 0)
+        start = max(said, min(token - PART_TOKENS // 2, len(self.tokens) - PART_TOKENS))
+        return self._replace(tokens=[*self.tokens[:said], *self.tokens[start : start + PART_TOKENS]])
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row of tokens.
 
     `question_length` counts those up to the first separator; `pieces` has, for each token, where it is from, or None
-    where no answer can lie; `ends` the last token of each passage in it.
+    where no answer can lie; `ends` the last token of each of its `parts`.
     """
 
     ids: list[int]
     question_length: int
     pieces: list[Piece | None]
-    ends: dict[int, int]
+    parts: list[Part]
+    ends: list[int]
 
     def tokens_of(self, passage: int, start: int, end: int, *, of_text: bool = True) -> tuple[int, int] | None:
         """First and last token of characters [start, end); None where the row does not hold them whole."""
@@ -114,18 +136,6 @@ def slot_question(subject: str, predicate: str) -> str:
     return f"{subject} {predicate} what?"
 
 
-class _Part(NamedTuple):
-    """A passage, or a piece of a long one, as tokens."""
-
-    passage: int
-    day: list[int]
-    tokens: list[tuple[int, Piece | None]]
-
-    @property
-    def size(self) -> int:
-        return len(self.day) + len(self.tokens) + 1
-
-
 class Packer:
     """Makes rows of at most `max_tokens` tokens."""
 
@@ -135,9 +145,9 @@ class Packer:
 
     def rows(self, question: str, passages: Sequence[Passage]) -> list[Row]:
         """The rows of a question, which hold every passage that is no context; within a row in their order."""
-        asked = [CLS, *self._ids(question)[:QUESTION_TOKENS], SEP]
+        asked = self._asked(question)
         room = self._max_tokens - len(asked)
-        filled: list[list[_Part]] = []
+        filled: list[list[Part]] = []
         for number in sorted(range(len(passages)), key=lambda i: (passages[i].context, passages[i].rank, i)):
             for part in self._parts(number, passages[number], room):
                 row = next((own for own in filled if sum(p.size for p in own) + part.size <= room), None)
@@ -145,9 +155,24 @@ class Packer:
                     row.append(part)
                 elif not passages[number].context or not filled:
                     filled.append([part])
-        return [_row(asked, sorted(own, key=lambda part: part.passage)) for own in filled]
+        return [_row(asked, own) for own in filled]
 
-    def _parts(self, number: int, passage: Passage, room: int) -> Iterator[_Part]:
+    def joined(self, question: str, parts: Sequence[Part]) -> Row:
+        """One row of as many parts as fit, the first ones first; of pieces that overlap one."""
+        asked = self._asked(question)
+        room = self._max_tokens - len(asked)
+        chosen: list[Part] = []
+        for part in parts:
+            beside = any(own.passage == part.passage and abs(own.place - part.place) <= 1 for own in chosen)
+            if not beside and part.size <= room:
+                chosen.append(part)
+                room -= part.size
+        return _row(asked, chosen)
+
+    def _asked(self, question: str) -> list[int]:
+        return [CLS, *self._ids(question)[:QUESTION_TOKENS], SEP]
+
+    def _parts(self, number: int, passage: Passage, room: int) -> Iterator[Part]:
         """The passage whole, or pieces of its text that overlap; at least one."""
         day = list(self._ids(f"{passage.said_at:%d %B %Y}")) if passage.said_at is not None else []
         speaker: list[tuple[int, Piece | None]] = []
@@ -162,23 +187,25 @@ class Packer:
         ]
         most = max(16, room - len(day) - len(speaker) - 1)
         step = max(1, int(most * (1 - OVERLAP)))
-        for start in range(0, max(1, len(tokens) - most + step), step) if len(tokens) > most else (0,):
-            yield _Part(number, day, [*speaker, *tokens[start : start + most]])
+        starts = range(0, max(1, len(tokens) - most + step), step) if len(tokens) > most else (0,)
+        for place, start in enumerate(starts):
+            yield Part(number, place, day, [*speaker, *tokens[start : start + most]])
 
     def _ids(self, text: str) -> Sequence[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
 
-def _row(asked: list[int], parts: Sequence[_Part]) -> Row:
+def _row(asked: list[int], parts: Sequence[Part]) -> Row:
     ids = list(asked)
     pieces: list[Piece | None] = [None] * len(asked)
-    ends: dict[int, int] = {}
+    ordered = sorted(parts, key=lambda part: part[:2])
+    ends: list[int] = []
     day: list[int] = []
-    for part in parts:
+    for part in ordered:
         dated = part.day if part.day != day else []
         day = part.day
         ids += [*dated, *(i for i, _ in part.tokens), SEP]
         pieces += [*(None for _ in dated), *(piece for _, piece in part.tokens), None]
-        ends[part.passage] = len(ids) - 1
-    return Row(ids, len(asked), pieces, ends)
+        ends.append(len(ids) - 1)
+    return Row(ids, len(asked), pieces, ordered, ends)

@@ -7,12 +7,16 @@ from datetime import datetime
 import pytest
 from tokenizers import Tokenizer
 
-from nscma_torch.reading.reader_input import CLS, SEP, Packer, Passage
+from nscma_torch.reading.reader_input import CLS, PART_TOKENS, SEP, Packer, Passage, Row
 from nscma_torch.text.minilm import bundled_folder, load_tokenizer
 
 TEXT = "I moved to Porto in May, since the rent in Lisbon went up to 1,450 euros."
 DAY = datetime(2025, 5, 3, 9)
 LATER = datetime(2025, 6, 1, 9)
+
+
+def read_in(row: Row) -> list[int]:
+    return [part.passage for part in row.parts]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,7 @@ def test_a_row_has_the_question_then_the_passages_in_order_and_a_day_where_it_is
     passages = [Passage("hello", "Bo", DAY, rank=2), Passage("hi", "Ana", DAY, rank=1), Passage("bye", "Bo", LATER)]
     (row,) = Packer(tokenizer, 128).rows("Where?", passages)
     assert row.ids[0] == CLS and row.ids[row.question_length - 1] == SEP
-    assert [row.ids[end] for end in row.ends.values()] == [SEP] * 3 and sorted(row.ends) == [0, 1, 2]
+    assert [row.ids[end] for end in row.ends] == [SEP] * 3 and read_in(row) == [0, 1, 2]
     said = tokenizer.decode(row.ids, skip_special_tokens=False)
     assert said.endswith("03 may 2025 bo : hello [SEP] ana : hi [SEP] 01 june 2025 bo : bye [SEP]")
 
@@ -51,9 +55,9 @@ def test_what_ranks_first_is_read_together_and_context_where_there_is_room(token
         Passage(f"good {words}", rank=1),
     ]
     rows = Packer(tokenizer, 34).rows("Where?", passages)
-    assert [sorted(row.ends) for row in rows] == [[2, 3, 4], [0, 1]]
+    assert [read_in(row) for row in rows] == [[2, 3, 4], [0, 1]]
     rows = Packer(tokenizer, 22).rows("Where?", passages)
-    assert [sorted(row.ends) for row in rows] == [[2, 3], [4], [0]], "context opens no row"
+    assert [read_in(row) for row in rows] == [[2, 3], [4], [0]], "context opens no row"
 
 
 def test_a_long_text_is_cut_into_pieces_that_overlap_and_miss_nothing(tokenizer: Tokenizer) -> None:
@@ -65,6 +69,22 @@ def test_a_long_text_is_cut_into_pieces_that_overlap_and_miss_nothing(tokenizer:
         assert any(row.tokens_of(0, start, start + len(f"word{i}")) for row in rows), i
     last = text.index("word299")
     assert rows[0].tokens_of(0, last, last + 7) is None
+
+
+def test_the_best_parts_of_many_rows_make_one_row(tokenizer: Tokenizer) -> None:
+    packer = Packer(tokenizer, 256)
+    text = " ".join(f"word{i}" for i in range(400))
+    passages = [Passage(text, "Ana"), Passage("hello"), Passage("hi")]
+    parts = [part for row in packer.rows("Which?", passages) for part in row.parts]
+    long = [part.around(100) for part in parts if part.passage == 0]
+    assert len(long) > 3 and all(len(part.tokens) <= PART_TOKENS + 2 for part in long)
+    row = packer.joined("Which?", [parts[-1], long[1], long[2], long[0]])
+    assert read_in(row) == [0, parts[-1].passage] and row.parts[0] == long[1], "no piece that overlaps another"
+    assert len(row.ids) <= 256
+    assert tokenizer.decode(row.ids[row.question_length :]).startswith("ana :")
+    middle = parts[0].tokens[100][1]
+    assert middle is not None
+    assert middle in [piece for _, piece in parts[0].around(100).tokens], "the token that was asked for is in it"
 
 
 def test_a_long_question_leaves_room_for_the_passage(tokenizer: Tokenizer) -> None:

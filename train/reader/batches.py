@@ -68,7 +68,8 @@ def _labelled(row: Row, passages: Sequence[Labelled]) -> LabelledRow:
     answers: list[tuple[int, int]] = []
     evidence: list[tuple[int, bool]] = []
     known = True
-    for number, end in row.ends.items():
+    for part, end in zip(row.parts, row.ends, strict=True):
+        number = part.passage
         own = _tokens(row, number, passages[number].answers)
         answers += own
         holds = passages[number].holds
