@@ -84,6 +84,19 @@ def _token_f1(said: str, right: str, closed: bool) -> float:
     return f1_of(said.split(), right.split())
 
 
+def squad2_scores(reply: str, answers: Sequence[str]) -> tuple[float, float]:
+    """SQuAD 2.0's exact match and F1 over the best answer; without answers it is right to reply nothing.
+
+    Source: rajpurkar/SQuAD-explorer, evaluate-v2.0.py (`get_raw_scores`), by which an answer of which nothing is left
+    when it is `normalized` is none.
+    """
+    right = [answer for answer in answers if normalized(answer)]
+    if not right:
+        silent = float(not normalized(reply))
+        return silent, silent
+    return exact_match(reply, right), token_f1(reply, right)
+
+
 def f1_of(said: Sequence[Any], right: Sequence[Any]) -> float:
     """Harmonic mean of precision and recall of what is common to both, counted as often as it occurs."""
     common = sum((Counter(said) & Counter(right)).values())

@@ -2,7 +2,8 @@
 
 Of a share Wilson's (1927). Of the difference of paired shares Newcombe's (1998, Statistics in Medicine 17:2635-2650,
 method 10): the distances of both to their Wilson bounds put together, less what the two have in common by their phi
-correlation, which is corrected for continuity.
+correlation, which is corrected for continuity. Of a share of pairs, the area under a ROC curve, Hanley and McNeil's
+(1982, Radiology 143:29-36).
 """
 
 from __future__ import annotations
@@ -24,6 +25,19 @@ def wilson(scores: Scores, level: float) -> Bounds:
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def area_bounds(area: float, positives: int, negatives: int, level: float) -> Bounds:
+    """Bounds of the area under the ROC curve of so many positive and negative items."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    two_positives, two_negatives = area / (2 - area), 2 * area * area / (1 + area)
+    variance = (
+        area * (1 - area)
+        + (positives - 1) * (two_positives - area * area)
+        + (negatives - 1) * (two_negatives - area * area)
+    ) / (positives * negatives)
+    half = z * math.sqrt(max(0.0, variance))
+    return max(0.0, area - half), min(1.0, area + half)
 
 
 def newcombe(first: Scores, second: Scores, level: float) -> Bounds:

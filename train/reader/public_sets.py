@@ -12,7 +12,7 @@ import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
@@ -40,12 +40,14 @@ def public_examples(folder: Path, rng: random.Random, *, test: bool = False) -> 
     """All examples of the training units, or of those for testing."""
     first_test = _first_test_units(folder)
     for name, unanswerable_only in SQUAD_FORM:
-        yield from _squad(folder, name, first_test[name], rng, unanswerable_only=unanswerable_only, test=test)
+        for paragraph in paragraphs(folder, name, test=test):
+            for asked in paragraph.questions:
+                if asked.get("is_impossible") or not unanswerable_only:
+                    yield _question(name, paragraph, asked, rng)
     yield from _qamr(folder, first_test[QAMR], rng, test=test)
     for name in ENTAILMENT:
         yield from _entailment(folder, name, first_test[name], rng, test=test)
-    for name in GAP:
-        yield from _gap(folder, name, first_test[name], test=test)
+    yield from pronouns(folder, test=test)
 
 
 def _first_test_units(folder: Path) -> dict[str, int]:
@@ -58,25 +60,29 @@ def _text(path: Path) -> str:
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
 
 
-def _squad(
-    folder: Path, name: str, first_test: int, rng: random.Random, *, unanswerable_only: bool, test: bool
-) -> Iterator[Example]:
+class Paragraph(NamedTuple):
+    """A text with its questions as a file in SQuAD's form has them, and the other texts of its article."""
+
+    context: str
+    questions: list[dict[str, Any]]
+    others: list[str]
+
+
+def paragraphs(folder: Path, name: str, *, test: bool) -> Iterator[Paragraph]:
+    """The training units of a file in SQuAD's form, or those for testing."""
+    first_test = _first_test_units(folder)[name]
     number = 0
     for article in json.loads(_text(folder / name))["data"]:
-        paragraphs = article["paragraphs"]
-        for paragraph in paragraphs:
+        contexts = [paragraph["context"] for paragraph in article["paragraphs"]]
+        for place, paragraph in enumerate(article["paragraphs"]):
+            if (number >= first_test) == test:
+                yield Paragraph(contexts[place], paragraph["qas"], contexts[:place] + contexts[place + 1 :])
             number += 1
-            if (number > first_test) != test:
-                continue
-            others = [p["context"] for p in paragraphs if p is not paragraph]
-            for asked in paragraph["qas"]:
-                if unanswerable_only and not asked.get("is_impossible"):
-                    continue
-                yield _question(name, paragraph["context"], asked, others, rng)
 
 
-def _question(source: str, context: str, asked: dict[str, Any], others: list[str], rng: random.Random) -> Example:
+def _question(source: str, paragraph: Paragraph, asked: dict[str, Any], rng: random.Random) -> Example:
     """Over the paragraph and one more of its article, or over the sentences of the paragraph, as turns are."""
+    context, _, others = paragraph
     spans = {(a["answer_start"], a["answer_start"] + len(a["text"])) for a in asked["answers"]}
     if asked.get("is_impossible"):
         spans = set()
@@ -136,18 +142,24 @@ def _entailment(folder: Path, name: str, first_test: int, rng: random.Random, *,
         yield Example(name, "read", asked, _among(right, [o for o in others if o != row["sentence1"]], rng), told)
 
 
-def _gap(folder: Path, name: str, first_test: int, *, test: bool) -> Iterator[Example]:
-    """Whom a pronoun stands for, over the whole text."""
-    for number, row in enumerate(csv.DictReader(io.StringIO(_text(folder / name)), delimiter="\t", quoting=3)):
-        if (number >= first_test) != test:
-            continue
-        spans = tuple(
-            Span(int(row[f"{who}-offset"]), int(row[f"{who}-offset"]) + len(row[who]))
-            for who in ("A", "B")
-            if row[f"{who}-coref"].upper() == "TRUE"
-        )
-        at = int(row["Pronoun-offset"])
-        near = row["Text"][max(0, at - 60) : at + 60]
-        asked = f'who or what is "{row["Pronoun"]}" in "{near}"?'
-        only = Labelled(Passage(row["Text"]), spans, bool(spans))
-        yield Example(name, "read", asked, (only,), kind=_SPAN if spans else None)
+def pronouns(folder: Path, *, test: bool) -> Iterator[Example]:
+    """GAP: whom a pronoun stands for, over the whole text."""
+    first_test = _first_test_units(folder)
+    for name in GAP:
+        rows = csv.DictReader(io.StringIO(_text(folder / name)), delimiter="\t", quoting=3)
+        for number, row in enumerate(rows):
+            if (number >= first_test[name]) == test:
+                yield _pronoun(name, row)
+
+
+def _pronoun(name: str, row: dict[str, str]) -> Example:
+    spans = tuple(
+        Span(int(row[f"{who}-offset"]), int(row[f"{who}-offset"]) + len(row[who]))
+        for who in ("A", "B")
+        if row[f"{who}-coref"].upper() == "TRUE"
+    )
+    at = int(row["Pronoun-offset"])
+    near = row["Text"][max(0, at - 60) : at + 60]
+    asked = f'who or what is "{row["Pronoun"]}" in "{near}"?'
+    only = Labelled(Passage(row["Text"]), spans, bool(spans))
+    return Example(name, "read", asked, (only,), kind=_SPAN if spans else None)

@@ -16,6 +16,7 @@ from eval.metrics.answer_metrics import (
     ndcg,
     normalized,
     retrieval_scores,
+    squad2_scores,
     token_f1,
     word_count,
     word_recall,
@@ -50,6 +51,24 @@ def test_babilong_by_its_source_never_takes_none_for_right() -> None:
     assert not babilong_correct("none", "none", "How many?", "qa7")
     assert babilong_correct("none", "none", "How many?", "qa7", whole_words=True)
     assert babilong_correct("one", "one", "How many?", "qa7")
+
+
+@pytest.mark.parametrize(
+    ("reply", "answers", "scores"),
+    [
+        ("The Denver Broncos!", ["Denver Broncos", "Broncos"], (1.0, 1.0)),
+        ("Broncos of Denver", ["Denver Broncos", "New York"], (0.0, 0.8)),
+        ("", ["Denver"], (0.0, 0.0)),
+        ("the", ["Denver"], (0.0, 0.0)),
+        ("", [], (1.0, 1.0)),
+        ("Denver", [], (0.0, 0.0)),
+        ("", ["the"], (1.0, 1.0)),
+    ],
+)
+def test_squad_2_wants_nothing_where_there_is_no_answer(
+    reply: str, answers: list[str], scores: tuple[float, float]
+) -> None:
+    assert squad2_scores(reply, answers) == pytest.approx(scores)
 
 
 def test_recall_of_evidence_counts_the_first_places() -> None:
