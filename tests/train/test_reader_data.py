@@ -119,7 +119,7 @@ def test_without_its_evidence_a_question_has_no_answer(dialogue: Dialogue, packe
     told = dialogue.questions[1]  # when did Maya start at the bakery?
     made = [question_example(dialogue, told, random.Random(seed)) for seed in range(60)]
     unanswered = [example for example in made if example.kind is None]
-    assert 0 < len(unanswered) < 20
+    assert 0 < len(unanswered) < 30
     for example in unanswered:
         assert not any(
             labelled.holds or labelled.passage.text == dialogue.messages[0].text for labelled in example.passages

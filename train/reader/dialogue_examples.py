@@ -17,7 +17,7 @@ from train.reader.dialogue_text import Dialogue, Question, Statement
 from train.reader.examples import Example, Labelled, Span
 
 NEGATIVES = (0, 9)  # fewest and most messages beside the evidence
-WITHOUT_EVIDENCE = 0.15  # share of questions that are asked of the others alone, where these tell nothing
+WITHOUT_EVIDENCE = 0.25  # share of questions that are asked of the others alone, where these tell nothing
 MENTION_TURNS = 3  # before a mention that are looked at, and more where it is named earlier
 _KIND = {"yesno": "yes", "when": "when", "count": "count", "list": "list"}
 _WORD = re.compile(r"\w+")

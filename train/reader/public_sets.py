@@ -32,6 +32,7 @@ ENTAILMENT = (
     "counterfactual_nli/revised_hypothesis/train.tsv",
     "counterfactual_nli/revised_premise/train.tsv",
 )
+WITHOUT_ANSWER = 0.3
 _TRUTH = {"entailment": KINDS.index("yes"), "contradiction": KINDS.index("no")}
 _SPAN = KINDS.index("span")
 
@@ -81,7 +82,10 @@ def paragraphs(folder: Path, name: str, *, test: bool) -> Iterator[Paragraph]:
 
 
 def _question(source: str, paragraph: Paragraph, asked: dict[str, Any], rng: random.Random) -> Example:
-    """Over the paragraph and one more of its article, or over the sentences of the paragraph, as turns are."""
+    """Over the paragraph and one more of its article, or over the sentences of the paragraph, as turns are.
+
+    Of `WITHOUT_ANSWER` of the questions only what does not answer is kept, where there is such.
+    """
     context, _, others = paragraph
     spans = {(a["answer_start"], a["answer_start"] + len(a["text"])) for a in asked["answers"]}
     if asked.get("is_impossible"):
@@ -97,6 +101,9 @@ def _question(source: str, paragraph: Paragraph, asked: dict[str, Any], rng: ran
         passages.append(Labelled(Passage(context), tuple(Span(*s) for s in sorted(spans)), bool(spans)))
         if others and rng.random() < 0.5:
             passages.insert(rng.randrange(2), Labelled(Passage(rng.choice(others)), (), False))
+    silent = [passage for passage in passages if not passage.holds]
+    if spans and silent and rng.random() < WITHOUT_ANSWER:
+        passages, spans = silent, set()
     return Example(source, "read", asked["question"].strip(), tuple(passages), kind=_SPAN if spans else None)
 
 
