@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.components import Components
 from nscma_torch.errors import EngineUnavailableError
-from nscma_torch.protocols import LanguageTasks
+from nscma_torch.protocols import LanguageTasks, QuotingTasks
 from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.records import Answer, Hit
 from nscma_torch.retrieval.search_bounds import Bounds
@@ -68,14 +68,44 @@ def retrieved(
     return found
 
 
+def answer_from(
+    parts: Components,
+    tasks: LanguageTasks,
+    question: str,
+    hits: Sequence[Hit],
+    answerability: float,
+    *,
+    top_k: int,
+    user_id: str,
+    now: datetime,
+) -> Answer:
+    """The answer that hits give, of which the first `top_k` may be quoted.
+
+    Where the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations. Where a
+    language model answers, it is asked what the reader is not sure enough of (`reading.instead_of_model`).
+    """
+    reader = parts.reader_qa
+    if isinstance(tasks, QuotingTasks) and tasks.quotes:
+        quoted = tasks.answer(question, hits[:top_k], answerability=answerability)
+        return quoted if reader is None else reader.answer(question, hits, quoted, user_id=user_id, now=now)
+    enough = parts.config.reading.instead_of_model
+    if reader is not None and enough < 1:
+        quoted = parts.embedded_tasks.answer(question, hits[:top_k], answerability=answerability)
+        read = reader.answer(question, hits, quoted, user_id=user_id, now=now)
+        if not read.abstained and read.confidence >= enough:
+            return replace(read, trace=(*read.trace, "the language model was not asked"))
+    return tasks.answer(question, hits[:top_k], answerability=answerability)
+
+
 def _from_messages(
     parts: Components, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
 ) -> tuple[Answer, Sequence[Hit]]:
-    found = retrieved(parts, question, bounds, top_k, tasks)
-    answer = tasks.answer(question, found.hits, answerability=found.answerability())
-    if parts.reader_qa is not None:
-        answer = parts.reader_qa.answer(question, found.hits, answer, user_id=bounds.scope.user_id, now=bounds.now)
-    return replace(answer, trace=(*found.trace, *answer.trace)), found.hits
+    most = top_k if parts.reader_qa is None else max(top_k, parts.config.reading.passages)
+    found = retrieved(parts, question, bounds, most, tasks)
+    user_id, now = bounds.scope.user_id, bounds.now
+    answerability = found.answerability()
+    answer = answer_from(parts, tasks, question, found.hits, answerability, top_k=top_k, user_id=user_id, now=now)
+    return replace(answer, trace=(*found.trace, *answer.trace)), found.hits[:top_k]
 
 
 def _noted(answer: Answer, notes: tuple[str, ...]) -> Answer:

@@ -267,9 +267,9 @@ class Components:
 
     @locked_cached_property
     def reader_qa(self) -> ReaderQA | None:
-        """Short answers by the trained reader; None where a language model answers, or none is configured."""
+        """Short answers by the trained reader; None where none is configured."""
         section = self.config.reading
-        if section.model == "none" or self._tasks is not None or self.engine is not None:
+        if section.model == "none":
             return None
         from nscma_torch.reading.reader import Reader
         from nscma_torch.retrieval.reader_qa import ReaderQA

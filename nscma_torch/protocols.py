@@ -102,3 +102,12 @@ class LanguageTasks(Protocol):
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """Answer from the hits alone, or abstain; `support` in [-1, 2] says how far the memory covers the question."""
+
+
+@runtime_checkable
+class QuotingTasks(Protocol):
+    """Language tasks whose answers are passages, which the trained reader makes short where `quotes` is true."""
+
+    @property
+    def quotes(self) -> bool:
+        """Whether answers are passages."""

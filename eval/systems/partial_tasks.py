@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
-from nscma_torch.protocols import LanguageTasks, RetrievalTasks
+from nscma_torch.protocols import LanguageTasks, QuotingTasks, RetrievalTasks
 from nscma_torch.records import Answer, Extraction, Hit, Statement, Unit
 from nscma_torch.relations import Schema
 
@@ -21,6 +21,11 @@ class _As:
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
+
+    @property
+    def quotes(self) -> bool:
+        """As the tasks."""
+        return isinstance(self._tasks, QuotingTasks) and self._tasks.quotes
 
     def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
         """As the tasks."""

@@ -229,6 +229,12 @@ class Reading(Section):
     unsure: float = Field(
         0.4, ge=0, le=1, description="Probability below which there is no answer; above, it is given as not sure."
     )
+    instead_of_model: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Confidence from which the reader's answer spares a configured language model; 1: it answers all.",
+    )
     member: float = Field(
         0.3, ge=0, le=1, description="Share, relative to the best span, from which a span is a member of a list."
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
 from sqlalchemy import Connection
 
+from nscma_torch.answering import answer_from
 from nscma_torch.config import Llm
 from nscma_torch.controller.embedded import EmbeddedPolicy
 from nscma_torch.controller.policy import ECHO, Answered, Finding, Policy, Situation, Tool
@@ -22,7 +23,7 @@ from nscma_torch.errors import ConfigError, StoreBusyError
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic
 from nscma_torch.memory import Memory
-from nscma_torch.records import Added, FactQuery, Message, Scope, Usage
+from nscma_torch.records import Added, Answer, FactQuery, Hit, Message, Scope, Usage
 from nscma_torch.storage import speakers, streams, turns
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.turns import EVIDENCE, STANDING, SUMMARISED
@@ -83,7 +84,7 @@ class Controller:
         self.scope = Scope(user_id, agent_id, run_id)
         self.policy: Policy
         if engine is None:
-            self.policy = EmbeddedPolicy(memory.components.tasks, memory.components.relations, own)
+            self.policy = EmbeddedPolicy(memory.components.tasks, memory.components.relations, own, self._read)
         else:
             self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.components.tally)
         if 3 * self.policy.most_tokens > own.turn_tokens:
@@ -102,6 +103,11 @@ class Controller:
             batch=own.summary_batch,
         )
         self._before: FactQuery | None = None  # what was asked last, that "and before that?" asks on
+
+    def _read(self, question: str, hits: Sequence[Hit], answerability: float, now: datetime) -> Answer:
+        """The answer from hits by the tasks of the memory, and its reader."""
+        parts, user_id = self.memory.components, self.scope.user_id
+        return answer_from(parts, parts.tasks, question, hits, answerability, top_k=len(hits), user_id=user_id, now=now)
 
     def turn(self, said: str, *, now: datetime | None = None) -> ControllerAnswer:
         """Reply to what the user says, and remember both.

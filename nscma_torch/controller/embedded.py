@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from nscma_torch.answering import nothing_asked
 from nscma_torch.config import Controller
@@ -27,14 +28,18 @@ _MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
 _CERTAIN = 2.0  # support of what stands in context word for word
 
 
+ReadHits = Callable[[str, Sequence[Hit], float, datetime], Answer]  # a question, hits, their answerability, when it is
+
+
 class EmbeddedPolicy:
     """Facts first, then what was said; a turn that asks nothing is taken note of."""
 
     name = "embedded"
     most_tokens = 0
 
-    def __init__(self, tasks: LanguageTasks, relations: Schema, settings: Controller) -> None:
+    def __init__(self, tasks: LanguageTasks, relations: Schema, settings: Controller, read: ReadHits) -> None:
         self._tasks = tasks
+        self._read = read
         self._relations = relations
         self._settings = settings
         self.threshold = settings.embedded_threshold
@@ -97,7 +102,7 @@ class EmbeddedPolicy:
         if told is None:
             best = max(situation.findings, key=lambda finding: finding.answerability, default=None)
             hits, answerability = ((), 0.0) if best is None else (best.hits, best.answerability)
-            told = self._tasks.answer(questions(situation.said), hits, answerability=answerability)
+            told = self._read(questions(situation.said), hits, answerability, situation.now)
         return _answered(told, 1.0 - told.confidence), told.usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:

@@ -61,6 +61,8 @@ class EmbeddedTasks:
         relations: what facts there are, and the wordings that state them; None for the bundled ones.
     """
 
+    quotes = True
+
     def __init__(
         self,
         *,

@@ -43,9 +43,9 @@ class ReaderQA:
         with self._database.read() as connection:
             asker = speakers.asker_of(connection, user_id)
             some = [hit for hit in hits if hit.unit.kind != "summary"][: self._settings.passages]
-            read_hits, passages = _in_order(connection, user_id, some, to_micros(now))
-        asked = asked_by(asker.named or asker.by_id or asker.name, question)
-        (read,) = self._reader.read([asked], [passages])
+            name = asker.named or asker.by_id or asker.name
+            read_hits, passages = in_order(connection, user_id, some, to_micros(now), name)
+        (read,) = self._reader.read([asked_by(name, question)], [passages])
         found = short_answer(read, passages, self._settings)
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + time.perf_counter() - begin)
         confidence = found.confidence if found is not None else 0.0
@@ -74,8 +74,13 @@ def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ..
     return (own, *(item for item in quoted.evidence if item.hit is not hit))
 
 
-def _in_order(connection: Connection, user_id: str, hits: Sequence[Hit], now: int) -> tuple[list[Hit], list[Passage]]:
-    """The hits with the turns before them on the same day, in the order in which they were said, and as passages."""
+def in_order(
+    connection: Connection, user_id: str, hits: Sequence[Hit], now: int, user_name: str
+) -> tuple[list[Hit], list[Passage]]:
+    """The hits with the turns before them on the same day, in the order in which they were said, and as passages.
+
+    The user's messages without a name are said by `user_name`.
+    """
     numbered = turns.with_before(connection, user_id, [hit.id for hit in hits], TURNS_BEFORE, now)
     own = {numbers[-1] for numbers in numbered.values()}
     earlier = {number for numbers in numbered.values() for number in numbers} - own
@@ -84,15 +89,18 @@ def _in_order(connection: Connection, user_id: str, hits: Sequence[Hit], now: in
     for rank, hit in enumerate(hits):
         unit = hit.unit
         numbers = numbered.get(hit.id, [0])
-        placed[unit.occurred_at, numbers[-1], unit.start] = hit, _passage(unit, rank, context=False)
+        placed[unit.occurred_at, numbers[-1], unit.start] = hit, _passage(unit, user_name, rank, context=False)
         for number in numbers[:-1]:
             episode = episodes.get(number)
             if episode is not None and episode.occurred_at.date() == unit.occurred_at.date():
                 turn = unit_of(episode)
-                placed.setdefault((turn.occurred_at, number, 0), (Hit(turn, 0.0), _passage(turn, rank, context=True)))
+                placed.setdefault(
+                    (turn.occurred_at, number, 0), (Hit(turn, 0.0), _passage(turn, user_name, rank, context=True))
+                )
     ordered = [placed[place] for place in sorted(placed)]
     return [hit for hit, _ in ordered], [passage for _, passage in ordered]
 
 
-def _passage(unit: Unit, rank: int, *, context: bool) -> Passage:
-    return Passage(unit.text, unit.name or unit.role, unit.occurred_at, rank, context)
+def _passage(unit: Unit, user_name: str, rank: int, *, context: bool) -> Passage:
+    speaker = unit.name or (user_name if unit.role == "user" else unit.role)
+    return Passage(unit.text, speaker, unit.occurred_at, rank, context)
