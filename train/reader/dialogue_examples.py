@@ -18,15 +18,21 @@ from train.reader.examples import Example, Labelled, Span
 
 NEGATIVES = (0, 9)  # fewest and most messages beside the evidence
 WITHOUT_EVIDENCE = 0.25  # share of questions that are asked of the others alone, where these tell nothing
+OF_ANOTHER = 0.6  # share of questions that are also asked of a speaker of whom it was not told
 MENTION_TURNS = 3  # before a mention that are looked at, and more where it is named earlier
 _KIND = {"yesno": "yes", "when": "when", "count": "count", "list": "list"}
 _WORD = re.compile(r"\w+")
+_TOLD_OF_ONE = ("single", "current", "past", "when")
+_OWN = re.compile(r"\b(?:I|[Mm]y|me|mine)\b")
+_SHARED = re.compile(r"\b(?:we|us|our|ours)\b", re.IGNORECASE)
 
 
 def dialogue_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Example]:
     """All examples of a dialogue."""
     for question in dialogue.questions:
         yield question_example(dialogue, question, rng)
+        if rng.random() < OF_ANOTHER and (example := of_another(dialogue, question, rng)) is not None:
+            yield example
     source = dialogue.id
     for statement in dialogue.statements:
         said = f"{statement.subject} {statement.predicate} {statement.object}"
@@ -114,6 +120,30 @@ def question_example(dialogue: Dialogue, question: Question, rng: random.Random 
         kind = KINDS.index(answer if question.type == "yesno" else _KIND.get(question.type, "span"))
     asked = asked_by(dialogue.messages[0].speaker, question.text)
     return Example(dialogue.id, "read", asked, tuple(passages), kind=kind)
+
+
+def of_another(dialogue: Dialogue, question: Question, rng: random.Random) -> Example | None:
+    """A question about what a speaker told of themselves, asked of another speaker: its passages do not answer it.
+
+    None where it is not certain that it was told of one speaker alone.
+    """
+    asker = dialogue.messages[0].speaker
+    speakers = list(dict.fromkeys(message.speaker for message in dialogue.messages))
+    named = [name for name in speakers if re.search(rf"\b{re.escape(name)}\b", question.text)]
+    owner = asker if not named and _OWN.search(question.text) else named[0] if len(named) == 1 else None
+    told = [dialogue.messages[n - 1] for n in question.evidence]
+    if question.type not in _TOLD_OF_ONE or owner is None or _SHARED.search(question.text):
+        return None
+    if not told or any(message.speaker != owner for message in told):
+        return None
+    others = [name for name in speakers if name != owner and not any(name in message.text for message in told)]
+    if not others:
+        return None
+    other = rng.choice(others)
+    text = question.text if not named else re.sub(rf"\b{re.escape(owner)}\b", other, question.text)
+    example = question_example(dialogue, question, rng)
+    passages = tuple(Labelled(labelled.passage) for labelled in example.passages)
+    return Example(dialogue.id, "read", asked_by(asker if named else other, text), passages)
 
 
 def _tells(dialogue: Dialogue, question: Question, numbers: Sequence[int]) -> bool:
