@@ -229,6 +229,9 @@ class Reading(Section):
     unsure: float = Field(
         0.4, ge=0, le=1, description="Probability below which there is no answer; above, it is given as not sure."
     )
+    as_good: float = Field(
+        0.2, ge=0, le=1, description="Share, relative to the best span, from which a later one takes its place."
+    )
     instead_of_model: float = Field(
         1.0,
         ge=0,

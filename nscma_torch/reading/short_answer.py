@@ -1,6 +1,7 @@
 """A short answer from what the reader read: yes or no, a day, a number, a list, or the words of one passage.
 
-Days are computed from the day on which they were said.
+Order of trust: to a question of how something stands now, the newest of passages that answer about equally well;
+days are computed from the day on which they were said.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from nscma_torch.config import Reading
+from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.text.dates import DateMention, find_dates
@@ -30,8 +32,8 @@ class ShortAnswer:
     why: str
 
 
-def short_answer(read: ReadResult, passages: Sequence[Passage], settings: Reading) -> ShortAnswer | None:
-    """The answer, or None where no passage holds one."""
+def short_answer(question: str, read: ReadResult, passages: Sequence[Passage], settings: Reading) -> ShortAnswer | None:
+    """The answer of passages in the order in which they were said, or None where no passage holds one."""
     if not read.spans:
         return None
     kind = read.kind
@@ -51,7 +53,21 @@ def short_answer(read: ReadResult, passages: Sequence[Passage], settings: Readin
         return answer(str(len(members)), best.passage, f"{len(members)} members counted, the likeliest")
     if kind == "when" and best.of_text:
         return answer(_dated(best, passages[best.passage]), best.passage, "read")
+    newest = _newest(read, settings) if intent(question) == "current" else best
+    if newest is not best:
+        return answer(newest.text, newest.passage, f"nearly as well as in passage {best.passage + 1}, and later, read")
     return answer(best.text, best.passage, "read")
+
+
+def _newest(read: ReadResult, settings: Reading) -> ReadSpan:
+    """The best span, or one of a later passage that is nearly as good and says something else."""
+    best = newest = read.spans[0]
+    for span in read.spans[1:]:
+        if span.share < settings.as_good * best.share:
+            break
+        if span.passage > newest.passage and span.text.casefold() != best.text.casefold():
+            newest = span
+    return newest
 
 
 def _members(read: ReadResult, settings: Reading) -> list[ReadSpan]:

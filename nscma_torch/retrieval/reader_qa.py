@@ -46,7 +46,7 @@ class ReaderQA:
             name = asker.named or asker.by_id or asker.name
             read_hits, passages = in_order(connection, user_id, some, to_micros(now), name)
         (read,) = self._reader.read([asked_by(name, question)], [passages])
-        found = short_answer(read, passages, self._settings)
+        found = short_answer(question, read, passages, self._settings)
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + time.perf_counter() - begin)
         confidence = found.confidence if found is not None else 0.0
         needed = self._settings.sure if quoted.abstained else self._settings.unsure

@@ -1,4 +1,4 @@
-"""Short answers: days by when they were said, lists whole, counts of their members."""
+"""Short answers: the newest of what is as good, days by when they were said, lists whole, counts of their members."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from nscma_torch.reading.short_answer import short_answer
 
 OLD = Passage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
 NEW = Passage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
-SETTINGS = Reading(member=0.3)
+ASKED = "What is the rent?"
+SETTINGS = Reading(member=0.3, as_good=0.2)
 
 
 def span(passages: list[Passage], passage: int, text: str, share: float) -> ReadSpan:
@@ -27,21 +28,38 @@ def read(spans: list[ReadSpan], kind: str = "span", evidence: tuple[float, ...] 
 
 def test_the_likeliest_span_with_the_probability_that_there_is_one() -> None:
     passages = [OLD, NEW]
-    found = short_answer(read([span(passages, 1, "950", 0.5), span(passages, 0, "900", 0.2)]), passages, SETTINGS)
+    found = short_answer(
+        ASKED, read([span(passages, 1, "950", 0.5), span(passages, 0, "900", 0.2)]), passages, SETTINGS
+    )
     assert found is not None and (found.text, found.passage, found.confidence) == ("950", 1, 0.7)
+
+
+def test_the_newest_of_what_answers_about_equally_well() -> None:
+    passages = [OLD, NEW]
+    both = [span(passages, 0, "900", 0.5), span(passages, 1, "950", 0.2)]
+    found = short_answer(ASKED, read(both), passages, SETTINGS)
+    assert found is not None and (found.text, found.passage) == ("950", 1)
+    worse = [both[0], span(passages, 1, "950", 0.05)]
+    found = short_answer(ASKED, read(worse), passages, SETTINGS)
+    assert found is not None and found.text == "900"
+    found = short_answer("What was the rent before?", read(both), passages, SETTINGS)
+    assert found is not None and found.text == "900", "of what was before"
+    older = [span(passages, 1, "950", 0.5), span(passages, 0, "900", 0.4)]
+    found = short_answer(ASKED, read(older), passages, SETTINGS)
+    assert found is not None and found.text == "950"
 
 
 def test_yes_and_no() -> None:
     passages = [OLD, NEW]
     one = [span(passages, 0, "900", 0.5)]
     for kind in ("yes", "no"):
-        found = short_answer(read(one, kind=kind, evidence=(0.3, 0.7)), passages, SETTINGS)
+        found = short_answer(ASKED, read(one, kind=kind, evidence=(0.3, 0.7)), passages, SETTINGS)
         assert found is not None and (found.text, found.passage) == (kind, 1)
 
 
 def test_a_day_is_counted_from_when_it_was_said() -> None:
     passages = [OLD, NEW]
-    found = short_answer(read([span(passages, 1, "yesterday", 0.9)], kind="when"), passages, SETTINGS)
+    found = short_answer(ASKED, read([span(passages, 1, "yesterday", 0.9)], kind="when"), passages, SETTINGS)
     assert found is not None and found.text == "3 June 2025 (yesterday)"
 
 
@@ -53,11 +71,11 @@ def test_a_list_has_each_member_once_and_a_count_counts_them() -> None:
         span(passages, 0, "soup again", 0.2),
         span(passages, 1, "950", 0.05),
     ]
-    found = short_answer(read(spans, kind="list"), passages, SETTINGS)
+    found = short_answer(ASKED, read(spans, kind="list"), passages, SETTINGS)
     assert found is not None and found.text == "soup, fish"
-    found = short_answer(read(spans, kind="count"), passages, SETTINGS)
+    found = short_answer(ASKED, read(spans, kind="count"), passages, SETTINGS)
     assert found is not None and found.text == "2"
 
 
 def test_nothing_read_is_no_answer() -> None:
-    assert short_answer(ReadResult((), 0.0, (), ()), [], SETTINGS) is None
+    assert short_answer(ASKED, ReadResult((), 0.0, (), ()), [], SETTINGS) is None
