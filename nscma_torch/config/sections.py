@@ -217,7 +217,9 @@ class Reading(Section):
     """The trained reader, which gives short answers where no language model is configured."""
 
     model: str = Field(
-        "bundled", min_length=1, description="'bundled', 'none', or a file of weights that train/reader wrote."
+        "bundled",
+        min_length=1,
+        description="'bundled', 'none', or what train/reader wrote: a file of weights, or a folder on another encoder.",
     )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
         "auto", description="Precision of the forward pass; 'auto' is bfloat16 where the device multiplies it natively."

@@ -16,17 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
-from tokenizers import Tokenizer
 from torch import Tensor
 
-from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
-from nscma_torch.reading.reader_input import Packer, Part, Passage, Piece, Row, padded_rows
-from nscma_torch.reading.reader_model import KINDS, Outputs, ReaderModel
-from nscma_torch.text.minilm import MiniLM, bundled_folder, load_tokenizer, verify
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.reading import transformers_encoder
+from nscma_torch.reading.bundled_encoder import BundledEncoder
+from nscma_torch.reading.reader_input import PADDED_TO, Packer, Part, Passage, Piece, Row, padded_rows
+from nscma_torch.reading.reader_model import KINDS, Encoder, Outputs, ReaderModel
+from nscma_torch.reading.transformers_encoder import TransformersEncoder
+from nscma_torch.tensor_files import all_tensors, open_tensors
 
 WEIGHTS = Path(__file__).with_name("weights") / "reader.safetensors"
-MAX_TOKENS = 512
+MAX_TOKENS = 512  # of a row, where the encoder reads as many
 MAX_SPAN = 24  # tokens of the longest answer
 SPANS_PER_ROW = 8
 _CANDIDATES = 64  # best spans of a row, of which those that overlap a better one are left out
@@ -69,35 +70,37 @@ class ReadResult:
 
 
 class Reader:
-    """A trained `ReaderModel` with its tokenizer."""
+    """A trained `ReaderModel`, which reads rows of at most `max_tokens` tokens, and of what its encoder reads."""
 
-    def __init__(self, model: ReaderModel, tokenizer: Tokenizer, *, max_tokens: int = MAX_TOKENS) -> None:
+    def __init__(self, model: ReaderModel, *, max_tokens: int = MAX_TOKENS) -> None:
         self._model = model.eval().requires_grad_(False)
-        self._packer = Packer(tokenizer, max_tokens)
+        self._packer = Packer(model.encoder.tokenizer, min(max_tokens, model.encoder.max_tokens))
         # oneDNN compiles a bfloat16 kernel for each new shape, which takes longer than a row
-        self._multiple = 32 if model.token.weight.dtype == torch.bfloat16 else 1
+        self._multiple = PADDED_TO if model.token.weight.dtype == torch.bfloat16 else 1
 
     @classmethod
     def from_pretrained(
         cls, weights: Path | None = None, *, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32
     ) -> Reader:
-        """The bundled reader, or one that `train/reader` wrote, on the bundled encoder.
+        """The bundled reader, or one that `train/reader` wrote: a file, or a folder where it has another encoder.
 
         Raises:
-            ModelNotFoundError: the weights are missing.
-            ChecksumError: the encoder's files are not the published ones.
+            ModelNotFoundError: a file is missing.
+            ModelError: what is there is no reader of this version.
+            ChecksumError: the bundled encoder's files are not the published ones.
+            MissingDependencyError: transformers is not installed, which another encoder needs.
         """
         path = weights or WEIGHTS
-        if not path.is_file():
-            raise ModelNotFoundError(f"the reader's weights are missing: {path}; install nscma-torch again")
-        folder = bundled_folder()
-        verify(folder)
-        model = ReaderModel(MiniLM.from_checkpoint(folder / "model.safetensors"))
-        weights_read = load_file(path)
-        if lacking := sorted(model.trained_state().keys() ^ weights_read.keys()):
-            raise ModelError(f"{path} is no reader of this version: {lacking[0]} is missing, or not known")
-        model.load_state_dict(weights_read, strict=False)
-        return cls(model.to(torch.device(device), dtype), load_tokenizer(folder))
+        encoder: Encoder
+        if path.is_dir():
+            encoder, path = TransformersEncoder.from_reader(path), path / transformers_encoder.WEIGHTS
+        else:
+            encoder = BundledEncoder()
+        model = ReaderModel(encoder)
+        remedy = "install nscma-torch again" if weights is None else "give a file or a folder that train/reader wrote"
+        with open_tensors(path, "a reader", missing=f"the reader's weights are missing: {path}; {remedy}") as file:
+            model.load(all_tensors(file), path)
+        return cls(model.to(torch.device(device), dtype))
 
     @torch.no_grad()
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
@@ -141,7 +144,7 @@ class Reader:
 
     def _outputs(self, rows: Sequence[Row]) -> list[Outputs]:
         """The outputs of each row, on the CPU, in their order; rows of like length are read together."""
-        device = self._model.passage.device
+        device = self._model.token.weight.device
         found: dict[int, Outputs] = {}
         for batch in _batches([len(row.ids) for row in rows], device.type == "cpu"):
             out = self._model(*(part.to(device) for part in padded_rows([rows[i] for i in batch], self._multiple)))

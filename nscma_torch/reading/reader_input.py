@@ -18,7 +18,9 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-CLS, SEP = 101, 102  # of BERT's uncased vocabulary
+from nscma_torch.errors import ModelError
+
+PADDED_TO = 32  # tokens: rows are padded to a multiple of it, or of a part of it
 QUESTION_TOKENS = 64  # most of a question; what is longer is cut at its end
 SPEAKER_TOKENS = 16  # most of a speaker's name
 PART_TOKENS = 128  # most of a long passage that are read again beside others
@@ -114,7 +116,7 @@ class Rows(NamedTuple):
 
 
 def padded_rows(rows: Sequence[Row], multiple: int = 1) -> Rows:
-    """The rows as tensors of a length that is a multiple of `multiple`."""
+    """The rows as tensors of a length that is a multiple of `multiple`; padding is masked, so its id may be any."""
     longest = max(len(row.ids) for row in rows)
     ids = torch.zeros(len(rows), longest + -longest % multiple, dtype=torch.int64)
     for number, row in enumerate(rows):
@@ -137,9 +139,19 @@ def slot_question(subject: str, predicate: str) -> str:
 
 
 class Packer:
-    """Makes rows of at most `max_tokens` tokens."""
+    """Makes rows of at most `max_tokens` tokens.
+
+    [CLS] and [SEP] are what the tokenizer puts around a text; ModelError where that is not one token at either end.
+    """
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
+        around: list[int] = tokenizer.encode("").ids
+        if len(around) != 2:
+            raise ModelError(
+                f"a reader needs a tokenizer that puts one token before a text and one after it, such as [CLS] and "
+                f"[SEP]; this one puts {len(around)} around it: choose another base"
+            )
+        self._cls, self._sep = around
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
 
@@ -155,7 +167,7 @@ class Packer:
                     row.append(part)
                 elif not passages[number].context or not filled:
                     filled.append([part])
-        return [_row(asked, own) for own in filled]
+        return [self._row(asked, own) for own in filled]
 
     def joined(self, question: str, parts: Sequence[Part]) -> Row:
         """One row of as many parts as fit, the first ones first; of pieces that overlap one."""
@@ -167,45 +179,47 @@ class Packer:
             if not beside and part.size <= room:
                 chosen.append(part)
                 room -= part.size
-        return _row(asked, chosen)
+        return self._row(asked, chosen)
 
     def _asked(self, question: str) -> list[int]:
-        return [CLS, *self._ids(question)[:QUESTION_TOKENS], SEP]
+        return [self._cls, *self._ids(question)[:QUESTION_TOKENS], self._sep]
 
     def _parts(self, number: int, passage: Passage, room: int) -> Iterator[Part]:
         """The passage whole, or pieces of its text that overlap; at least one."""
         day = list(self._ids(f"{passage.said_at:%d %B %Y}")) if passage.said_at is not None else []
-        speaker: list[tuple[int, Piece | None]] = []
+        speaker = self._pieces(number, passage.speaker, of_text=False)[:SPEAKER_TOKENS]
         if passage.speaker:
-            named = self._tokenizer.encode(passage.speaker, add_special_tokens=False)
-            for i, (start, end) in zip(named.ids[:SPEAKER_TOKENS], named.offsets[:SPEAKER_TOKENS], strict=True):
-                speaker.append((i, Piece(number, False, start, end)))
             speaker += [(i, None) for i in self._ids(":")]
-        text = self._tokenizer.encode(passage.text, add_special_tokens=False)
-        tokens: list[tuple[int, Piece | None]] = [
-            (i, Piece(number, True, start, end)) for i, (start, end) in zip(text.ids, text.offsets, strict=True)
-        ]
+        tokens = self._pieces(number, passage.text, of_text=True)
         most = max(16, room - len(day) - len(speaker) - 1)
         step = max(1, int(most * (1 - OVERLAP)))
         starts = range(0, max(1, len(tokens) - most + step), step) if len(tokens) > most else (0,)
         for place, start in enumerate(starts):
             yield Part(number, place, day, [*speaker, *tokens[start : start + most]])
 
+    def _pieces(self, number: int, text: str, *, of_text: bool) -> list[tuple[int, Piece | None]]:
+        """The tokens of a text, each with its characters; many tokenizers join the space before a word to it."""
+        read = self._tokenizer.encode(text, add_special_tokens=False)
+        pieces: list[tuple[int, Piece | None]] = []
+        for i, (start, end) in zip(read.ids, read.offsets, strict=True):
+            word = text[start:end].lstrip()
+            pieces.append((i, Piece(number, of_text, end - len(word), end) if word else None))
+        return pieces
+
     def _ids(self, text: str) -> Sequence[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-
-def _row(asked: list[int], parts: Sequence[Part]) -> Row:
-    ids = list(asked)
-    pieces: list[Piece | None] = [None] * len(asked)
-    ordered = sorted(parts, key=lambda part: part[:2])
-    ends: list[int] = []
-    day: list[int] = []
-    for part in ordered:
-        dated = part.day if part.day != day else []
-        day = part.day
-        ids += [*dated, *(i for i, _ in part.tokens), SEP]
-        pieces += [*(None for _ in dated), *(piece for _, piece in part.tokens), None]
-        ends.append(len(ids) - 1)
-    return Row(ids, len(asked), pieces, ordered, ends)
+    def _row(self, asked: list[int], parts: Sequence[Part]) -> Row:
+        ids = list(asked)
+        pieces: list[Piece | None] = [None] * len(asked)
+        ordered = sorted(parts, key=lambda part: part[:2])
+        ends: list[int] = []
+        day: list[int] = []
+        for part in ordered:
+            dated = part.day if part.day != day else []
+            day = part.day
+            ids += [*dated, *(i for i, _ in part.tokens), self._sep]
+            pieces += [*(None for _ in dated), *(piece for _, piece in part.tokens), None]
+            ends.append(len(ids) - 1)
+        return Row(ids, len(asked), pieces, ordered, ends)

@@ -1,18 +1,21 @@
-"""The reader's network: the bundled encoder, its upper layers trained anew, and a head for each thing it tells.
+"""The reader's network: an encoder, and a head for each thing that it tells.
 
-Legend: B rows, L tokens of the longest row, d = 384.
+Legend: B rows, L tokens of the longest row, d width of the encoder's hidden states.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from nscma_torch.text.minilm import DIMENSION, LAYERS, MiniLM
+from nscma_torch.errors import ModelError
 
-TRAINED_LAYERS = 4  # the upper ones; the lower ones are the embedder's own
 KINDS = ("span", "yes", "no", "when", "count", "list")
 STANCES = ("holds", "ended", "future", "denied", "wished", "supposed", "hearsay", "fiction")
 CHANGES = ("none", "confirms", "replaces", "corrects", "ends", "cancels")
@@ -30,23 +33,47 @@ class Outputs(NamedTuple):
     change: Tensor  # [B, len(CHANGES)]
 
 
+class Encoder(nn.Module, ABC):
+    """Makes hidden states of rows of its tokenizer's tokens.
+
+    Args:
+        dimension: d.
+        max_tokens: of the longest row that it reads.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, dimension: int, max_tokens: int) -> None:
+        super().__init__()
+        self.tokenizer = tokenizer
+        self.dimension = dimension
+        self.max_tokens = max_tokens
+
+    @abstractmethod
+    def forward(
+        self,
+        ids: Tensor,  # [B, L] int64
+        mask: Tensor,  # [B, L] bool, False at padding
+        passage: Tensor,  # [B, L] bool, True at the tokens after the question
+    ) -> Tensor:  # [B, L, d]
+        """The hidden states of the last layer."""
+
+    @abstractmethod
+    def write(self, weights: dict[str, Tensor], path: Path) -> None:
+        """Write what a reader on this encoder is made of again, `weights` those of `ReaderModel.trained`."""
+
+
 class ReaderModel(nn.Module):
     """Reads a question together with passages (Devlin et al. 2019, section 4.2, with more heads)."""
 
-    def __init__(self, encoder: MiniLM, trained_layers: int = TRAINED_LAYERS) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         super().__init__()
-        self.word, self.position, self.norm = encoder.word, encoder.position, encoder.norm
-        self.lower = encoder.layers[: LAYERS - trained_layers]
-        self.upper = encoder.layers[LAYERS - trained_layers :]
-        self.passage = nn.Parameter(torch.zeros(DIMENSION))  # added to the tokens after the question
-        self.token = nn.Linear(DIMENSION, 3)
-        self.pool = nn.Linear(DIMENSION, DIMENSION)
-        self.answerable = nn.Linear(DIMENSION, 1)
-        self.kind = nn.Linear(DIMENSION, len(KINDS))
-        self.stance = nn.Linear(DIMENSION, len(STANCES))
-        self.change = nn.Linear(DIMENSION, len(CHANGES))
-        for table in (self.word, self.position, self.norm, self.lower):
-            table.requires_grad_(False)
+        d = encoder.dimension
+        self.encoder = encoder
+        self.token = nn.Linear(d, 3)
+        self.pool = nn.Linear(d, d)
+        self.answerable = nn.Linear(d, 1)
+        self.kind = nn.Linear(d, len(KINDS))
+        self.stance = nn.Linear(d, len(STANCES))
+        self.change = nn.Linear(d, len(CHANGES))
 
     def forward(
         self,
@@ -54,13 +81,7 @@ class ReaderModel(nn.Module):
         mask: Tensor,  # [B, L] bool, False at padding
         passage: Tensor,  # [B, L] bool, True at the tokens after the question
     ) -> Outputs:
-        x = self.norm(self.word(ids) + self.position.weight[: ids.shape[1]])
-        attention = None if bool(mask.all()) else mask[:, None, None, :]
-        for layer in self.lower:
-            x = layer(x, attention)
-        x = x + passage.unsqueeze(-1) * self.passage
-        for layer in self.upper:
-            x = layer(x, attention)
+        x = self.encoder(ids, mask, passage)
         first, last, evidence = self.token(x).float().unbind(-1)
         whole = torch.tanh(self.pool(x[:, 0]))
         return Outputs(
@@ -73,7 +94,23 @@ class ReaderModel(nn.Module):
             self.change(whole).float(),
         )
 
-    def trained_state(self) -> dict[str, Tensor]:
-        """What training changes: all but the tables and layers that are the embedder's."""
-        own = ("word.", "position.", "norm.", "lower.")
-        return {name: value for name, value in self.state_dict().items() if not name.startswith(own)}
+    def trained(self) -> dict[str, nn.Parameter]:
+        """What training changes, each under its name in a file of weights."""
+        return {name.removeprefix("encoder."): p for name, p in self.named_parameters() if p.requires_grad}
+
+    @torch.no_grad()
+    def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
+        """Take over weights of the names and shapes of `trained`; ModelError, which names `source`, for others."""
+        own = self.trained()
+        if odd := sorted(own.keys() ^ weights.keys()):
+            raise ModelError(
+                f"{source} is no reader of this version and encoder: {odd[0]} is missing, or not known; train it again"
+            )
+        for name, parameter in own.items():
+            if parameter.shape != weights[name].shape:
+                raise ModelError(
+                    f"{source} was trained on another encoder: {name} is {[*weights[name].shape]}, and "
+                    f"{[*parameter.shape]} in this one; train it again"
+                )
+        for name, parameter in own.items():
+            parameter.copy_(weights[name])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_torch.reading.reader_input import SEP, Packer
+from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, Outputs
 from nscma_torch.text.minilm import bundled_folder, load_tokenizer
 from train.reader.batches import batches, group_of, padded
@@ -17,6 +17,7 @@ from train.reader.dialogue_examples import dialogue_examples, of_another, questi
 from train.reader.dialogue_text import Dialogue, DialogueError, read_dialogues
 from train.reader.losses import losses
 
+SEP = 102  # of BERT's uncased vocabulary
 TEXT = """== chat-001 | friends
 -- 2025-03-02 18:40
 1 Maya: started at the bakery on monday, my feet hurt

@@ -28,6 +28,7 @@ DIALOGUE = """== c-1 | friends
 = holds 1 | the shed | is | green
 """
 RECIPE = {
+    "base": "bundled",
     "seed": 1,
     "max_tokens": [48],
     "most_rows": 4,

