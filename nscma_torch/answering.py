@@ -87,11 +87,13 @@ def answer_from(
     reader = parts.reader_qa
     if isinstance(tasks, QuotingTasks) and tasks.quotes:
         quoted = tasks.answer(question, hits[:top_k], answerability=answerability)
-        return quoted if reader is None else reader.answer(question, hits, quoted, user_id=user_id, now=now)
+        if reader is None:
+            return quoted
+        return reader.answer(question, hits, quoted, answerability=answerability, user_id=user_id, now=now)
     enough = parts.config.reading.instead_of_model
     if reader is not None and enough < 1:
         quoted = parts.embedded_tasks.answer(question, hits[:top_k], answerability=answerability)
-        read = reader.answer(question, hits, quoted, user_id=user_id, now=now)
+        read = reader.answer(question, hits, quoted, answerability=answerability, user_id=user_id, now=now)
         if not read.abstained and read.confidence >= enough:
             return replace(read, trace=(*read.trace, "the language model was not asked"))
     return tasks.answer(question, hits[:top_k], answerability=answerability)

