@@ -39,8 +39,13 @@ def confidence(read: ReadResult, answerability: float) -> float:
 
     By logistic regression on the reader's probability (its logit) and the answerability of the search.
     """
-    own = min(max(read.answerable, 1e-6), 1 - 1e-6)
-    return 1 / (1 + math.exp(-(INTERCEPT + READ * math.log(own / (1 - own)) + FOUND * answerability)))
+    return 1 / (1 + math.exp(-(INTERCEPT + READ * logit(read.answerable) + FOUND * answerability)))
+
+
+def logit(probability: float) -> float:
+    """log(p / (1 - p)), bounded."""
+    inside = min(max(probability, 1e-6), 1 - 1e-6)
+    return math.log(inside / (1 - inside))
 
 
 def short_answer(question: str, read: ReadResult, passages: Sequence[Passage], settings: Reading) -> ShortAnswer | None:
