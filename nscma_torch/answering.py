@@ -42,7 +42,8 @@ def answered(
         before = None if follows is None else follows.query
         told = parts.fact_qa.ask(question, bounds.scope, now=now, as_of=as_of, follows=before)
         if told is not None:
-            return _noted(told, notes), [evidence.hit for evidence in told.evidence]
+            found = told if told.facts else _held_against(parts, told, question, bounds, top_k)
+            return _noted(found, notes), [evidence.hit for evidence in found.evidence]
     try:
         answer, hits = _from_messages(parts, parts.tasks, question, bounds, top_k)
     except EngineUnavailableError as error:
@@ -97,6 +98,16 @@ def answer_from(
         if not read.abstained and read.confidence >= enough:
             return replace(read, trace=(*read.trace, "the language model was not asked"))
     return tasks.answer(question, hits[:top_k], answerability=answerability)
+
+
+def _held_against(parts: Components, told: Answer, question: str, bounds: Bounds, top_k: int) -> Answer:
+    """What the reader is sure of, for facts that a newer message may have renewed; else what the facts told."""
+    if parts.reader_qa is None:
+        return told
+    read, _ = _from_messages(parts, parts.embedded_tasks, question, bounds, top_k)
+    if read.abstained or read.confidence < parts.config.reading.sure:
+        return told
+    return replace(read, trace=(*told.trace, *read.trace), query=told.query)
 
 
 def _from_messages(

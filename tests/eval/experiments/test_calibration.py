@@ -1,4 +1,4 @@
-"""eval/experiments/reading/calibration.py: the constants of a logistic model come back, and every set weighs the same."""
+"""eval.experiments.reading.calibration: the constants of a logistic model come back, and every set weighs the same."""
 
 from __future__ import annotations
 
