@@ -226,13 +226,11 @@ class Reading(Section):
     )
     passages: int = Field(10, gt=0, description="Passages that are read for an answer.")
     sure: float = Field(
-        0.5, ge=0, le=1, description="Probability that the passages answer, from which an answer is given."
+        0.84, ge=0, le=1, description="Confidence from which an answer is given; below, it is given as not sure."
     )
-    unsure: float = Field(
-        0.4, ge=0, le=1, description="Probability below which there is no answer; above, it is given as not sure."
-    )
+    unsure: float = Field(0.74, ge=0, le=1, description="Confidence below which there is no answer.")
     as_good: float = Field(
-        0.2, ge=0, le=1, description="Share, relative to the best span, from which a later one takes its place."
+        0.1, ge=0, le=1, description="Share, relative to the best span, from which a later one takes its place."
     )
     instead_of_model: float = Field(
         1.0,
@@ -241,7 +239,7 @@ class Reading(Section):
         description="Confidence from which the reader's answer spares a configured language model; 1: it answers all.",
     )
     member: float = Field(
-        0.3, ge=0, le=1, description="Share, relative to the best span, from which a span is a member of a list."
+        0.1, ge=0, le=1, description="Share, relative to the best span, from which a span is a member of a list."
     )
 
 

@@ -61,9 +61,8 @@ class ReaderQA:
     ) -> Answer:
         """`quoted`, which shows passages, with a short answer before them where the reader finds one.
 
-        Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none; where the search
-        found nothing near the question either, there is none below `reading.sure`. What is asked in Chinese stays as it
-        is quoted: the reader knows English. `answerability` is that of the search.
+        Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none. What is asked in
+        Chinese stays as it is quoted: the reader knows English. `answerability` is that of the search.
         """
         if script(question) == "cjk":
             return quoted
@@ -72,9 +71,8 @@ class ReaderQA:
         found = short_answer(question, read.result, read.passages, self._settings)
         sure = confidence(read.result, answerability)
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + time.perf_counter() - begin)
-        needed = self._settings.sure if quoted.abstained else self._settings.unsure
-        if found is None or sure < needed:
-            trace = (*quoted.trace, f"read: no answer ({sure:.2f} of {needed:.2f} needed)")
+        if found is None or sure < self._settings.unsure:
+            trace = (*quoted.trace, f"read: no answer ({sure:.2f} of {self._settings.unsure:.2f} needed)")
             return Answer(UNKNOWN, True, sure, (), trace, spent)
         evidence = _evidence(read.hits[found.passage], sure, quoted)
         short = found.text if sure >= self._settings.sure else f"{found.text} (not sure)"

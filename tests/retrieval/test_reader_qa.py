@@ -13,9 +13,11 @@ from nscma_torch.reading.embedded_tasks import UNKNOWN
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
+from nscma_torch.reading.short_answer import confidence
 from nscma_torch.records import Answer, Hit, Message
 from nscma_torch.retrieval.reader_qa import ReaderQA
 
+SURE, UNSURE = confidence(ReadResult((), 0.9, (), ()), 1.0), confidence(ReadResult((), 0.2, (), ()), 1.0)
 DAY = datetime(2025, 3, 1, 9, tzinfo=UTC)
 NOW = DAY + timedelta(days=40)
 SAID = (
@@ -31,7 +33,7 @@ QUOTED = Answer(UNKNOWN, True, 0.0, ())
 class RecordingReader:
     """Answers "950" wherever it stands, as surely as it is told to be, and keeps what it was given."""
 
-    def __init__(self, answerable: float) -> None:
+    def __init__(self, answerable: float = 0.9) -> None:
         self.answerable = answerable
         self.asked: list[str] = []
         self.passages: list[Passage] = []
@@ -61,12 +63,12 @@ def asked(chat: Memory, reader: RecordingReader, texts: Sequence[str], **setting
     """What is answered from the messages of these texts, in this order of their ranks."""
     found = {hit.text: hit for hit in chat.search("rent cat month yesterday", user_id="ana", top_k=10, now=NOW)}
     hits: list[Hit] = [found[text] for text in texts]
-    qa = ReaderQA(chat._components.database, reader, Reading(**settings))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, reader, Reading(**{"sure": SURE, "unsure": UNSURE, **settings}))  # type: ignore[arg-type]
     return qa.answer("What is the rent?", hits, QUOTED, answerability=1.0, user_id="ana", now=NOW)
 
 
 def test_hits_are_read_in_the_order_of_the_conversation_with_the_turns_before_them(chat: Memory) -> None:
-    reader = RecordingReader(0.9)
+    reader = RecordingReader()
     answer = asked(chat, reader, [SAID[4][2], SAID[1][2]])
     assert [(p.speaker, p.text) for p in reader.passages] == [SAID[i][1:] for i in (0, 1, 3, 4)], "not of another day"
     assert [p.context for p in reader.passages] == [True, False, True, False]
@@ -79,22 +81,22 @@ def test_an_answer_may_stand_in_a_turn_before_a_hit(chat: Memory) -> None:
     chat.flush()
     found = chat.search("oh dear", user_id="ana", top_k=10, now=NOW)
     (hit,) = [hit for hit in found if hit.text == "oh dear"]
-    qa = ReaderQA(chat._components.database, RecordingReader(0.9), Reading())  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, RecordingReader(), Reading(sure=SURE, unsure=UNSURE))  # type: ignore[arg-type]
     answer = qa.answer("What is the rent?", [hit], QUOTED, answerability=1.0, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == "950"
     assert answer.evidence[0].hit.unit.episode_ids and answer.evidence[0].text == SAID[4][2]
 
 
-@pytest.mark.parametrize(("answerable", "first"), [(0.9, "950"), (0.5, UNKNOWN)])
+@pytest.mark.parametrize(("answerable", "first"), [(0.9, "950"), (0.2, UNKNOWN)])
 def test_what_is_not_sure_enough_is_no_answer(chat: Memory, answerable: float, first: str) -> None:
-    answer = asked(chat, RecordingReader(answerable), [SAID[4][2]], sure=0.6, unsure=0.55)
+    answer = asked(chat, RecordingReader(answerable), [SAID[4][2]], sure=SURE, unsure=SURE - 0.01)
     assert answer.text.splitlines()[0] == first and answer.abstained == (first != "950")
 
 
 def test_between_sure_and_unsure_the_answer_says_so(chat: Memory) -> None:
-    reader = RecordingReader(0.5)
+    reader = RecordingReader(0.2)
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
-    qa = ReaderQA(chat._components.database, reader, Reading(sure=0.6, unsure=0.4))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, reader, Reading(sure=SURE, unsure=UNSURE - 0.01))  # type: ignore[arg-type]
     quoted = Answer("they want 950", False, 0.5, ())
     answer = qa.answer("What is the rent?", [hit], quoted, answerability=1.0, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == "950 (not sure)" and not answer.abstained

@@ -79,8 +79,8 @@ def table(name: str, own: Sequence[Point], constants: NDArray[np.float64]) -> Ta
     """What each threshold would do to one set."""
     sure = [float(1 / (1 + np.exp(-(constants @ [1.0, p.read, p.found])))) for p in own]
     held = [p.held for p in own]
-    area = f"AUC {auc(sure, held):.3f}, of the reader alone {auc([p.read for p in own], held):.3f}"
-    printed = Table("threshold", "silent", "invented", title=f"{name}: {len(own)} questions, {area}")
+    area = f"AUC {auc(sure, held):.3f} (reader {auc([p.read for p in own], held):.3f})"
+    printed = Table("threshold", "silent", "invented", caption=f"{name}, n = {len(own)}\n{area}")
     for threshold in THRESHOLDS:
         silent = np.mean([s < threshold for s, h in zip(sure, held, strict=True) if h])
         invented = np.mean([s >= threshold for s, h in zip(sure, held, strict=True) if not h])

@@ -35,4 +35,4 @@ def test_the_table_tells_what_a_threshold_does() -> None:
     printed = table("made up", own, np.array([0.0, 1.0, 0.0]))
     cells = [list(column.cells) for column in printed.columns]
     half = cells[0].index("0.50")
-    assert (cells[1][half], cells[2][half]) == ("0.500", "0.500") and "AUC 0.500" in str(printed.title)
+    assert (cells[1][half], cells[2][half]) == ("0.500", "0.500") and "AUC 0.500" in str(printed.caption)
