@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.config import Config
 from nscma_torch.encode.stages import Stages
+from nscma_torch.errors import ConfigError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.locked_property import locked_cached_property
@@ -39,12 +40,12 @@ if TYPE_CHECKING:
     from nscma_torch.encode.writer import Writer
     from nscma_torch.hierarchy.integrator import Integrator
     from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+    from nscma_torch.retrieval.context import Reranker
     from nscma_torch.retrieval.fact_graphs import FactGraphs
     from nscma_torch.retrieval.fact_qa import FactQA
     from nscma_torch.retrieval.reader_qa import ReaderQA
     from nscma_torch.retrieval.retriever import Retriever
     from nscma_torch.retrieval.search import Searcher
-    from nscma_torch.text.cross_encoder import CrossEncoder
 
 
 _ALWAYS_THERE = ("auto", "cpu")  # names of devices that are right on every machine
@@ -247,16 +248,22 @@ class Components:
         from nscma_torch.retrieval.retriever import Retriever
 
         section = self.config.retrieval
-        reranker = (lambda: self.cross_encoder) if section.reranker else None
+        reranker = (lambda: self.reranker) if section.reranker else None
         graphs, tasks = (lambda: self.fact_graphs), (lambda: self.tasks)
         return Retriever(self.searcher, self.database, graphs, tasks, section.strategy, reranker)
 
     @locked_cached_property
-    def cross_encoder(self) -> CrossEncoder:
-        """The configured reranker."""
+    def reranker(self) -> Reranker:
+        """The configured reranker: the trained reader, or a cross-encoder."""
+        name = self.config.retrieval.reranker
+        if name == "reader":
+            if self.reader_qa is None:
+                raise ConfigError('retrieval.reranker = "reader" needs a reader; set reading.model = "bundled"')
+            return self.reader_qa.relevance
         from nscma_torch.text.cross_encoder import CrossEncoder
 
-        return CrossEncoder(self.config.retrieval.reranker, self.device)
+        encoder = CrossEncoder(name, self.device)
+        return lambda question, hits, _: encoder.score(question, [hit.text for hit in hits])
 
     @locked_cached_property
     def fact_qa(self) -> FactQA:

@@ -182,7 +182,9 @@ class Retrieval(Section):
         ("chunk",), min_length=1, description="Structures that a search looks in where it names none."
     )
     reranker: str = Field(
-        "", description="Cross-encoder of the rerank strategy, a name or a folder; empty for the language tasks."
+        "",
+        description="What the rerank strategy asks: 'reader', or a cross-encoder by its name or folder; empty for the "
+        "language tasks.",
     )
     answering: Literal["memory-only", "memory-doc"] = Field(
         "memory-only", description="Whether ask answers from what was found, or from the messages behind it."

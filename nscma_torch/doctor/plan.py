@@ -178,7 +178,7 @@ def _proxy(config: Config, engine: ModelShape | None) -> Part:
 
 def _reranker(config: Config) -> list[Part]:
     name = config.retrieval.reranker
-    if not name:
+    if name in ("", "reader"):  # the bundled reader is no part that grows
         return []
     shape = model_shape(config_of(name), kind="embedding", dtype=torch.float32)
     return [Part("reranker", shape.weights, "memory", f"{shape.parameters / 1e6:.0f} M parameters")]

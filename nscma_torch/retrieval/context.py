@@ -17,7 +17,8 @@ from nscma_torch.retrieval.search import Searcher
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import hierarchy_walks
 from nscma_torch.storage.database import Database
-from nscma_torch.text.cross_encoder import CrossEncoder
+
+Reranker = Callable[[str, Sequence[Hit], Bounds], list[float]]  # how far each hit answers a question, in [0, 1]
 
 
 class RetrievalContext:
@@ -31,7 +32,7 @@ class RetrievalContext:
         tasks: Callable[[], LanguageTasks],
         bounds: Bounds,
         *,
-        reranker: CrossEncoder | None = None,
+        reranker: Reranker | None = None,
         explain: bool = False,
     ) -> None:
         self._searcher = searcher
@@ -77,9 +78,9 @@ class RetrievalContext:
         return {seq: Hit(unit, scores[seq]) for seq, unit in self.units(scores).items()}
 
     def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:
-        """How far each hit answers the question, in [0, 1]: by the configured cross-encoder, or the language tasks."""
+        """How far each hit answers the question, in [0, 1]: by the configured reranker, or the language tasks."""
         if self._reranker is not None:
-            return self._reranker.score(question, [hit.text for hit in hits])
+            return self._reranker(question, hits, self.bounds)
         return self.tasks.rerank(question, hits)
 
     def roots(self) -> list[int]:

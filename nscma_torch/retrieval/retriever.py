@@ -9,7 +9,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Hit, UnitKind
 from nscma_torch.retrieval.budget import within
-from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.context import Reranker, RetrievalContext
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.planner import Plan, plan
 from nscma_torch.retrieval.promote_latest import HEAD, promote_latest
@@ -19,7 +19,6 @@ from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.retrieval.strategies import STRATEGIES
 from nscma_torch.storage import units
 from nscma_torch.storage.database import Database
-from nscma_torch.text.cross_encoder import CrossEncoder
 
 _ALL = 1 << 30
 
@@ -30,7 +29,7 @@ class Retriever:
     Args:
         graphs, tasks: give the fact graphs and the configured language tasks, called when a strategy needs them.
         strategy: the one that is taken where a question names none.
-        reranker: makes the cross-encoder that reranks, called when it is first needed; None for the language tasks.
+        reranker: makes what the rerank strategy asks, called when it is first needed; None for the language tasks.
     """
 
     def __init__(
@@ -40,7 +39,7 @@ class Retriever:
         graphs: Callable[[], FactGraphs],
         tasks: Callable[[], LanguageTasks],
         strategy: str,
-        reranker: Callable[[], CrossEncoder] | None = None,
+        reranker: Callable[[], Reranker] | None = None,
     ) -> None:
         self._searcher = searcher
         self._database = database
