@@ -62,6 +62,11 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA)
 	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA) --fusion rrf --gates on
 	$(RUN) -m eval.experiments.retrieval.answerability_auc --data $(DATA)
+	$(RUN) -m eval.experiments.reading.conversations --conversations train/reader/dialogues/test
+	$(RUN) -m eval.experiments.reading.reader_scores --data $(DATA) --dialogues train/reader/dialogues/test
+	$(RUN) -m eval.experiments.reading.locomo_answers --data $(DATA) --half odd
+	$(RUN) -m eval.experiments.reading.beam_answers --data $(DATA) --half odd
+	$(RUN) -m eval.experiments.reading.calibration --data $(DATA) --conversations train/reader/dialogues/dev $(DATA)/conversations/dev
 	$(RUN) -m eval.experiments.hierarchy.cam_stability --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.experiments.hierarchy.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
 	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --kinds chunk \

@@ -1,4 +1,5 @@
-"""Evidence recall on LoCoMo, per turn: BM25 only, vectors only and hybrid, with the gate off and on.
+"""Evidence recall on LoCoMo, per turn: BM25 only, vectors only, hybrid, and hybrid reranked by the trained reader, with
+the gate off and on.
 
     python -m eval.experiments.retrieval.recall --data DIR
 
@@ -24,7 +25,13 @@ from eval.tasks.locomo import Conversation, Question, load
 from nscma_torch import Memory, load_config
 
 _KS = (5, 10, 20)
-_LANES = {"BM25 only": ["lexical"], "vectors only": ["vector"], "hybrid": ["lexical", "vector"]}
+_BOTH = ["lexical", "vector"]
+_SEARCHES: dict[str, dict[str, Any]] = {
+    "BM25 only": {"lanes": ["lexical"]},
+    "vectors only": {"lanes": ["vector"]},
+    "hybrid": {"lanes": _BOTH},
+    "hybrid, read": {"lanes": _BOTH, "strategy": "rerank", "reranker": "reader"},
+}
 _GATES: dict[str, dict[str, Any]] = {
     "off": {"gate": {"rule": "everything"}},
     "on": {},
@@ -46,8 +53,8 @@ def measure(
         place = {item.id: i for i, item in enumerate(added)}
         deferred = mean([not (item.decision and item.decision.write) for item in added])
         recalls: dict[str, list[list[float]]] = {}
-        for name, lanes in _LANES.items():
-            settings = load_config({**gate, "retrieval": {"lanes": lanes, "fusion": fusion}})
+        for name, search in _SEARCHES.items():
+            settings = load_config({**gate, "retrieval": {**search, "fusion": fusion}})
             with Memory(store, config=settings) as memory:
                 recalls[name] = [_recalls(memory, conversation, question, place) for question in conversation.questions]
     return recalls, deferred
@@ -74,7 +81,7 @@ def main() -> None:
     halves = ("even", "odd", "all")
     table = Table("gate", "lanes", "deferred", *(f"{half} R@{k}" for half in halves for k in _KS))
     for gate in arguments.gates:
-        rows: dict[str, Rows] = {name: {half: [] for half in halves} for name in _LANES}
+        rows: dict[str, Rows] = {name: {half: [] for half in halves} for name in _SEARCHES}
         shares: list[float] = []
         for index, conversation in enumerate(conversations):
             measured, share = measure(conversation, _GATES[gate], arguments.fusion)
