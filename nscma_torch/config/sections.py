@@ -228,9 +228,9 @@ class Reading(Section):
     )
     passages: int = Field(10, gt=0, description="Passages that are read for an answer.")
     sure: float = Field(
-        0.84, ge=0, le=1, description="Confidence from which an answer is given; below, it is given as not sure."
+        0.82, ge=0, le=1, description="Confidence from which an answer is given; below, it is given as not sure."
     )
-    unsure: float = Field(0.74, ge=0, le=1, description="Confidence below which there is no answer.")
+    unsure: float = Field(0.76, ge=0, le=1, description="Confidence below which there is no answer.")
     as_good: float = Field(
         0.1, ge=0, le=1, description="Share, relative to the best span, from which a later one takes its place."
     )
