@@ -16,6 +16,7 @@ from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.text.scripts import script
 
 if TYPE_CHECKING:
+    from nscma_torch.retrieval.reader_qa import ReaderQA
     from nscma_torch.retrieval.search import Retrieved
 
 
@@ -85,19 +86,26 @@ def answer_from(
     Where the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations. Where a
     language model answers, it is asked what the reader is not sure enough of (`reading.instead_of_model`).
     """
-    reader = parts.reader_qa
-    if isinstance(tasks, QuotingTasks) and tasks.quotes:
-        quoted = tasks.answer(question, hits[:top_k], answerability=answerability)
-        if reader is None:
-            return quoted
-        return reader.answer(question, hits, quoted, answerability=answerability, user_id=user_id, now=now)
-    enough = parts.config.reading.instead_of_model
-    if reader is not None and enough < 1:
-        quoted = parts.embedded_tasks.answer(question, hits[:top_k], answerability=answerability)
-        read = reader.answer(question, hits, quoted, answerability=answerability, user_id=user_id, now=now)
-        if not read.abstained and read.confidence >= enough:
-            return replace(read, trace=(*read.trace, "the language model was not asked"))
+    reader = _reader_beside(parts, tasks)
+    if reader is None:
+        return tasks.answer(question, hits[:top_k], answerability=answerability)
+    quoting = tasks if _quotes(tasks) else parts.embedded_tasks
+    quoted = quoting.answer(question, hits[:top_k], answerability=answerability)
+    read = reader.answer(question, hits, quoted, answerability=answerability, user_id=user_id, now=now)
+    if _quotes(tasks):
+        return read
+    if not read.abstained and read.confidence >= parts.config.reading.instead_of_model:
+        return replace(read, trace=(*read.trace, "the language model was not asked"))
     return tasks.answer(question, hits[:top_k], answerability=answerability)
+
+
+def _reader_beside(parts: Components, tasks: LanguageTasks) -> ReaderQA | None:
+    """The reader, which is loaded only for tasks that quote, or where it may spare a model."""
+    return parts.reader_qa if _quotes(tasks) or parts.config.reading.instead_of_model < 1 else None
+
+
+def _quotes(tasks: LanguageTasks) -> bool:
+    return isinstance(tasks, QuotingTasks) and tasks.quotes
 
 
 def _held_against(parts: Components, told: Answer, question: str, bounds: Bounds, top_k: int) -> Answer:
@@ -113,7 +121,7 @@ def _held_against(parts: Components, told: Answer, question: str, bounds: Bounds
 def _from_messages(
     parts: Components, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
 ) -> tuple[Answer, Sequence[Hit]]:
-    most = top_k if parts.reader_qa is None else max(top_k, parts.config.reading.passages)
+    most = top_k if _reader_beside(parts, tasks) is None else max(top_k, parts.config.reading.passages)
     found = retrieved(parts, question, bounds, most, tasks)
     user_id, now = bounds.scope.user_id, bounds.now
     answerability = found.answerability()

@@ -71,7 +71,7 @@ def short_answer(question: str, read: ReadResult, passages: Sequence[Passage], s
         return answer(_dated(best, passages[best.passage]), best.passage, "read")
     newest = _newest(read, settings) if intent(question) == "current" else best
     if newest is not best:
-        return answer(newest.text, newest.passage, f"nearly as well as in passage {best.passage + 1}, and later, read")
+        return answer(newest.text, newest.passage, f"read nearly as well as in passage {best.passage + 1}, and later,")
     return answer(best.text, best.passage, "read")
 
 
@@ -87,7 +87,7 @@ def _newest(read: ReadResult, settings: Reading) -> ReadSpan:
 
 
 def _members(read: ReadResult, settings: Reading) -> list[ReadSpan]:
-    """The members of a list: spans that do not overlap, each text once, in the order in which they were said."""
+    """The members of a list: spans, each text once, in the order in which they were said."""
     best = read.spans[0].share
     kept: list[ReadSpan] = []
     for span in read.spans:
@@ -95,13 +95,9 @@ def _members(read: ReadResult, settings: Reading) -> list[ReadSpan]:
             break
         text = span.text.casefold()
         same = any(text in other.text.casefold() or other.text.casefold() in text for other in kept)
-        if not same and not any(_overlap(span, other) for other in kept):
+        if not same:
             kept.append(span)
     return sorted(kept, key=lambda span: (span.passage, span.start))
-
-
-def _overlap(a: ReadSpan, b: ReadSpan) -> bool:
-    return a.passage == b.passage and a.of_text == b.of_text and a.start < b.end and b.start < a.end
 
 
 def _dated(span: ReadSpan, passage: Passage) -> str:
