@@ -42,6 +42,7 @@ from nscma_torch.storage import (
     history,
     jobs,
     profiles,
+    skills,
     statistics,
     transfer,
     tree,
@@ -495,10 +496,25 @@ class Memory:
         text = checked_question(situation, "the situation", self.components.config.limits)
         return self.components.skills.find(Scope(user_id, agent_id), text, top_k=checked_count(top_k))
 
+    def skills(self, *, user_id: str, agent_id: str | None = None, archived: bool = False) -> list[Skill]:
+        """Skills in the order they were added; `archived` ones too."""
+        with self.components.database.read() as connection:
+            return skills.select_skills(
+                connection, Scope(user_id, agent_id), archived=checked_flag(archived, "archived")
+            )
+
     def skill_outcome(self, skill_id: str, *, user_id: str, success: bool, now: datetime | None = None) -> Skill:
         """Count how a use of a skill went: of skills that fit equally the more successful comes first."""
         worked = checked_flag(success, "success")
         return self.components.skills.outcome(Scope(user_id).user_id, skill_id, success=worked, at=clock(now))
+
+    def archive_skill(self, skill_id: str, *, user_id: str, now: datetime | None = None) -> Skill:
+        """Hide a skill from every search; `restore_skill` brings it back, `erase` deletes it for real."""
+        return self.components.skills.set_status(Scope(user_id).user_id, skill_id, "archived", at=clock(now))
+
+    def restore_skill(self, skill_id: str, *, user_id: str, now: datetime | None = None) -> Skill:
+        """Bring an archived skill back."""
+        return self.components.skills.set_status(Scope(user_id).user_id, skill_id, "active", at=clock(now))
 
     def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
         """What a user said to one agent, or to none, as a hierarchy: chunks, then the clusters of each level (CAM).
@@ -594,15 +610,21 @@ class Memory:
         with self.components.database.write() as connection:
             return transfer.import_(connection, stream, progress=progress)
 
-    def erase(self, *, user_id: str, memory_id: str | None = None) -> EraseReceipt:
-        """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
-        user = Scope(user_id).user_id
+    def erase(self, *, user_id: str, memory_id: str | None = None, skill_id: str | None = None) -> EraseReceipt:
+        """Delete a user, one message or one skill for real, and search the files for what went.
+
+        There is no way back.
+        """
+        user, eraser = Scope(user_id).user_id, self.components.eraser
         checked_instance("" if memory_id is None else memory_id, str, "memory_id")
-        self._recalls.forget(user, memory_id)
+        checked_instance("" if skill_id is None else skill_id, str, "skill_id")
+        if memory_id is not None and skill_id is not None:
+            raise InvalidInputError("give memory_id or skill_id, not both; one call erases one of them")
         self.components.forget(user)
-        return (
-            self.components.eraser.user(user) if memory_id is None else self.components.eraser.episode(user, memory_id)
-        )
+        if skill_id is not None:
+            return eraser.skill(user, skill_id)
+        self._recalls.forget(user, memory_id)
+        return eraser.user(user) if memory_id is None else eraser.episode(user, memory_id)
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Replace all vectors by those of the configured embedder; returns their number."""

@@ -201,6 +201,9 @@ def skills(
     step: Annotated[list[str] | None, typer.Option("--step", help="With --add: a step; may be repeated.")] = None,
     worked: Annotated[str | None, typer.Option("--worked", metavar="ID", help="Count a success of this skill.")] = None,
     failed: Annotated[str | None, typer.Option("--failed", metavar="ID", help="Count a failure of this skill.")] = None,
+    archive: Annotated[str | None, typer.Option("--archive", metavar="ID", help="Hide this skill from search.")] = None,
+    restore: Annotated[str | None, typer.Option("--restore", metavar="ID", help="Bring this skill back.")] = None,
+    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones too.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 5,
     user: o.User = o.USER,
     agent: o.Agent = None,
@@ -208,14 +211,13 @@ def skills(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Find skills by the situation, store one, or count how one went."""
-    given = [
-        name
-        for name, value in (("a situation", situation), ("--add", add), ("--worked", worked), ("--failed", failed))
-        if value
-    ]
-    if len(given) != 1:
-        raise typer.BadParameter("give one of: a situation, --add NAME, --worked ID, --failed ID")
+    """List skills, find them by the situation, store, archive or restore one, or count how one went."""
+    by_id = [typed for typed in (worked, failed, archive, restore) if typed]
+    if len([given for given in (situation, add, archived, *by_id) if given]) > 1:
+        raise typer.BadParameter(
+            "give at most one of: a situation, --add NAME, --worked ID, --failed ID, --archive ID, --restore ID, "
+            "--archived"
+        )
     if add and not (trigger and step):
         raise typer.BadParameter("--add NAME needs --trigger, when it helps, and at least one --step")
     if not add and (trigger or step):
@@ -228,15 +230,25 @@ def skills(
         elif add:
             made = memory.add_skill(add, trigger=trigger or "", steps=step or [], user_id=user, agent_id=agent)
             found = [(None, made)]
+        elif by_id:
+            skill_id = full_id(memory, by_id[0], user, "skill")
+            if worked or failed:
+                changed = memory.skill_outcome(skill_id, user_id=user, success=bool(worked))
+            elif archive:
+                changed = memory.archive_skill(skill_id, user_id=user)
+            else:
+                changed = memory.restore_skill(skill_id, user_id=user)
+            found = [(None, changed)]
         else:
-            skill_id = full_id(memory, worked or failed or "", user, "skill")
-            found = [(None, memory.skill_outcome(skill_id, user_id=user, success=worked is not None))]
+            found = [(None, skill) for skill in memory.skills(user_id=user, agent_id=agent, archived=archived)]
     if json:
         print_json([{"similarity": similarity, "skill": skill} for similarity, skill in found])
         return
     for similarity, skill in found:
         score = "" if similarity is None else f"{similarity:.2f}  "
         outcomes = f"{skill.successes} worked, {skill.failures} failed"
+        if skill.status == "archived":
+            outcomes += ", archived"
         say(f"{score}[bold]{plain(skill.name)}[/]  [dim]{outcomes}  {skill.id}[/]")
         say(f"  when: {plain(skill.trigger)}")
         for number, text in enumerate(skill.steps, start=1):

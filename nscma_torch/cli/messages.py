@@ -202,19 +202,24 @@ def erase(
         str | None, typer.Argument(metavar="[ID]", help="One message; without it, the whole user.")
     ] = None,
     *,
+    skill: Annotated[str | None, typer.Option("--skill", metavar="ID", help="One skill.")] = None,
     user: o.User = o.USER,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Delete a user, or one message, for real, and search the files for what went. There is no way back."""
+    """Delete a user, one message or one skill for real, and search the files for what went. There is no way back."""
+    if memory_id and skill:
+        raise typer.BadParameter("give the id of a message or --skill ID, not both")
     with opened(store, config) as memory:
         memory_id = None if memory_id is None else full_id(memory, memory_id, user)
-        what = f"everything of user {user!r}" if memory_id is None else f"message {memory_id} of user {user!r}"
+        skill = None if skill is None else full_id(memory, skill, user, "skill")
+        what = f"skill {skill}" if skill is not None else "everything" if memory_id is None else f"message {memory_id}"
+        what = f"{what} of user {user!r}"
         if not yes:
             typer.confirm(f"Erase {shown(what)} from {shown(str(store))}? There is no way back", abort=True, err=True)
-        receipt = memory.erase(user_id=user, memory_id=memory_id)
+        receipt = memory.erase(user_id=user, memory_id=memory_id, skill_id=skill)
         flush(memory)
     if json:
         print_json(receipt)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,13 @@ class Skills:
         """Count how a use of a skill went. Raises `NotFoundError` for an unknown id."""
         with self._database.write() as connection:
             skill = skills.note_outcome(connection, user_id, skill_id, success=success, at=to_micros(at))
+            streams.touch_user(connection, user_id)
+        return skill
+
+    def set_status(self, user_id: str, skill_id: str, status: Literal["active", "archived"], *, at: datetime) -> Skill:
+        """Archive a skill, which no search finds then, or bring it back. Raises `NotFoundError` for an unknown id."""
+        with self._database.write() as connection:
+            skill = skills.set_status(connection, user_id, skill_id, status, to_micros(at))
             streams.touch_user(connection, user_id)
         return skill
 

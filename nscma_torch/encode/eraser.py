@@ -21,7 +21,7 @@ from nscma_torch.erasable_cache import erase_caches
 from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Episode, EraseReceipt
-from nscma_torch.storage import episodes, erase, statistics, streams, turns, unit_changes
+from nscma_torch.storage import episodes, erase, skills, statistics, streams, turns, unit_changes
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.erase import Erased
 from nscma_torch.storage.streams import Stream
@@ -61,7 +61,7 @@ class _Progress:
 
 
 class Eraser:
-    """Deletes a user, or one episode, for real, and checks the files afterwards.
+    """Deletes a user, one episode or one skill for real, and checks the files afterwards.
 
     Args:
         served: whether the proxy is asked over a network, and so never inside a transaction.
@@ -84,6 +84,18 @@ class Eraser:
             elif not erase.rewrite_due(connection):
                 raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was erased")
         return self._receipt(user_id, None, rows, (), texts, ())
+
+    def skill(self, user_id: str, skill_id: str) -> EraseReceipt:
+        """Erase one skill. Raises `NotFoundError` for an unknown id."""
+        with self._database.write() as connection:
+            if erase.rewrite_due(connection) and skills.find(connection, user_id, skill_id) is None:
+                erased = Erased({}, [], [], [])
+            else:
+                erased = erase.delete_skill(connection, user_id, skill_id)
+                erase.promise_rewrite(connection)
+                unit_changes.void(connection, user_id)
+                streams.touch_user(connection, user_id, changed=True)
+        return self._receipt(user_id, skill_id, erased.rows, (), erased.texts, erased.ids)
 
     def finish(self) -> None:
         """Rewrite the files where an erasure deleted rows and could not."""

@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
 
 from nscma_torch.errors import StoreBusyError, StoreFullError
-from nscma_torch.storage import erase_facts, hierarchies, raw_bytes, units
+from nscma_torch.storage import erase_facts, hierarchies, raw_bytes, skills, units
 from nscma_torch.storage import jobs as queue
 from nscma_torch.storage.database import Database, get_meta, pages, set_meta
 from nscma_torch.storage.schema import (
@@ -59,7 +59,7 @@ def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was deleted with an episode: rows by table, texts, ids of statements; and what is derived again."""
+    """What was deleted with an episode or a skill: rows by table, texts, ids; and what is derived again."""
 
     rows: dict[str, int]
     texts: list[str]
@@ -86,6 +86,13 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
         counts[table.name] += connection.execute(delete(table).where(table.c.episode_seq == episode_seq)).rowcount
     counts[episodes.name] += connection.execute(delete(episodes).where(episodes.c.seq == episode_seq)).rowcount
     return Erased(dict(counts), texts + of_facts.texts, of_facts.ids, rebuilt)
+
+
+def delete_skill(connection: Connection, user_id: str, skill_id: str) -> Erased:
+    """Delete one skill with its units. Raises `NotFoundError` for an unknown id."""
+    skills.require(connection, user_id, skill_id)
+    texts = skills.texts(connection, skill_id)
+    return Erased(skills.remove(connection, skill_id), texts, [skill_id], [])
 
 
 def texts_of_user(connection: Connection, user_id: str) -> list[str]:

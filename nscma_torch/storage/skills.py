@@ -98,10 +98,22 @@ def put(
 
 def require(connection: Connection, user_id: str, key: str) -> Skill:
     """The user's skill with this id; `NotFoundError` where there is none."""
+    skill = find(connection, user_id, key)
+    if skill is None:
+        raise NotFoundError(f"user {user_id!r} has no skill with id {key!r}; `nscma skills --archived` lists the ids")
+    return skill
+
+
+def find(connection: Connection, user_id: str, key: str) -> Skill | None:
+    """The user's skill with this id, if there is one."""
     row = connection.execute(select(skills).where(_K.user_id == user_id, _K.id == key)).mappings().first()
-    if row is None:
-        raise NotFoundError(f"user {user_id!r} has no skill with id {key!r}; `nscma skills SITUATION` shows the ids")
-    return _from_row(row, namespaces.owner(connection, row["namespace"]))
+    return None if row is None else _from_row(row, namespaces.owner(connection, row["namespace"]))
+
+
+def texts(connection: Connection, key: str) -> list[str]:
+    """Every text kept of a skill: its row's, and its units'."""
+    of_row = connection.execute(select(_K.name, _K.trigger, _K.steps).where(_K.id == key)).one()
+    return [*of_row, *unit_rows.texts(connection, _units(connection, key)).values()]
 
 
 def select_skills(connection: Connection, scope: Scope, *, archived: bool = False) -> list[Skill]:
@@ -133,11 +145,10 @@ def set_status(connection: Connection, user_id: str, key: str, status: Literal["
     return skill
 
 
-def remove(connection: Connection, user_id: str, key: str) -> None:
-    """Delete a skill with its units; `NotFoundError` for an unknown id. Call `touch_user` as well."""
-    require(connection, user_id, key)
-    _remove_units(connection, key)
-    connection.execute(skills.delete().where(_K.id == key))
+def remove(connection: Connection, key: str) -> dict[str, int]:
+    """Delete a skill with its units; returns the deleted rows by table. Call `touch_user` as well."""
+    rows = _remove_units(connection, key)
+    return rows | {skills.name: connection.execute(skills.delete().where(_K.id == key)).rowcount}
 
 
 def _units(connection: Connection, key: str) -> list[int]:
@@ -145,8 +156,8 @@ def _units(connection: Connection, key: str) -> list[int]:
     return list(connection.execute(query).scalars())
 
 
-def _remove_units(connection: Connection, key: str) -> None:
-    unit_rows.remove(connection, _units(connection, key))
+def _remove_units(connection: Connection, key: str) -> dict[str, int]:
+    return unit_rows.remove(connection, _units(connection, key))
 
 
 def _from_row(row: Mapping[Any, Any], scope: Scope) -> Skill:

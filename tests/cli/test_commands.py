@@ -291,3 +291,29 @@ def test_who_forgets_whose_memory_it_is_is_told(run: Run, command: tuple[str, ..
     ok(run("add", "chat.jsonl", "--user", "tom"))
     assert "user 'default' has nothing in this store, another user has" in run(*command).stderr
     assert "another user" not in run(*command, "--user", "tom").stderr
+
+
+def test_skills_are_listed_archived_and_erased(run: Run) -> None:
+    for name in ("Kintsugi", "Bread"):
+        ok(run("add", "--text", f"I know {name}."))
+        ok(run("skills", "--add", name, "--trigger", f"{name} is wanted", "--step", "begin"))
+    skills = json.loads(ok(run("skills", "--json")))
+    assert [one["skill"]["name"] for one in skills] == ["Kintsugi", "Bread"]
+    first = skills[0]["skill"]["id"][:8]
+    assert "0 worked, 0 failed, archived" in ok(run("skills", "--archive", first))
+    assert "Kintsugi" not in ok(run("skills")) + ok(run("skills", "Kintsugi"))
+    assert "Kintsugi" in ok(run("skills", "--archived"))
+    assert "archived" not in ok(run("skills", "--restore", first))
+    assert "Kintsugi" in ok(run("skills"))
+    assert "1 worked, 0 failed" in ok(run("skills", "--worked", first))
+    assert "1 worked, 1 failed" in ok(run("skills", "--failed", first))
+    for both in (("skills", "--archive", first, "--restore", first), ("skills", "bread", "--archived"),
+                 ("erase", "a", "--skill", first)):  # fmt: skip
+        assert run(*both).exit_code == 2
+    refused = run("erase", "--skill", first, input="n\n")
+    assert refused.exit_code == 1 and "skill" in refused.stderr
+    receipt = json.loads(ok(run("erase", "--skill", first, "--yes", "--json")))
+    assert (receipt["found"], receipt["rows"]["skills"]) == (0, 1)
+    assert "Bread" in ok(run("skills")) and "Kintsugi" not in ok(run("skills", "--archived"))
+    assert run("erase", "--skill", first, "--yes").exit_code != 0
+    assert len(json.loads(ok(run("log", "--json")))) == 2

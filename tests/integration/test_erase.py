@@ -14,10 +14,20 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import NotFoundError
+from nscma_torch.errors import InvalidInputError, NotFoundError, StoreBusyError
 from nscma_torch.memory import Memory
 from nscma_torch.records import EraseReceipt, Message, Scope, Statement
-from nscma_torch.storage import decisions, digest_facts, entities, facts, namespaces, profiles, skills, streams
+from nscma_torch.storage import (
+    decisions,
+    digest_facts,
+    entities,
+    facts,
+    namespaces,
+    profiles,
+    skills,
+    streams,
+    unit_changes,
+)
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.profiles import ProfileLine
 from tests.storage.telling import curate, lives, marked, micros, tell
@@ -383,3 +393,47 @@ def homes(memory: Memory) -> list[tuple[str, str]]:
     with memory.components.database.read() as connection:
         found = facts.select_facts(connection, Scope("ada"), relations=["lives_in"], statuses=("active", "archived"))
     return [(fact.object, fact.status) for fact in found]
+
+
+def test_an_erased_skill_leaves_no_byte(open_memory: Open, tmp_path: Path) -> None:
+    memory = open_memory(config={"store": {"busy_timeout": 0.2}})
+    memory.add("We broke a vase.", user_id="ada", now=NOW)
+    keeper = memory.add_skill("Bread", trigger="someone is hungry", steps=["bake"], user_id="ada", now=NOW)
+    before = memory.digest()
+    with pytest.raises(NotFoundError, match="no skill"):
+        memory.erase(user_id="ada", skill_id="no such id")
+    gone = traces(["Kintsugi repairs porcelain", "somebody dropped earthenware", 'say "varnishing" aloud'])
+    words = {word for word in gone if b"varnishing" in word or b"porcelain" in word or b"earthenware" in word}
+    for busy in (False, True):
+        skill = memory.add_skill(
+            "Kintsugi repairs porcelain", trigger="somebody dropped earthenware", steps=['say "varnishing" aloud'],
+            user_id="ada", now=NOW,
+        )  # fmt: skip
+        memory.archive_skill(skill.id, user_id="ada", now=NOW)
+        memory.restore_skill(skill.id, user_id="ada", now=NOW)
+        assert {b"Kintsugi repairs porcelain", b"varnishing"} <= set().union(*still_there(tmp_path, words).values())
+        assert memory.search("porcelain", user_id="ada", kinds=("skill",), threshold=0.1)
+        with pytest.raises(NotFoundError, match="no skill"):
+            memory.erase(user_id="eve", skill_id=skill.id)
+        with pytest.raises(InvalidInputError, match="not both"):
+            memory.erase(user_id="ada", memory_id="a", skill_id=skill.id)
+        with memory.components.database.read() as connection:
+            generation, epoch = streams.version(connection, "ada")
+        if busy:  # another process reads: the rows go, the files are rewritten the next time
+            with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
+                other.execute("BEGIN")
+                other.execute("SELECT * FROM skills").fetchone()
+                with pytest.raises(StoreBusyError, match="erase it again"):
+                    memory.erase(user_id="ada", skill_id=skill.id)
+        receipt = memory.erase(user_id="ada", skill_id=skill.id)
+        with memory.components.database.read() as connection:
+            assert streams.version(connection, "ada")[1] > epoch
+            assert unit_changes.since(connection, "ada", generation) is None, "other processes read all units anew"
+        assert receipt.item_id == skill.id and receipt.found == 0 and receipt.rebuilt == ()
+        assert {name: receipt.rows.get(name, 0) for name in ("skills", "units")} == dict.fromkeys(
+            ("skills", "units"), 0 if busy else 1
+        )
+        assert memory.digest() == before and memory.skills(user_id="ada", archived=True) == [keeper]
+        assert memory.search("porcelain", user_id="ada", kinds=("skill",)) == []
+        assert still_there(tmp_path, gone | {skill.id.encode()}) == {}
+    assert_gone(memory, receipt, tmp_path, gone)

@@ -80,8 +80,10 @@ def test_a_skill_that_is_removed_is_gone(memory: Memory) -> None:
     skill = put(memory, "Sourdough", "bread", "wait")
     with memory.components.database.write() as connection:
         with pytest.raises(NotFoundError, match="nscma skills"):
-            skills.remove(connection, "bob", skill.id)
-        skills.remove(connection, "ada", skill.id)
+            skills.require(connection, "bob", skill.id)
+        removed = skills.remove(connection, skill.id)
+        assert removed["skills"] == removed["units"] == 1 and removed["postings"] > 0
+        assert skills.find(connection, "ada", skill.id) is None
         for call in (
             lambda: skills.require(connection, "ada", skill.id),
             lambda: skills.note_outcome(connection, "ada", skill.id, success=True, at=0),

@@ -20,6 +20,8 @@ CALLS: dict[str, Callable[[Memory, Any], object]] = {
     "the relation": lambda memory, bad: memory.timeline("user", bad, user_id="ada"),
     "helpful": lambda memory, bad: memory.feedback("some id", user_id="ada", helpful=bad),
     "success": lambda memory, bad: memory.skill_outcome("some id", user_id="ada", success=bad),
+    "archived": lambda memory, bad: memory.skills(user_id="ada", archived=bad),
+    "skill_id": lambda memory, bad: memory.erase(user_id="ada", skill_id=bad),
 }
 BAD = {"limit": "5", "top_k": "3", "top_k of search": 2.5, "helpful": "no", "success": 1}
 

@@ -169,3 +169,28 @@ def test_skills_do_not_disturb_messages_and_facts(noted: Open, tmp_path: Path) -
     ]
     assert found[0] == found[1]
     assert with_.facts(user_id="ada") == without.facts(user_id="ada")
+
+
+def test_archived_skills_come_back(memory: Memory) -> None:
+    jar = add(memory, "jar", "open the jar")
+    add(memory, "tea", "make tea")
+    listed = lambda **more: [skill.name for skill in memory.skills(user_id="ada", **more)]  # noqa: E731
+    assert listed() == ["jar", "tea"] == names(memory, "the jar")
+    before = memory.digest()
+    hidden = memory.archive_skill(jar.id, user_id="ada", now=day(2))
+    assert (hidden.status, hidden.updated_at) == ("archived", day(2)) and memory.digest() != before
+    assert names(memory, "the jar") == listed() == ["tea"] and listed(archived=True) == ["jar", "tea"]
+    assert listed(agent_id="cook", archived=True) == [] == memory.skills(user_id="eve", archived=True)
+    assert [hit.text for hit in memory.search("open the jar", user_id="ada", kinds=("skill",))] == []
+    assert memory.stats(user_id="ada").units["skill"] == 1 and memory.verify() == []
+    assert memory.restore_skill(jar.id, user_id="ada", now=day(3)).status == "active"
+    assert names(memory, "the jar") == listed() == ["jar", "tea"] and memory.digest() == before
+    assert memory.search("open the jar", user_id="ada", kinds=("skill",))[0].text == jar.text
+    memory.archive_skill(jar.id, user_id="ada", now=day(4))
+    add(memory, "Jar", "open a glass")
+    assert listed() == ["Jar", "tea"], "to add it anew brings it back"
+    for call in (memory.archive_skill, memory.restore_skill):
+        for user, key in (("eve", jar.id), ("ada", "no such id")):
+            with pytest.raises(NotFoundError, match="nscma skills --archived"):
+                call(key, user_id=user)
+    assert memory.verify() == []
