@@ -243,7 +243,7 @@ class FactQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A unit found by a search; `parts` (`explain=True`) made its score; `renewed`: see `retrieval.current`."""
+    """A unit found by a search; `parts` (`explain=True`) made its score; `renewed`: see `retrieval.promote_latest`."""
 
     unit: Unit
     score: float

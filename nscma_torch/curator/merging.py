@@ -92,7 +92,7 @@ def _misspelt(keys: Collection[str]) -> Iterator[tuple[str, str]]:
                 nearby[part].append(key)
     for near in nearby.values():
         for one, other in combinations(near, 2):
-            if abs(len(one) - len(other)) <= 1 and not any(c.isdigit() for c in one + other) and _one_edit(one, other):
+            if not any(c.isdigit() for c in one + other) and _one_edit(one, other):
                 yield one, other
 
 

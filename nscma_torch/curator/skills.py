@@ -60,8 +60,6 @@ class Skills:
 
     def find(self, scope: Scope, situation: str, *, top_k: int = 5) -> list[FoundSkill]:
         """The skills of a scope whose trigger is most like the situation, best first; of equals the more successful."""
-        if not isinstance(situation, str) or not situation.strip():
-            raise InvalidInputError("say in words what is to be done; an empty text finds no skill")
         asked = query_vector(self._embedder, situation).cpu().numpy()
         with self._database.read() as connection:
             own = {skill.id: skill for skill in skills.select_skills(connection, scope)}

@@ -61,17 +61,16 @@ class _Fold:
 
     def strike(self, wrong: Claim, correction: Claim) -> None:
         """Record a claim that was never true."""
-        struck = self._struck.setdefault(correction.seq, [])
+        struck = self._struck.setdefault(correction.seq, [])  # one at most: what a correction strikes has one value
         if wrong.negated or not wrong.value:
             self._did[wrong.seq] = ("corrected", [], "its speaker took it back")
             return
-        span = next((span for span in struck if span.value == wrong.value), None)
-        if span is None:
+        if not struck:
             reason = "never true: its speaker corrected it"
             span = Span(wrong.value, wrong.time, wrong.time, enders=[correction], void=True, reason=reason)
             struck.append(self._begin(span))
-        span.supporters.append(wrong)
-        self._did[wrong.seq] = ("corrected", [span], span.reason)
+        struck[0].supporters.append(wrong)
+        self._did[wrong.seq] = ("corrected", [*struck], struck[0].reason)
 
     def say(self, claim: Claim) -> None:
         """Apply a claim that a value holds, or held, from its time on."""

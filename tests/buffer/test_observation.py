@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 
 import pytest
 import torch
@@ -73,3 +74,20 @@ def test_unusable_observation_is_refused(change: dict[str, object]) -> None:
     del fields["script"]
     with pytest.raises(InvalidInputError, match="observation"):
         Observation.from_dict(fields)
+
+
+def test_a_script_is_what_unicode_says_of_its_letters() -> None:
+    """Of every letter of the blocks that are told apart, and of those beside them."""
+    named = {"LATIN": "latin", "GREEK": "greek", "COPTIC": "greek", "CYRILLIC": "cyrillic", "HEBREW": "hebrew",
+             "ARABIC": "arabic", "DEVANAGARI": "devanagari", "THAI": "thai", "HIRAGANA": "kana", "KATAKANA": "kana",
+             "CJK": "cjk", "HANGUL": "hangul"}  # fmt: skip
+    for first, last in ((0x41, 0x24F), (0x1E00, 0x1EFF), (0x370, 0x3FF), (0x400, 0x52F), (0x590, 0x5FF), (0x620, 0x6FF),
+                        (0x900, 0x97F), (0xE00, 0xE7F), (0x3041, 0x30FA), (0x3400, 0x9FFF), (0xAC00, 0xD7A3),
+                        (0x20000, 0x323AF)):  # fmt: skip
+        for code in {first, last, *range(first, last + 1, max(1, (last - first) // 500))}:
+            letter = chr(code)
+            if letter.isalpha():
+                script = unicodedata.name(letter, "CJK").split()[0].split("-")[0]
+                assert script_of(letter) == named.get(script, "latin"), hex(code)
+    beyond = "\u0250\u0531\u0780\u0980\u0e81\u1dbf\u1f00\u3105\u33ff\ua000\uabff\ud7b0"
+    assert {script_of(letter) for letter in beyond} == {"other"}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from itertools import combinations, permutations
+
 import pytest
 
 from nscma_torch.curator.merging import alike, propose
@@ -10,6 +13,7 @@ from nscma_torch.records import Statement
 from nscma_torch.relations import load_relations
 from nscma_torch.storage import namespaces
 from tests.curator.conftest import Told
+from tests.retrieval.fact_making import fact
 from tests.storage.telling import day, micros
 
 LANE = namespaces.namespace_id("ada", None)
@@ -94,3 +98,53 @@ def test_likeness_only_proposes(told: Told) -> None:
 def test_things_of_different_kinds_are_not_alike(told: Told) -> None:
     told.tell(Statement("Ben", "works_at", "Paris Bakery"), Statement("Ben", "lives_in", "Paris"), at=1)
     assert alike(told.facts(), load_relations()) == []
+
+
+def one_edit_apart(one: str, other: str) -> bool:
+    """Levenshtein's distance is 1: reference by all edits."""
+    letters = {*one, *other}
+    cut = {one[:i] + one[i + 1 :] for i in range(len(one))}
+    put = {one[:i] + letter + one[i:] for i in range(len(one) + 1) for letter in letters}
+    changed = {one[:i] + letter + one[i + 1 :] for i in range(len(one)) for letter in letters}
+    return one != other and other in cut | put | changed
+
+
+def test_alike_are_names_one_letter_apart_and_ends_of_longer_ones() -> None:
+    chance = random.Random(5)
+    schema = load_relations()
+    proposals = set()
+    for _ in range(150):
+        names = {"".join(chance.choices("ab", k=chance.choice((7, 8, 9)))).capitalize() for _ in range(4)}
+        names |= {chance.choice((f"{one} Cde", f"Cde {one}", f"Cde {one} Fg", f"{one}7", f"{one}b"))
+                  for one in list(names)}  # fmt: skip
+        keys = sorted(name.casefold() for name in names)
+        expected = {
+            pair
+            for pair in combinations(keys, 2)
+            if min(map(len, pair)) >= 8 and "7" not in "".join(pair) and one_edit_apart(*pair)
+        }
+        expected |= {
+            (part, whole)
+            for part, whole in permutations(keys, 2)
+            if " " in whole and part in (whole.split()[0], whole.split()[-1])
+        }
+        found = alike([fact(name, "friend", "zed") for name in sorted(names)], schema)
+        assert [(one.key, one.into) for one in found] == sorted(expected)
+        for one in found:
+            said = "is part of the name" if len(one.into.split()) > len(one.key.split()) else "differ in one letter"
+            assert said in one.reason and all(repr(key.title()) in one.reason.title() for key in (one.key, one.into))
+        proposals |= expected
+    assert len(proposals) > 100
+
+
+def test_only_proper_names_of_persons_places_and_groups_are_alike() -> None:
+    def pairs(relation: str, *objects: str) -> list[tuple[str, str]]:
+        found = alike([fact("Ida", relation, name) for name in objects], load_relations())
+        return [(one.key, one.into) for one in found]
+
+    assert pairs("lives_in", "Reykjavik", "Reykjavic") == [("reykjavic", "reykjavik")]
+    assert pairs("member_of", "Chess", "Chess Club") == [("chess", "chess club")]
+    assert pairs("friend", "anna", "anna schmidt") == [], "no proper names"
+    assert pairs("named", "Anna", "Anna Schmidt") == [], "names of one entity"
+    assert pairs("uses", "Excelsior", "Excelsiour") == pairs("no relation", "Anna", "Anna Schmidt") == []
+    assert pairs("friend", "Anna Anna", "Anna") == [("anna", "anna anna")]

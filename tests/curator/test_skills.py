@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
+from torch import Tensor
 
 from nscma_torch.curator.skills import Skills, success
 from nscma_torch.errors import InvalidInputError, NotFoundError
@@ -59,3 +63,25 @@ def test_a_skill_of_the_same_name_is_replaced(skills: Skills, memory: Memory) ->
 def test_a_skill_needs_words(skills: Skills, name: str, trigger: str, steps: list[str]) -> None:
     with pytest.raises(InvalidInputError):
         skills.add(ADA, name, trigger, steps, at=day(1))
+
+
+def test_the_probability_of_success_is_laplaces(skills: Skills) -> None:
+    made = skills.find(ADA, "flour")[0].skill
+    for successes, failures, expected in ((0, 0, 1 / 2), (1, 0, 2 / 3), (0, 1, 1 / 3), (3, 1, 4 / 6), (2, 6, 3 / 10)):
+        assert success(replace(made, successes=successes, failures=failures)) == pytest.approx(expected)
+
+
+def test_a_long_trigger_fits_by_its_best_part(skills: Skills) -> None:
+    """It has several units; a skill that is unlike what is asked keeps its own, negative, likeness."""
+    trigger = " ".join(f"The {thing} is broken." for thing in ("fence", "roof", "lamp", "door", "stove") * 80)
+    skills.add(ADA, "Repair", f"{trigger} The zeppelin has lost its helium.", ["fix it"], at=day(1))
+    found = {one.skill.name: one.similarity for one in skills.find(ADA, "The zeppelin has lost its helium.")}
+    assert len(found) == 3 and max(found, key=found.__getitem__) == "Repair"
+
+    class Opposed(type(skills._embedder)):  # type: ignore[misc]
+        def embed(self, texts: Sequence[str]) -> Tensor:
+            return -super().embed(texts)
+
+    skills._embedder = Opposed()
+    unlike = {one.skill.name: one.similarity for one in skills.find(ADA, "someone is hungry and there is flour")}
+    assert -1 <= unlike["Bake bread"] < -0.5

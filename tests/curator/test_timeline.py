@@ -232,6 +232,107 @@ def test_every_effect_is_told() -> None:
     assert outcomes[claims[2].seq].spans == (1, 0)
 
 
+def whole(*claims: Claim) -> list[tuple[object, ...]]:
+    """Every span in days and with its claims and sequence counted from the first claim, then each claim's effect."""
+    timeline, first = resolve(claims, RULES), min(claim.seq for claim in claims)
+    days = lambda time: None if time is None else round(time / DAY, 3)  # noqa: E731
+    spans = [
+        (span.value, days(span.valid_from), days(span.valid_to), span.status, round(span.confidence, 3),
+         [seq - first for seq in span.claims], [seq - first for seq in span.ended_by], span.sequence - 64 * first,
+         None if span.ended is None else span.ended - 64 * first, span.reason)
+        for span in timeline.spans
+    ]  # fmt: skip
+    outcomes = [timeline.outcomes[claim.seq] for claim in claims]
+    return [*spans, *((one.effect, one.spans, one.reason) for one in outcomes)]
+
+
+HOLDS, ELSE = "nothing that weighs as much contradicts it", "another value took its place"
+OVER, LESS = "it was said to hold no longer", "it weighs less than what others say"
+NEVER = "never true: its speaker corrected it"
+
+
+def test_whole_timelines() -> None:
+    """All that a timeline says, at the places where two spans or two claims meet."""
+    assert whole(claim("paris", 1), claim("oslo", 5, replaces="rome")) == [
+        ("paris", 1, 5, "archived", 1, [0], [1], 1, 64, ELSE),
+        ("rome", 5, 5, "archived", 1, [1], [], 64, 64, ELSE),
+        ("oslo", 5, None, "active", 1, [1], [], 65, None, HOLDS),
+        ("opens", (0,), ""),
+        ("opens", (2, 0, 1), ""),
+    ]
+    assert whole(claim("rome", 1), claim("oslo", 5, replaces="rome"), claim("oslo", 6), claim("bonn", 5)) == [
+        ("rome", 1, 5, "archived", 1, [0], [1], 1, 64, ELSE),
+        ("oslo", 5, 5, "archived", 1, [1], [3], 65, 192, ELSE),
+        ("bonn", 5, 6, "archived", 1, [3], [2], 193, 193, ELSE),
+        ("oslo", 6, None, "active", 1, [2], [], 129, None, HOLDS),
+        ("opens", (0,), ""),
+        ("opens", (1, 0), ""),
+        ("opens", (3, 2), ""),
+        ("opens", (2, 1), ""),
+    ]
+    differ = claim("rome", 1), claim("oslo", 2, "anna"), claim("rome", 3, negated=True), claim("oslo", 4, "carl")
+    assert whole(*differ) == [
+        ("rome", 1, 2, "archived", 1, [0], [2], 1, 128, OVER),
+        ("oslo", 2, None, "active", 1, [1, 3], [], 65, None, HOLDS),
+        ("opens", (0,), ""),
+        ("opens", (1,), ""),
+        ("ends", (0,), ""),
+        ("joins", (1,), ""),
+    ]
+    twice = claim("rome", 1, confidence=0.5), claim("rome", 1.5, confidence=0.5), claim("oslo", 1.6, correction=True)
+    assert whole(*twice) == [
+        ("rome", 1, 1, "archived", 0, [0, 1], [2], 1, 128, NEVER),
+        ("oslo", 1, None, "active", 1, [2], [], 129, None, HOLDS),
+        ("corrected", (0,), NEVER),
+        ("corrected", (0,), NEVER),
+        ("opens", (1, 0), ""),
+    ]
+    assert whole(claim("rome", 1), claim("rome", 1.1, negated=True, correction=True), claim("rome", 1.2)) == [
+        ("rome", 1, 1, "archived", 0, [0], [1], 1, 64, NEVER),
+        ("rome", 1.2, None, "active", 1, [2], [], 129, None, HOLDS),
+        ("corrected", (0,), NEVER),
+        ("corrects", (0,), "it takes back what its speaker said"),
+        ("opens", (1,), ""),
+    ]
+    assert whole(claim("rome", 1), claim("rome", 9, past=True, ends=4), claim("rome", 10, past=True)) == [
+        ("rome", 1, 4, "archived", 1, [0, 1, 2], [], 1, 64, OVER),
+        ("opens", (0,), ""),
+        ("ends", (0,), ""),
+        ("joins", (0,), "it was known to have ended"),
+    ]
+    assert whole(claim("paris", 1, ends=5), claim("rome", 3), claim("bonn", 9, past=True, begins=2, ends=3)) == [
+        ("paris", 1, 2, "archived", 1, [0], [2], 1, 128, ELSE),
+        ("bonn", 2, 3, "archived", 1, [2], [1], 129, 129, ELSE),
+        ("rome", 3, None, "active", 1, [1], [], 65, None, HOLDS),
+        ("opens", (0,), ""),
+        ("opens", (2, 1), ""),
+        ("opens", (1, 0), ""),
+    ]
+    outweighed = (
+        claim("rome", 1),
+        claim("rome", 1, "anna"),
+        claim("oslo", 2, "carl"),
+        claim("oslo", 3, "d", negated=True),
+    )
+    assert whole(*outweighed) == [
+        ("rome", 1, None, "active", 1, [0, 1], [], 1, None, HOLDS),
+        ("oslo", 2, 2, "archived", 0, [2], [0, 1], 129, 129, LESS),
+        ("opens", (0,), ""),
+        ("joins", (0,), ""),
+        ("loses", (1,), LESS),
+        ("nothing", (), "what it denies was not held"),
+    ]
+    rome = claim("rome", 1)
+    described = claim("cosy", 2, vague=True), claim("cosy", 3, "anna", vague=True), claim("", 4, replaces="oslo")
+    assert whole(rome, *described) == [
+        ("rome", 1, None, "active", 1, [0], [], 1, None, HOLDS),
+        ("oslo", 4, 4, "archived", 1, [3], [], 192, 192, ELSE),
+        ("opens", (0,), ""),
+        *[("nothing", (), "it describes, and what holds has a name")] * 2,
+        ("ends", (1,), ""),
+    ]
+
+
 VALUES = st.sampled_from(["a", "b", "c"])
 DAYS = st.integers(0, 40)
 
