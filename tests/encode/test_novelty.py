@@ -40,6 +40,19 @@ def test_the_same_however_messages_are_cut_into_calls(cuts: Sequence[int], open_
     assert cut.digest() == whole.digest()
 
 
+def test_what_is_said_twice_in_one_call_is_a_repeat_however_long_ago(
+    open_memory: Open, light_proxy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for room in (writer, gating):
+        monkeypatch.setattr(room, "HISTORY", 30)
+    texts = [FACT, "The weather is fine today, I think.", f"> {FACT}\n\nok", FACT, FACT.upper()]
+    for name, cuts in (("whole.db", [5]), ("cut.db", [1, 2, 3, 4, 5])):
+        memory = open_memory(name, proxy=light_proxy)
+        for start, end in pairwise([0, *cuts]):
+            memory.add(texts[start:end], user_id="ada", now=NOW)
+        assert [repeat for _, _, repeat in seen(memory)][:4] == [False, False, False, True], name
+
+
 LONG = "A log line that says nothing of anybody. " * 3 + FACT
 
 

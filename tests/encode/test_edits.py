@@ -1,0 +1,169 @@
+"""Update, delete and restore: what they leave in the log, the history, search and the queue, and who hears of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import NotFoundError
+from nscma_torch.memory import Memory
+from nscma_torch.storage import streams, unit_changes
+from nscma_torch.text.hash_embedder import HashEmbedder
+from tests.helpers.noting import day, held, opener, say, tell
+
+Open = Callable[..., Memory]
+
+
+@pytest.fixture
+def noted(open_memory: Open, light_proxy: Any) -> Open:
+    return opener(open_memory, light_proxy)
+
+
+def version(memory: Memory) -> tuple[int, int]:
+    with memory.components.database.read() as connection:
+        return streams.version(connection, "ada")
+
+
+def found(memory: Memory, query: str) -> list[str]:
+    return [hit.text for hit in memory.search(query, user_id="ada", kinds=("chunk",), now=day(9))]
+
+
+def test_an_update_replaces_the_text_its_units_and_what_it_said(noted: Open) -> None:
+    memory = noted()
+    key = tell(memory, "A zebra. {Ann|lives_in|Oslo}", 1)
+    decision = memory.log(user_id="ada")[0].decision
+    changed = memory.update(key, "A giraffe. {Ann|lives_in|Rome}", user_id="ada", now=day(2))
+    assert (changed.id, changed.text, changed.decision) == (key, "A giraffe. {Ann|lives_in|Rome}", decision)
+    assert not changed.encoded and memory.stats().jobs_queued >= 1
+    assert found(memory, "zebra giraffe") == [changed.text]
+    (_, event) = memory.history(key, user_id="ada")
+    assert (event.event, event.at) == ("UPDATE", day(2))
+    assert (event.old_text, event.new_text) == ("A zebra. {Ann|lives_in|Oslo}", changed.text)
+    assert held(memory, now=day(3)) in ([], ["Oslo"])
+    memory.flush()
+    assert held(memory, now=day(3)) == ["Rome"] and memory.log(user_id="ada")[0].encoded
+    assert memory.stats().jobs_queued == 0 and memory.verify() == []
+
+
+def test_an_edited_message_that_nobody_read_is_not_read_for_it(noted: Open) -> None:
+    memory = noted()
+    (added,) = memory.add("{Ann|lives_in|Oslo}", user_id="ada", infer=False, now=day(1))
+    memory.update(added.id, "{Ann|lives_in|Rome}", user_id="ada", now=day(2))
+    assert memory.stats().jobs_queued == 0
+    memory.flush()
+    assert held(memory, now=day(3)) == []
+
+
+def test_deleting_hides_and_restoring_brings_back(noted: Open) -> None:
+    memory = noted()
+    key, other = tell(memory, "A zebra. {Ann|lives_in|Oslo}", 1), tell(memory, "A giraffe.", 2)
+    before = memory.digest()
+    for deed, event, changed in ((memory.delete, "DELETE", True), (memory.delete, "DELETE", False),
+                                 (memory.restore, "RESTORE", True), (memory.restore, "RESTORE", False)):  # fmt: skip
+        assert deed(key, user_id="ada", now=day(5)) is changed
+        memory.flush()
+        hidden = event == "DELETE"
+        assert (memory.get(key, user_id="ada") is None) == hidden
+        assert sorted(text[:9] for text in found(memory, "A zebra and a giraffe")) == [
+            "A giraffe",
+            *["A zebra. "] * (not hidden),
+        ]
+        assert held(memory, now=day(6)) == ([] if hidden else ["Oslo"])
+        last = memory.history(key, user_id="ada")[-1]
+        assert (last.event, last.at) == (event, day(5)) and memory.verify() == []
+    assert [event.event for event in memory.history(key, user_id="ada")] == ["ADD", "DELETE", "RESTORE"]
+    assert memory.digest() == before
+    assert memory.delete_all(user_id="ada") == 2 and memory.delete_all(user_id="ada") == 0
+    assert memory.restore(other, user_id="ada") and memory.get_all(user_id="ada")[0].id == other
+
+
+def test_an_unknown_id_changes_nothing(noted: Open) -> None:
+    memory = noted()
+    key = tell(memory, "A zebra.", 1)
+    before, seen = memory.digest(), version(memory)
+    for user, wrong in (("ada", "no such id"), ("eve", key)):
+        for deed in (memory.delete, memory.restore, lambda key, **user: memory.update(key, "new", **user)):
+            with pytest.raises(NotFoundError, match="no memory with id"):
+                deed(wrong, user_id=user)
+    with pytest.raises(NotFoundError):
+        memory.components.editor.delete("ada", [key, "no such id"], at=day(2))
+    assert (memory.digest(), version(memory)) == (before, seen)
+
+
+@pytest.mark.parametrize("deed", ["update", "delete"])
+def test_summaries_that_saw_a_changed_message_are_made_again(deed: str, noted: Open) -> None:
+    memory = noted(config={"hierarchy": {"enabled": True, "min_members": 2, "gamma": 0.1}})
+    keys = [tell(memory, f"{count} gears has the red bicycle of Ann", 1) for count in ("three", "five", "nine")]
+    summaries = [node.text for node in memory.tree(user_id="ada") if node.level > 0]
+    assert any("three" in text for text in summaries)
+    before = {node.id for node in memory.tree(user_id="ada")}
+    if deed == "update":
+        memory.update(keys[0], "The volcano sleeps", user_id="ada", now=day(2))
+    else:
+        memory.delete(keys[0], user_id="ada", now=day(2))
+    left = memory.tree(user_id="ada")
+    assert not any("three" in node.text for node in left) and {node.id for node in left} != before
+    memory.flush()
+    assert memory.verify() == []
+    chunks = [node.text for node in memory.tree(user_id="ada") if node.level == 0]
+    assert len(chunks) == 3 - (deed == "delete")
+    if deed == "delete":
+        memory.restore(keys[0], user_id="ada", now=day(3))
+        memory.flush()
+        assert len([node for node in memory.tree(user_id="ada") if node.level == 0]) == 3 and memory.verify() == []
+
+
+def deeds(memory: Memory, key: str) -> dict[str, tuple[Callable[[], object], bool, bool]]:
+    """What is done, whether anything was written of the user, and whether what existed was changed or hidden."""
+    gate = {"rule": "salience", "salience_threshold": 2.0}
+    return {
+        "add": (lambda: say(memory, "Another.", 2), True, False),
+        "flush": (memory.flush, True, False),
+        "flush of nothing": (memory.flush, False, False),
+        "update": (lambda: memory.update(key, "Other.", user_id="ada"), True, True),
+        "flush of the update": (memory.flush, True, False),
+        "delete": (lambda: memory.delete(key, user_id="ada"), True, True),
+        "delete again": (lambda: memory.delete(key, user_id="ada"), False, False),
+        "restore": (lambda: memory.restore(key, user_id="ada"), True, True),
+        "restore again": (lambda: memory.restore(key, user_id="ada"), False, False),
+        "unhelpful": (lambda: memory.feedback(key, user_id="ada", helpful=False), True, False),
+        "dry replay": (lambda: memory.replay(user_id="ada", gate=gate), False, False),
+        "replay": (lambda: memory.replay(user_id="ada", gate=gate, dry_run=False), True, False),
+        "erase": (lambda: memory.erase(user_id="ada", memory_id=key), True, True),
+    }
+
+
+def test_every_write_moves_the_version_of_its_user(noted: Open) -> None:
+    """By it other processes know what they have read of the user in vain; an epoch says that nothing of it stands."""
+    memory = noted()
+    memory.add("Bob is here.", user_id="bob", now=day(1))
+    key = say(memory, "A zebra.", 1).id
+    memory.flush()
+    with memory.components.database.read() as connection:
+        others = streams.version(connection, "bob")
+    for name, (deed, written, changed) in deeds(memory, key).items():
+        generation, epoch = version(memory)
+        deed()
+        after = version(memory)
+        assert (after[0] > generation, after[1] > epoch) == (written, changed), name
+    with memory.components.database.read() as connection:
+        assert streams.version(connection, "bob") == others
+
+
+def test_a_store_of_other_vectors_is_read_anew(noted: Open, open_memory: Open) -> None:
+    memory = noted()
+    say(memory, "A zebra.", 1)
+    memory.flush()
+    generation, epoch = version(memory)
+
+    class Other(HashEmbedder):
+        fingerprint = "other"  # type: ignore[assignment]
+
+    heard: list[tuple[int, int]] = []
+    assert noted(embedder=Other()).reembed(progress=lambda *told: heard.append(told)) == 1
+    assert heard == [(1, 1)]
+    assert version(memory)[0] > generation and version(memory)[1] == epoch
+    with memory.components.database.read() as connection:
+        assert unit_changes.since(connection, "ada", generation) is None
