@@ -94,7 +94,7 @@ def object_of(row: StatementRow) -> str:
 
 def _is_description(name: str) -> bool:
     """Whether an object is no proper name: "small flat"."""
-    return name.isascii() and not any(letter.isupper() for letter in name)
+    return name != "" and name.isascii() and not any(letter.isupper() for letter in name)
 
 
 def _replaced(row: StatementRow) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
+from nscma_torch.curator.merging import propose
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import Statement
-from nscma_torch.storage import namespaces, statement_groups
+from nscma_torch.relations import load_relations
+from nscma_torch.storage import jobs, namespaces, statement_groups, streams
 from nscma_torch.storage.statement_groups import Key
+from nscma_torch.storage.statements import CURATE
 from tests.curator.conftest import Told
 from tests.storage.telling import day, micros
 
@@ -225,3 +229,78 @@ def test_running_again_changes_nothing(told: Told) -> None:
     told.curate()
     assert told.memory.digest() == digest
     assert len(told.log()) == 2
+
+
+def test_to_leave_a_place_ends_it_though_no_other_is_named(told: Told) -> None:
+    told.tell(lives("Rome"), at=1)
+    told.tell(lives("", replaces="Rome"), at=5)
+    (fact,) = told.facts()
+    assert (fact.object, fact.status, fact.valid_to) == ("Rome", "archived", day(5))
+
+
+def test_each_statement_has_its_decision_with_the_reason(told: Told) -> None:
+    newer, dispute = "another value took its place", "others say otherwise, and neither side weighs clearly more"
+    over = "it was said to hold no longer"
+    steps: list[tuple[Statement, dict[str, Any], tuple[str, str, int]]] = [
+        (lives("Rome"), {"at": 1}, ("ADD", "new", 1)),
+        (lives("Rome"), {"at": 2}, ("NOOP", "known: stated 2 times", 1)),
+        (lives("Oslo"), {"at": 9}, ("UPDATE", "takes the place of Rome", 2)),
+        (lives("Bern"), {"at": 5}, ("ARCHIVE", f"said late: {newer}", 2)),
+        (lives("Lima", past=True), {"at": 10}, ("ARCHIVE", "it held once", 1)),
+        (lives("Oslo", negated=True), {"at": 11}, ("ARCHIVE", over, 1)),
+        (lives("Oslo", negated=True), {"at": 12}, ("NOOP", "what it denies was not held", 0)),
+        (lives("Graz"), {"at": 13}, ("ADD", "new", 1)),
+        (lives("Linz", correction=True), {"at": 13}, ("UPDATE", "takes the place of Graz", 2)),
+        (lives("Rome"), {"at": 14, "name": "Carl"}, ("ADD", dispute, 1)),
+        (likes("tea"), {"at": 15}, ("ADD", "new", 1)),
+        (likes("", negated=True), {"at": 16}, ("ARCHIVE", over, 1)),
+        (likes(""), {"at": 16}, ("NOOP", "it says nothing of any object", 0)),
+        (Statement("Ben", "dislikes", "tea"), {"at": 17}, ("ADD", "new", 1)),
+        (Statement("Ben", "practises", "golf"), {"at": 19}, ("ADD", "new", 1)),
+        (Statement("Ben", "practises", "chess", replaces="golf"), {"at": 20}, ("UPDATE", "takes the place of golf", 2)),
+        (lives("Ulm", "Eva"), {"at": 30}, ("ADD", "new", 1)),
+        (lives("Kiel", "Eva"), {"at": 31, "name": None, "role": "assistant"},
+         ("ARCHIVE", "it weighs less than what others say", 1)),
+        (lives("Ulm", "Eva", negated=True), {"at": 32, "name": None, "role": "assistant"},
+         ("NOOP", "it does not weigh clearly more than what it denies", 1)),
+        (lives("Ulm", "Eva", negated=True, correction=True), {"at": 30},
+         ("ARCHIVE", "it takes back what its speaker said", 1)),
+    ]  # fmt: skip
+    for statement, said, (action, reason, facts) in steps:
+        told.tell(statement, **said)
+        made = told.log()[-1]
+        assert (made.action, made.reason, len(made.fact_ids)) == (action, reason, facts), statement
+        assert (made.relation, made.topic, made.object) == (statement.relation, "", statement.object)
+    assert len(told.log()) == len(steps) and told.memory.verify() == []
+
+
+def test_what_waits_is_resolved_with_what_is_undone_or_merged(told: Told) -> None:
+    """Its job is done then, and whoever reads the user hears of it."""
+
+    def waiting() -> int:
+        with told.memory.components.database.read() as connection:
+            return len(jobs.next_batch(connection, {CURATE: 10}))
+
+    def version() -> tuple[int, int]:
+        with told.memory.components.database.read() as connection:
+            return streams.version(connection, "ada")
+
+    told.tell(lives("Rome", "Konstantin"), lives("Rome", "Konstantyn"), at=1)
+    told.hear(lives("Oslo"), at=2)
+    before = version()
+    assert waiting() == 1
+    told.curate()
+    assert waiting() == 0 and version()[0] > before[0] and version()[1] == before[1]
+    told.hear(lives("Bern"), at=3)
+    before = version()
+    told.undo(told.log()[-1])
+    assert told.held() == ["Bern", "Rome", "Rome"] and waiting() == 0
+    assert version()[0] > before[0] and version()[1] > before[1]
+    with told.memory.components.database.write() as connection:
+        propose(connection, namespaces.namespace_id("ada", None), load_relations(), micros(4))
+    told.hear(lives("Kiel"), at=4)
+    before = version()
+    told.curator.merge("ada", told.log(actions=["PROPOSE"])[0].id, at=day(5))
+    assert waiting() == 0 and version()[0] > before[0] and told.held() == ["Kiel", "Rome"]
+    merged = told.log()[-1]
+    assert (merged.action, merged.reason) == ("MERGE", "the proposal was followed") and merged.fact_ids

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.curator.forgetting import fade, retention, strength
+from nscma_torch.curator.forgetting import fade, retained, retained_fact, retention, strength
 from nscma_torch.curator.promotion import importance
 from nscma_torch.records import Scope, Statement
-from nscma_torch.storage import episodes
+from nscma_torch.storage import episodes, streams
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
@@ -115,3 +117,44 @@ def test_recalled_and_repeated_things_stay(told: Told) -> None:
 def test_a_floor_of_zero_forgets_nothing(told: Told) -> None:
     told.tell(lives("Rome"), at=1)
     assert faded(told, 90_000, SETTINGS.model_copy(update={"floor": 0.0})) == (0, 0)
+
+
+def test_retention_and_strength_by_hand(told: Told) -> None:
+    section = CuratorSection(initial_strength=100.0, gain=0.5)
+    assert [strength(times, section) for times in (0, 1, 4)] == [100.0, 150.0, 300.0]
+    assert retention(-5, 100) == retention(0, 100) == 1
+    key = told.tell(lives("Rome"), at=1)
+    told.tell(lives("Rome"), at=11)
+    (fact,) = told.facts()
+    with told.memory.components.database.write() as connection:
+        seq, _ = episodes.require(connection, "ada", key)
+        episodes.set_columns(connection, seq, accesses=3)
+        told_by = [episodes.require(connection, "ada", one)[1] for one in fact.episode_ids]
+    assert retained(told_by[0], day(51), section) == pytest.approx(math.exp(-50 / 250))
+    assert retained(told_by[1], day(51), section) == pytest.approx(math.exp(-40 / 100))
+    assert retained_fact(fact, told_by, day(51), section) == pytest.approx(math.exp(-40 / 300))
+    later = replace(fact, valid_from=day(31))
+    assert retained_fact(later, told_by, day(51), section) == pytest.approx(math.exp(-20 / 300))
+    assert retained_fact(replace(fact, valid_from=None), told_by[:1], day(51), section) == pytest.approx(
+        math.exp(-50 / 300)
+    )
+
+
+def test_forgetting_is_logged_and_heard_of_and_what_was_brought_back_stays(told: Told) -> None:
+    def version() -> tuple[int, int]:
+        with told.memory.components.database.read() as connection:
+            return streams.version(connection, "ada")
+
+    told.tell(lives("Rome"), at=1)
+    told.hear(at=2, agent="cook")
+    before = version()
+    assert faded(told, 100) == (0, 0) and version() == before
+    assert faded(told, 900) == (1, 2) and version()[0] > before[0] and version()[1] > before[1]
+    of_fact, *of_messages = told.log()[1:]
+    assert (of_fact.subject, of_fact.relation, of_fact.object, len(of_fact.fact_ids)) == ("ben", "lives_in", "Rome", 1)
+    assert of_fact.reason == "not told or recalled for long: retention is below 0.05"
+    assert {one.reason for one in of_messages} == {"not recalled for long: retention is below 0.05"}
+    for decision in told.log()[:0:-1]:
+        told.undo(decision)
+    assert told.held() == ["Rome"] and faded(told, 901) == (0, 0)
+    assert len(told.memory.search("message", user_id="ada", now=day(900))) == 2
