@@ -67,7 +67,7 @@ class Eraser:
         served: whether the proxy is asked over a network, and so never inside a transaction.
     """
 
-    def __init__(self, database: Database, proxy: Proxy, gate: MessageGate, *, served: bool = False) -> None:
+    def __init__(self, database: Database, proxy: Proxy, gate: MessageGate, *, served: bool) -> None:
         self._served = served
         self._database = database
         self._proxy = proxy

@@ -67,7 +67,7 @@ class Novelty:
 
         Returns:
             The cosine to the nearest of them, 0 without any, and the least news to any near ones (`news` of
-            text/restatement.py, sentence by sentence), at most `MUCH`; None where none is near.
+            reading/restatement.py, sentence by sentence), at most `MUCH`; None where none is near.
         """
         at, self._next = self._next, self._next + 1
         if not history:

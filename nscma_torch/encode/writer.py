@@ -65,8 +65,8 @@ class Writer:
         gate: MessageGate,
         stages: Stages,
         *,
-        embed_deferred: bool = True,
-        served: bool = False,
+        embed_deferred: bool,
+        served: bool,
     ) -> None:
         self._database = database
         self._indexer = indexer

@@ -157,7 +157,7 @@ def test_a_served_proxy_writes_outside_of_the_lock_or_not_at_all(
         memory = open_memory(proxy=busy)
         busy.watch(memory, monkeypatch)
         parts = memory.components
-        writer = Writer(parts.database, parts.indexer, busy, parts.gate, parts.stages, served=True)
+        writer = Writer(parts.database, parts.indexer, busy, parts.gate, parts.stages, embed_deferred=True, served=True)
         message = Message("user", name)
         if count == sooner:
             writer.add([message], Scope("ada"), recorded_at=NOW)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from nscma_torch.encode import gating, writer
-from nscma_torch.encode.novelty import Novelty, message_vectors
+from nscma_torch.encode.novelty import MUCH, Novelty, message_vectors
 from nscma_torch.memory import Memory
 from nscma_torch.storage import episodes
 
@@ -126,6 +127,37 @@ def test_facts_are_not_made_up_of_the_words_of_several() -> None:
     assert look("I live in Rome. My boss lives in Oslo.", one, two) == (1.0, 0.0)
     assert look("We eat late in Rome.", f"{one} {two}")[1] != 0.0
     assert look("My boss lives in Rome.", one, two)[1] != 0.0
+
+
+def at_cosine(cosine: float) -> Tensor:
+    return torch.tensor([cosine, (1 - cosine**2) ** 0.5])
+
+
+def test_only_near_messages_are_compared_the_nearest_first() -> None:
+    new = torch.tensor([[1.0, 0.0]])
+
+    def score(*past: tuple[str, float]) -> tuple[float, float | None]:
+        return Novelty(torch.stack([at_cosine(cosine) for _, cosine in past]), new).score(
+            FACT, [text for text, _ in past]
+        )
+
+    assert Novelty(torch.zeros(0, 2), new).score(FACT, []) == (0.0, None)
+    assert score((FACT, 0.59)) == (0.59, None)
+    assert score((FACT, 0.6000001)) == (0.6, 0.0)
+    assert score((FACT, 0.7), ("Nothing else.", 0.123456)) == (0.7, 0.0)
+    assert score(("Nothing.", 0.123456)) == (0.1235, None)
+    others = [("Hello there, my friend.", 0.9)] * 7
+    assert score((FACT, 0.8), *others)[1] == 0.0
+    assert score((FACT, 0.8), *others, others[0])[1] == MUCH, "it is the ninth"
+    assert score(("Hello there, my friend.", 0.9)) == (0.9, MUCH)
+
+
+def test_a_message_is_compared_with_the_window_before_it() -> None:
+    past, new = torch.stack([at_cosine(0.9), at_cosine(0.1)]), torch.stack([at_cosine(0.1), at_cosine(1.0)])
+    both = Novelty(past, new)
+    assert both.score("x", ["a", "b"])[0] == pytest.approx(1.0, abs=1e-3)
+    assert both.score("x", ["b", "c"])[0] == pytest.approx(0.1, abs=1e-3)
+    assert Novelty(torch.zeros(2, 1), new).score("x", ["a", "b"]) == (0.0, None), "nothing is known of the past"
 
 
 @pytest.mark.parametrize("deferred", [True, False])

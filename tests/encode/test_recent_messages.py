@@ -116,12 +116,12 @@ def test_only_the_streams_that_were_added_to_last_are_kept() -> None:
     for i in range(40):
         windows.put(str(i), (1, 1), Window([], None), erasures=0)
     kept = [i for i in range(40) if windows.get(str(i), (1, 1))]
-    assert 0 < len(kept) < 40 and kept == list(range(40 - len(kept), 40))
+    assert kept == list(range(24, 40))
 
 
-@pytest.mark.parametrize(("count", "beside"), [(1, False), (60, True)])
-def test_a_short_message_is_embedded_without_a_thread(
-    count: int, beside: bool, open_memory: Open, light_proxy: Any
+@pytest.mark.parametrize(("sizes", "beside"), [((1,), False), ((600, 424), False), ((1024, 1), True)])
+def test_a_short_batch_is_embedded_without_a_thread(
+    sizes: Sequence[int], beside: bool, open_memory: Open, light_proxy: Any
 ) -> None:
     class Watched(HashEmbedder):
         threads: set[int]
@@ -132,7 +132,7 @@ def test_a_short_message_is_embedded_without_a_thread(
 
     embedder = Watched()
     memory = open_memory(embedder=embedder, proxy=light_proxy)
-    memory.add([f"Message {i} says that it is number {i}." for i in range(count)], user_id="ada", now=NOW)
+    memory.add([("word " * size)[:size] for size in sizes], user_id="ada", now=NOW)
     assert (embedder.threads != {threading.get_ident()}) == beside
 
 

@@ -56,3 +56,22 @@ def test_an_interruption_leaves_the_old_vectors(open_memory: Open, light_proxy: 
 def test_an_empty_store_may_change_its_mind(open_memory: Open) -> None:
     assert open_memory(embedder=Short()).reembed() == 0
     assert open_memory().stats().embedder == "short"
+
+
+def test_what_just_fits_is_embedded_and_every_batch_is_heard_of(open_memory: Open, light_proxy: Any) -> None:
+    class Exact(HashEmbedder):
+        fingerprint = "exact"  # type: ignore[assignment]
+        max_tokens = 2  # type: ignore[assignment]
+
+        def embed(self, texts: Sequence[str]) -> Any:
+            return -super().embed(texts)
+
+    memory = open_memory(proxy=light_proxy)
+    memory.add([f"line {i}" for i in range(257)], user_id="ada")
+    other, heard = open_memory(embedder=Exact()), list[tuple[int, int]]()
+    assert max(other.components.new_embedder.count_tokens(["line 1", "line 256"])) == 2
+    assert other.reembed(progress=lambda *told: heard.append(told)) == 257
+    assert heard == [(256, 257), (257, 257)]
+    (hit, *_) = other.search("line 256", user_id="ada", explain=True, top_k=1)
+    assert hit.text == "line 256" and hit.parts["vector_score"] > 0.9
+    assert other.verify() == []

@@ -125,3 +125,14 @@ def test_unknown_rules(filled: Memory) -> None:
         filled.replay(user_id="ada", gate={"lamda": 1})
     with pytest.raises(ConfigError):
         filled.replay(user_id="ada", gate={"rule": "coin"})
+
+
+def test_messages_without_a_decision_count_in_the_statistics_alone(open_memory: Open, light_proxy: Any) -> None:
+    memory = open_memory(proxy=light_proxy)
+    memory.add("I live in Oslo.", user_id="ada", now=NOW, infer=False)
+    memory.add("haha ok", user_id="ada", now=NOW)
+    before = memory.digest()
+    assert memory.replay(user_id="ada", dry_run=False, now=NOW) == (1, []) and memory.digest() == before
+    decided, changed = memory.replay(user_id="ada", gate={"rule": "everything"}, dry_run=False, now=NOW)
+    assert (decided, [one.episode.text for one in changed]) == (1, ["haha ok"])
+    assert memory.log(user_id="ada")[0].decision is None and memory.stats().jobs_queued == 1

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.errors import StateMismatchError, VectorError
+from nscma_torch.errors import NotFoundError, StateMismatchError, VectorError
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.records import Message, Scope
+from nscma_torch.storage import streams
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -137,3 +138,43 @@ def test_nothing_of_a_batch_is_stored_when_its_last_message_fails(
     assert contents(tmp_path / "store.db") == before
     memory.add("After.", user_id="ada")
     assert [e.position for e in memory.log(user_id="ada")] == [0, 1]
+
+
+def test_progress_adds_up_to_the_bytes_of_all_messages(open_memory: Open, light_proxy: Any) -> None:
+    memory, heard = open_memory(proxy=light_proxy), list[int]()
+    texts = ["好的。", "I live in Oslo.", *(f"Line {i}." for i in range(300))]
+    said = [Message("user", text, source="a.md" if i > 200 else None) for i, text in enumerate(texts)]
+    list(memory.add_many(said, user_id="ada", progress=heard.append))
+    assert sum(heard) == sum(len(text.encode()) for text in texts) and min(heard) > 0 and len(heard) > 2
+    known, heard = Message("user", "Known.", idempotency_key="k"), list[int]()
+    for _ in range(2):
+        list(memory.add_many([known], user_id="ada", progress=heard.append))
+    assert heard == [6, 6]
+
+
+def test_a_check_that_fails_leaves_out_its_run_and_those_after_it(memory: Memory) -> None:
+    calls = 0
+
+    def check(connection: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise NotFoundError("gone")
+
+    said = [Message("document", f"Section {i}.", source=source) for i, source in enumerate("aabc")]
+    with pytest.raises(NotFoundError):
+        memory.components.writer.add(said, Scope("ada"), recorded_at=NOW, check=check)
+    assert [(one.text, one.source) for one in memory.log(user_id="ada")] == [("Section 0.", "a"), ("Section 1.", "a")]
+    assert calls == 2
+
+
+def test_a_state_of_another_proxy_is_made_anew_from_the_log(
+    open_memory: Open, light_proxy: Any, light_token_proxy: Any
+) -> None:
+    open_memory(proxy=light_proxy).add(["One.", "Two."], user_id="ada", now=NOW)
+    memory = open_memory(proxy=light_token_proxy)
+    memory.add("Three.", user_id="ada", now=NOW)
+    with memory.components.database.read() as connection:
+        stream = streams.load(connection, Scope("ada"), None)
+    (whole,) = light_token_proxy.score([["One.", "Two.", "Three."]], [None])
+    assert (stream.proxy_fingerprint, stream.proxy_state) == ("light tokens", whole.state)
