@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.records import Fact, FactQuery
+from nscma_torch.records import Fact, FactQuery, Scope
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.retrieval.fact_answer import FactAnswer, answer_query
 from nscma_torch.retrieval.fact_graph import FactGraph
@@ -253,3 +253,169 @@ def test_the_order_of_the_facts_does_not_matter(schema: Schema) -> None:
     known = answer_query(replace(query, as_of=day(12)), FactGraph(MOVED, schema))
     assert known is not None
     assert known.text == "Rome"
+
+
+def whole(schema: Schema, rows: list[Fact], asks: Any, *path: str, **query: Any) -> tuple[Any, ...] | None:
+    """All that an answer says: text, values, places of its facts among the rows, disputed, verdict."""
+    found = ask(schema, rows, asks, *path, **query)
+    if found is None:
+        return None
+    return found.text, found.values, [rows.index(one) for one in found.facts], found.disputed, found.verdict
+
+
+def test_values_of_two_agents_are_both_sides(schema: Schema) -> None:
+    rows = [fact("Ben", "age", "34", 1), fact("Ben", "age", "43", 2, scope=Scope("u", "cook"))]
+    said = "I was told different things: 34 and 43. Which is right?"
+    assert whole(schema, rows, "object", "age", subject="Ben") == (said, ("34", "43"), [0, 1], True, "")
+    many = [fact("Ben", "likes", "tea", 1), fact("Ben", "likes", "jazz", 2)]
+    assert whole(schema, many, "object", "likes", subject="Ben") == ("tea, jazz", ("tea", "jazz"), [0, 1], False, "")
+    assert whole(schema, many, "object", "likes", subject="Ben", count=True) == (
+        "two", ("tea", "jazz"), [0, 1], False, "",
+    )  # fmt: skip
+    one = [fact("Ben", "age", "34", 1, status="disputed")]
+    assert whole(schema, one, "object", "age", subject="Ben") == ("34", ("34",), [0], False, "")
+    counts = [fact("user", "count", "five", topic="cats"), fact("user", "count", "six", topic="cats")]
+    said = "I was told different things: five and six. Which is right?"
+    assert whole(schema, counts, "object", "count", subject="user", topic="cats", count=True) == (
+        said, ("five", "six"), [0, 1], True, "",
+    )  # fmt: skip
+
+
+def test_a_fact_that_was_only_forgotten_is_not_said_to_have_ended(schema: Schema) -> None:
+    ended, forgotten = fact("user", "pet", "Rex", 1, 9), fact("user", "pet", "Tom", 1, None, status="archived")
+    ahead = fact("user", "pet", "Kit", 1, 30, status="archived")
+    for asks, known in (("object", "none now"), ("whether", "no")):
+        verdict = "no" if asks == "whether" else ""
+        assert whole(schema, [ended], asks, "pet", subject="user") == (known, (), [0], False, verdict)
+        assert whole(schema, [ended, forgotten], asks, "pet", subject="user") is None
+        assert whole(schema, [ahead], asks, "pet", subject="user", as_of=day(40)) == (known, (), [0], False, verdict)
+        assert whole(schema, [ended], asks, "pet", subject="user", as_of=day(0)) is None, "it had not begun"
+        assert whole(schema, [], asks, "pet", subject="user") is None
+    assert whole(schema, [ended], "object", "pet", subject="user", count=True) == ("none", (), [0], False, "")
+    assert whole(schema, [forgotten], "object", "pet", subject="user", count=True) is None
+    assert whole(schema, [ended], "whether", "pet", subject="user", object="Rex") == ("no", (), [0], False, "no")
+    assert whole(schema, [ended], "whether", "pet", subject="user", object="Tom") is None
+    assert whole(schema, [forgotten], "whether", "pet", subject="user", object="Tom") is None
+
+
+def test_what_whether_rests_on(schema: Schema) -> None:
+    def verdict(rows: list[Fact], object_: str, relation: str = "lives_in") -> tuple[Any, ...] | None:
+        return whole(schema, rows, "whether", relation, subject="user", object=object_)
+
+    assert verdict(MOVED, "Oslo") == ("yes", ("Oslo",), [2], False, "yes")
+    assert verdict(MOVED, "Norway") == ("yes, Oslo", ("Oslo",), [2], False, "yes")
+    assert verdict(MOVED, "Graz") == ("no, Oslo", ("Oslo",), [2], False, "no")
+    assert verdict(MOVED, "cellar") == ("no, Oslo", ("Oslo",), [2], False, "no"), "no proper name, so no larger place"
+    assert verdict(MOVED, "Cellar") is None
+    sides = [fact("user", "lives_in", place, i, status="disputed") for i, place in enumerate(("Rome", "Graz"))]
+    said = "I was told different things: Rome and Graz. Which is right?"
+    for place in ("Rome", "Oslo"):
+        assert verdict(sides, place) == (said, ("Rome", "Graz"), [0, 1], True, "")
+    assert verdict(sides[:1], "Rome") == ("yes", ("Rome",), [0], False, "yes")
+    tastes = [fact("user", "likes", "tea"), fact("user", "dislikes", "opera")]
+    assert verdict(tastes, "opera", "likes") == ("no", ("opera",), [1], False, "no")
+    assert verdict(tastes, "tea", "dislikes") == ("no", ("tea",), [0], False, "no")
+    rows = [fact("user", "sibling", "Anna", topic="sister"), fact("user", "sibling", "Tom", topic="brother")]
+    assert whole(schema, rows, "whether", "sibling", subject="user") == (
+        "yes, Anna, Tom", ("Anna", "Tom"), [0, 1], False, "yes",
+    )  # fmt: skip
+
+
+def test_a_place_is_told_with_the_facts_up_to_it(schema: Schema) -> None:
+    rows = [
+        fact("lamp", "held_by", "Ines", 2),
+        fact("Ines", "located_in", "attic", 1),
+        fact("attic", "part_of", "villa", 1),
+        fact("jar", "held_by", "Otto", 2),
+        fact("Kaya", "located_in", "porch", 1, status="disputed"),
+        fact("Kaya", "located_in", "shed", 2, status="disputed"),
+        fact("rope", "held_by", "Kaya", 2),
+        fact("Kaya", "located_in", "barn", 0, 1),
+    ]
+    sides = "I was told different things: porch and shed. Which is right?", ("porch", "shed"), [4, 5], True, ""
+    where = lambda thing, **more: whole(schema, rows, "object", "located_in", subject=thing, **more)  # noqa: E731
+    assert where("lamp") == ("attic", ("attic",), [0, 1], False, "")
+    assert where("jar") == ("Otto", ("Otto",), [3], False, "")
+    assert where("rope") == where("Kaya") == sides
+    assert where("Kaya", as_of=day(0)) == ("barn", ("barn",), [7], False, "")
+    is_in = lambda thing, place: whole(schema, rows, "whether", "located_in", subject=thing, object=place)  # noqa: E731
+    assert is_in("lamp", "attic") == ("yes", ("attic",), [0, 1, 2], False, "yes")
+    assert is_in("lamp", "villa") == ("yes", ("villa",), [0, 1, 2], False, "yes")
+    assert is_in("lamp", "porch") == ("no, attic", ("attic",), [0, 1, 2], False, "no")
+    assert is_in("rope", "porch") == sides
+    assert is_in("jar", "attic") is None and is_in("nobody", "attic") is None
+
+
+def test_past_values_and_their_facts(schema: Schema) -> None:
+    rows = [fact("user", "works_at", name, at, at + 5 if at < 15 else None)
+            for name, at in (("Bosch", 0), ("Ikea", 5), ("Bosch", 10), ("Aldi", 15))]  # fmt: skip
+    past = lambda **more: whole(schema, rows, "object", "works_at", subject="user", **more)  # noqa: E731
+    assert past(previous=True) == ("Bosch", ("Bosch",), [2], False, "")
+    assert past(before="Bosch") == ("Ikea", ("Ikea",), [1], False, ""), "the last time, and not itself"
+    assert past(before="Ikea") == ("Bosch", ("Bosch",), [0], False, "")
+    assert past(before="Aldi") == ("Bosch", ("Bosch",), [2], False, "")
+    assert past(before="Lidl") is None
+    assert past(previous=True, as_of=day(7)) == ("Bosch", ("Bosch",), [0], False, "")
+    assert past(previous=True, as_of=day(2)) is None
+    homes = [fact("Ines", "located_in", name, at, at + 5 if at < 10 else None)
+             for name, at in (("attic", 0), ("porch", 5), ("shed", 10))]  # fmt: skip
+    stay = lambda **more: whole(schema, homes, "object", "located_in", subject="Ines", **more)  # noqa: E731
+    assert stay(previous=True) == ("porch", ("porch",), [1], False, "")
+    assert stay(before="porch") == ("attic", ("attic",), [0], False, "")
+    assert stay(before="attic") is None and stay(previous=True, as_of=day(2)) is None
+
+
+def test_names_and_kinds(schema: Schema) -> None:
+    rows = [fact("user", "pet", "grey cat"), fact("user", "pet", "Pixel"), fact("user", "works_at", "Hill School")]
+    assert whole(schema, rows, "object", "pet", subject="user", named=True) == ("Pixel", ("Pixel",), [1], False, "")
+    assert whole(schema, rows[:1], "object", "pet", subject="user", named=True) is None
+    assert whole(schema, rows[:1], "object", "pet", subject="user") == ("grey cat", ("grey cat",), [0], False, "")
+
+
+def test_questions_that_facts_cannot_tell(schema: Schema) -> None:
+    rows = [fact("Anna", "works_at", "Bosch", 1), fact("Anna", "located_in", "attic", 1)]
+    assert text(schema, rows, "subject", "works_at", object="Bosch", previous=True) is None
+    assert text(schema, rows, "subject", "works_at", object="Bosch", before="Ikea") is None
+    assert text(schema, rows, "subject", "works_at", "part_of", object="Bosch") is None
+    assert text(schema, rows, "subject", "works_at", object="Ikea") is None
+    assert text(schema, rows, "object", subject="Anna") is None
+    assert text(schema, rows, "subject", "located_in", object="attic") == "Anna"
+    assert (
+        text(schema, [*rows, fact("cup", "located_in", "shed", 1, 2)], "subject", "located_in", object="shed")
+        == "nothing"
+    )
+
+
+def test_of_handings_over_the_latest_that_fits(schema: Schema) -> None:
+    rows = [
+        fact("lamp", "held_by", "Ines", 2, 5),
+        fact("lamp", "held_by", "Otto", 5, 8),
+        fact("lamp", "held_by", "Ines", 8, 9),
+        fact("lamp", "held_by", "Otto", 9, 12),
+        fact("lamp", "held_by", "Kaya", 13),
+        fact("cup", "held_by", "Ines", 1, 10),
+        fact("cup", "held_by", "Otto", 10),
+    ]
+    given = lambda asks, **more: whole(schema, rows, asks, "held_by", **more)  # noqa: E731
+    assert given("thing", subject="Ines", object="Otto") == ("cup", ("cup",), [5, 6], False, "")
+    assert given("thing", subject="Ines", object="Otto", as_of=day(9)) == ("lamp", ("lamp",), [2, 3], False, "")
+    assert given("thing", subject="Ines", object="Otto", as_of=day(8)) == ("lamp", ("lamp",), [0, 1], False, "")
+    assert given("receiver", topic="lamp") == ("Otto", ("Otto",), [2, 3], False, "")
+    assert given("giver", object="Ines") == ("Otto", ("Otto",), [1, 2], False, "")
+    assert given("giver", object="Kaya") is None, "it lay somewhere for a day"
+    assert given("giver", object="Kaya", topic="cup") is None and given("thing", subject="Kaya") is None
+
+
+def test_the_latest_begin_of_what_is_asked_for(schema: Schema) -> None:
+    rows = [
+        fact("user", "visited", "Rome", 3, 3),
+        fact("user", "visited", "Oslo", 5, 5),
+        fact("user", "visited", "Rome", 9),
+    ]
+    when = lambda **more: text(schema, rows, "when", "visited", subject="user", **more)  # noqa: E731
+    assert (when(object="Rome"), when(object="Oslo"), when()) == (
+        "10 January 2026",
+        "6 January 2026",
+        "10 January 2026",
+    )
+    assert when(object="Graz") is None and when(object="Rome", as_of=day(4)) == "4 January 2026"
