@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
@@ -19,8 +20,6 @@ from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.retrieval.strategies import STRATEGIES
 from nscma_torch.storage import units
 from nscma_torch.storage.database import Database
-
-_ALL = 1 << 30
 
 
 class Retriever:
@@ -96,7 +95,7 @@ class Retriever:
         Memory-doc answering (Structural Memory section 3.3). A chunk has the score of the first hit that leads to it;
         of those of one hit, the nearest to the question come first.
         """
-        ranked = self._searcher.rank(question, replace(bounds, kinds=("chunk",)), _ALL).scores
+        ranked = self._searcher.rank(question, replace(bounds, kinds=("chunk",)), sys.maxsize).scores
         user_id = bounds.scope.user_id
         with self._database.read() as connection:
             chunks = units.chunks_of(connection, user_id, [id for hit in hits for id in hit.unit.episode_ids])

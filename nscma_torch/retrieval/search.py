@@ -172,7 +172,7 @@ class Searcher:
         index = reading.index
         if not bool(mask.any()):
             nothing = torch.zeros(len(mask), device=self._device)
-            return _Scored(dict.fromkeys(self._settings.lanes, nothing), nothing + 1, nothing, lambda: 0.0)
+            return _Scored(dict.fromkeys(self._settings.lanes, nothing), nothing, nothing, lambda: 0.0)
         lanes = {
             lane: self._lexical(index, postings, query, mask)
             if lane == "lexical"

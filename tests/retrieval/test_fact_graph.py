@@ -159,6 +159,9 @@ def test_data_is_a_pyg_view_of_what_holds(schema: Schema) -> None:
     assert data.valid_from[oslo] == day(10).timestamp() * 10**6
     assert data.valid_to.tolist() == [torch.iinfo(torch.int64).max] * 3
     assert graph.data(day(3)).edge_index.shape == (2, 3)
+    past = graph.data(day(3))
+    rome = [graph.facts[i].object for i in past.fact.tolist()].index("Rome")
+    assert past.valid_from[rome] == torch.iinfo(torch.int64).min and past.valid_to[rome] == day(10).timestamp() * 10**6
     empty = FactGraph([], schema).data()
     assert empty.edge_index.shape == (2, 0)
 

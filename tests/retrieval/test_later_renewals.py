@@ -9,6 +9,10 @@ import pytest
 
 from nscma_torch.controller.controller import Controller
 from nscma_torch.memory import Memory
+from nscma_torch.records import Fact
+from nscma_torch.relations import load_relations
+from nscma_torch.retrieval.later_renewals import matter, may_renew
+from tests.retrieval.fact_making import fact
 
 NOW = datetime(2026, 4, 1, 10, tzinfo=UTC)
 Open = Callable[..., Memory]
@@ -63,6 +67,52 @@ def test_what_may_be_renewed_is_shown_and_not_asserted(
 def test_what_nothing_renews_is_answered(messages: tuple[str, ...], question: str, value: str, memory: Memory) -> None:
     answer = told(memory, *messages).ask(question, user_id="ada", now=NOW + timedelta(days=9))
     assert (answer.text, answer.confidence) == (value, 0.9)
+
+
+BUDGET, DIET, HOME = fact("budget", "value", "3000"), fact("user", "diet", "vegan"), fact("user", "lives_in", "Rome")
+FLIGHT = fact("user's flight", "scheduled_for", "3 May 2026")
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "follows", "renews"),
+    [
+        (BUDGET, "The budget is 3500.", False, True),
+        (BUDGET, "The budget is 3000.", False, False),
+        (BUDGET, "Will the budget be 3500?", False, False),
+        (BUDGET, "Actually make that 3500.", True, True),
+        (BUDGET, "Actually make that 3500.", False, False),
+        (BUDGET, "Now please make that one 3500 for us.", True, True),  # of 8 words
+        (BUDGET, "Now please make that one 3500 for us all.", True, False),
+        (BUDGET, "Please make hers 3500.", True, False),
+        (DIET, "I changed my diet last week.", False, True),
+        (DIET, "My diet is fine.", False, False),
+        (HOME, "We are home in Lyon.", False, True),
+        (HOME, "We are home in Rome.", False, False),
+        (HOME, "I will be home in Paris from 2031.", False, False),
+        (FLIGHT, "The flight is on 5 May 2026.", False, True),
+        (FLIGHT, "The flight is on 3 May 2026.", False, False),
+        (FLIGHT, "The train is on 5 May 2026.", False, False),
+    ],
+)
+def test_what_may_renew(known: Fact, text: str, follows: bool, renews: bool) -> None:
+    about = {"budget", "diet", "home", "flight"}
+    assert may_renew(known, text, NOW, about, load_relations(), follows=follows) is renews
+
+
+@pytest.mark.parametrize(
+    ("known", "question", "terms"),
+    [
+        (BUDGET, "What is it?", {"budget"}),
+        (FLIGHT, "What is it?", {"flight"}),
+        (HOME, "Where do I live in Rome?", {"live"}),
+        (fact("Ben", "lives_in", "Rome"), "Where does Ben live?", {"live"}),
+        (fact("Ben", "favourite", "blue", topic="colour"), "What does Ben like?", {"colour"}),
+    ],
+)
+def test_the_matter_is_the_topic_the_thing_or_what_is_asked_of_a_person(
+    known: Fact, question: str, terms: set[str]
+) -> None:
+    assert matter(known, question) == terms
 
 
 def test_another_user_renews_nothing(memory: Memory) -> None:

@@ -176,3 +176,17 @@ def test_against_a_simulation_of_random_days(schema: Schema, seed: int) -> None:
     rows += [fact(subject, relation, value, since) for (subject, relation), (value, since) in open_.items()]
     rng.shuffle(rows)
     assert {name: places(rows, schema, name) for name in expected} == expected
+
+
+def test_a_circle_of_holders_ends_where_it_closes(schema: Schema) -> None:
+    rows = [fact("bag", "held_by", "box", 1), fact("box", "held_by", "bag", 2), fact("bag", "located_in", "bag", 3)]
+    assert chain(rows, schema, "bag") == [] and places(rows, schema, "bag") == []
+    assert chain(rows[:2], schema, "bag") == ["box"] and places(rows[:2], schema, "bag") == []
+
+
+def test_what_was_put_down_rests_on_all_that_says_where(schema: Schema) -> None:
+    rows = [fact("lamp", "held_by", "Ines", 1, 5), fact("Ines", "held_by", "cart", 1),
+            fact("cart", "located_in", "shed", 1), fact("shed", "part_of", "farm", 1)]  # fmt: skip
+    (link, *more) = LocationTimeline(FactGraph(rows, schema)).chain("lamp")
+    assert (link.name, link.role, link.facts) == ("shed", "place", tuple(rows[:3]))
+    assert [one.name for one in more] == ["farm"]

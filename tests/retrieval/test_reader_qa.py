@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,8 +15,9 @@ from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.reading.short_answer import confidence
-from nscma_torch.records import Answer, Hit, Message
+from nscma_torch.records import Answer, Hit, Message, Scope
 from nscma_torch.retrieval.reader_qa import ReaderQA
+from nscma_torch.retrieval.search_bounds import Bounds
 
 SURE, UNSURE = confidence(ReadResult((), 0.9, (), ()), 1.0), confidence(ReadResult((), 0.2, (), ()), 1.0)
 DAY = datetime(2025, 3, 1, 9, tzinfo=UTC)
@@ -33,8 +35,9 @@ QUOTED = Answer(UNKNOWN, True, 0.0, ())
 class RecordingReader:
     """Answers "950" wherever it stands, as surely as it is told to be, and keeps what it was given."""
 
-    def __init__(self, answerable: float = 0.9) -> None:
+    def __init__(self, answerable: float = 0.9, evidence: float = 0.0) -> None:
         self.answerable = answerable
+        self.evidence = evidence  # of each passage with "950"; of others 0
         self.asked: list[str] = []
         self.passages: list[Passage] = []
 
@@ -48,7 +51,7 @@ class RecordingReader:
             if "950" in p.text
         ]
         kinds = tuple(float(kind == "span") for kind in KINDS)
-        return [ReadResult(tuple(spans), self.answerable, (0.0,) * len(own), kinds)]
+        return [ReadResult(tuple(spans), self.answerable, tuple(self.evidence * ("950" in p.text) for p in own), kinds)]
 
 
 @pytest.fixture
@@ -100,3 +103,31 @@ def test_between_sure_and_unsure_the_answer_says_so(chat: Memory) -> None:
     quoted = Answer("they want 950", False, 0.5, ())
     answer = qa.answer("What is the rent?", [hit], quoted, answerability=1.0, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == "950 (not sure)" and not answer.abstained
+
+
+def test_relevance_is_the_score_weighed_by_the_evidence(chat: Memory) -> None:
+    """(0.001 + 0.999 p)^0.1 of the score among the best one; what is not read counts as no evidence."""
+    found = chat.search("rent cat month yesterday", user_id="ana", top_k=10, now=NOW)
+    told = next(hit for hit in found if "950" in hit.text)
+    others = [hit for hit in found if hit is not told]
+    hits = [replace(told, score=4.0), replace(others[0], score=2.0), *[replace(others[1], score=8.0)] * 19]
+    reader = RecordingReader(evidence=0.5)
+    qa = ReaderQA(chat._components.database, reader, Reading(sure=SURE, unsure=UNSURE, passages=1))  # type: ignore[arg-type]
+    bounds = Bounds(Scope("ana"), NOW)
+    scores = qa.relevance("What is the rent?", hits, bounds)
+    assert reader.asked == ["What is the rent?"] or "What is the rent?" in reader.asked[0]
+    assert scores[0] == pytest.approx(0.5 * (0.001 + 0.999 * 0.5) ** 0.1)
+    assert scores[1:3] == [pytest.approx(0.25 * 0.001**0.1), pytest.approx(0.001**0.1)]
+    assert len(scores) == 21
+    beyond = qa.relevance("What is the rent?", [hits[1]] * 20 + [hits[0]], bounds)
+    assert beyond[20] == pytest.approx(0.001**0.1), "the twenty-first is not read"
+    assert qa.relevance("What is the rent?", [replace(told, score=0.0)], bounds) == [0.0]
+
+
+def test_the_time_spent_is_added_and_chinese_is_left_as_it_is_quoted(chat: Memory) -> None:
+    (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
+    qa = ReaderQA(chat._components.database, RecordingReader(), Reading(sure=SURE, unsure=UNSURE))  # type: ignore[arg-type]
+    quoted = replace(QUOTED, usage=replace(QUOTED.usage, seconds=5.0))
+    more = {"answerability": 1.0, "user_id": "ana", "now": NOW}
+    assert 5.0 < qa.answer("What is the rent?", [hit], quoted, **more).usage.seconds < 65.0  # type: ignore[arg-type]
+    assert qa.answer("房租是多少？", [hit], quoted, **more) is quoted  # type: ignore[arg-type]
