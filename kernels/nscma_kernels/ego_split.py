@@ -48,13 +48,6 @@ class EgoSplit:
         place = _place(self.ids, self.persona)
         return torch.stack([place, place[self.reverse]])
 
-    @cached_property
-    def anchors(self) -> Tensor:
-        """[E] int64: the smallest neighbour in the same component, so that equal partitions have equal anchors."""
-        place = _place(self.ids, self.persona)
-        smallest = torch.full_like(self.ids, self.num_nodes)
-        return smallest.scatter_reduce(0, place, self.edge_index[1], "amin")[place]
-
 
 def ego_split(
     edge_index: Any,  # [2, E] integers, or a PyG Data or Batch

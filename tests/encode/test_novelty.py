@@ -150,6 +150,8 @@ def test_only_near_messages_are_compared_the_nearest_first() -> None:
     assert score((FACT, 0.8), *others)[1] == 0.0
     assert score((FACT, 0.8), *others, others[0])[1] == MUCH, "it is the ninth"
     assert score(("Hello there, my friend.", 0.9)) == (0.9, MUCH)
+    much = "Audits revealed seventeen discrepancies across warehouse ledgers while Theodora negotiated freight tariffs."
+    assert Novelty(torch.ones(1, 1), torch.ones(1, 1)).score(much, [FACT]) == (1.0, MUCH)
 
 
 def test_a_message_is_compared_with_the_window_before_it() -> None:
