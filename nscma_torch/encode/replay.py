@@ -24,7 +24,7 @@ class Redecision:
 
 
 def replay(
-    database: Database, gate: MessageGate, scope: Scope, *, at: datetime, dry_run: bool = True
+    database: Database, gate: MessageGate, scope: Scope, *, at: datetime, dry_run: bool
 ) -> tuple[int, list[Redecision]]:
     """Run `gate` over the logged observations of each stream of the scope, in order.
 
