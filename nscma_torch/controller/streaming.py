@@ -14,18 +14,17 @@ _ESCAPE = 12  # characters of the longest JSON escape, a surrogate pair
 
 
 class ShowingEngine(WrappedEngine):
-    """A `LanguageEngine` that streams from another, and shows the string under `key` as far as it is written.
+    """A `LanguageEngine` that streams from another, and shows the string under "text" as far as it is written.
 
     Args:
         show: called with the whole value so far, again for each new piece; a draft or a reply that could not be used is
             followed by another one, which begins anew.
     """
 
-    def __init__(self, engine: StreamingEngine, show: Callable[[str], None], *, key: str = "text") -> None:
+    def __init__(self, engine: StreamingEngine, show: Callable[[str], None]) -> None:
         super().__init__(engine)
         self._streaming = engine
         self._show = show
-        self._key = key
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """One result for each request, one after another."""
@@ -39,7 +38,7 @@ class ShowingEngine(WrappedEngine):
             for token in self._streaming.stream(request):
                 tokens.append(token)
                 text += token.text
-                value = written(text, self._key)
+                value = written(text, "text")
                 if value != shown:
                     self._show(value)
                     shown = value

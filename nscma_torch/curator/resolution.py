@@ -47,7 +47,7 @@ def resolve_groups(
     rules: Rules,
     *,
     now: int,
-    recalled: Collection[str] = (),
+    recalled: Collection[str],
 ) -> Resolved:
     """Write the facts of these groups, and of those resolved with them, inside the caller's transaction.
 

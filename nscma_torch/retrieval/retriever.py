@@ -38,7 +38,7 @@ class Retriever:
         graphs: Callable[[], FactGraphs],
         tasks: Callable[[], LanguageTasks],
         strategy: str,
-        reranker: Callable[[], Reranker] | None = None,
+        reranker: Callable[[], Reranker] | None,
     ) -> None:
         self._searcher = searcher
         self._database = database

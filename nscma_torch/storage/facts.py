@@ -193,7 +193,6 @@ def select_facts(
     *,
     subjects: Collection[str] | None = None,
     relations: Collection[str] | None = None,
-    objects: Collection[str] | None = None,
     as_of: int | None = None,
     known_at: int | None = None,
     statuses: Collection[str] = ("active", "disputed"),
@@ -201,7 +200,7 @@ def select_facts(
     """Facts of a scope, with names as they were first written, in the order of subject, relation and valid time.
 
     Args:
-        subjects, objects: their keys, those of merged entities too; None for all.
+        subjects: their keys, those of merged entities too; None for all.
         as_of: what held at this time (microseconds), whatever became of it since: archived facts too.
         known_at: as it was believed at that time (microseconds); None for now.
         statuses: which ones, without `as_of`.
@@ -226,10 +225,8 @@ def select_facts(
     for namespace in namespaces.of_scope(connection, scope):
         into = entities.canonical(connection, namespace)
         own = [*clauses, _F.namespace == namespace]
-        for column, keys in ((_F.subject, subjects), (_F.object_key, objects)):
-            if keys is not None:
-                wanted = {*keys, *(into.get(key, key) for key in keys)}
-                own.append(column.in_(sorted(wanted)))
+        if subjects is not None:
+            own.append(_F.subject.in_(sorted({*subjects, *(into.get(key, key) for key in subjects)})))
         found += _records(connection, namespace, _rows(connection, *own))
     return found
 

@@ -49,15 +49,14 @@ def read_messages(
     source: Path | BinaryIO,
     *,
     format: str | None = None,
-    name: str | None = None,
     max_message_bytes: int = Limits().max_message_bytes,
     max_file_bytes: int = MAX_FILE_BYTES,
 ) -> Iterator[Message]:
     """Messages of a file or an open binary stream, each with an idempotency key made of file hash and position.
 
     `format` is json, jsonl, markdown or text; by default the suffix decides, and where there is none the beginning of
-    the content. A file of another suffix is refused: a table or a program is no prose. `name` is the name of a document
-    (`Message.source`), by default the file's. Markdown and text give messages of role "document". A byte order mark and
+    the content. A file of another suffix is refused: a table or a program is no prose. A document's name
+    (`Message.source`) is the file's. Markdown and text give messages of role "document". A byte order mark and
     CRLF are accepted. A JSON lines file on disk is streamed; all else is read whole, at most `max_file_bytes`.
 
     Raises, before the first message: `InvalidInputError` for an unknown format or a file that cannot be opened;
@@ -68,10 +67,10 @@ def read_messages(
         raise InvalidInputError(f"unknown format {format!r}; use one of {_FORMATS}")
     kind = cast(Format | None, format)
     if isinstance(source, Path):
-        path, name, kind = source, name or source.name, kind or _by_suffix(source)
-        return _checked(lambda: _open(path), kind, name, max_message_bytes, max_file_bytes)
+        path = source
+        return _checked(lambda: _open(path), kind or _by_suffix(path), path.name, max_message_bytes, max_file_bytes)
     data = _read_whole(source, max_file_bytes)
-    return _checked(lambda: io.BytesIO(data), kind, name, max_message_bytes, max_file_bytes)
+    return _checked(lambda: io.BytesIO(data), kind, None, max_message_bytes, max_file_bytes)
 
 
 def _by_suffix(path: Path) -> Format | None:

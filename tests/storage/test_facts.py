@@ -68,13 +68,13 @@ def test_a_fact_keeps_its_id_when_its_end_becomes_known(moved: Memory) -> None:
     assert then.id == now.id and (then.valid_to, now.valid_to) == (None, day(10))
 
 
-def test_choosing_by_subject_relation_and_object(moved: Memory) -> None:
+def test_choosing_by_subject_and_relation(moved: Memory) -> None:
     tell(moved, "Bo works in Rome.", Statement("Bo", "works_in", "Rome"), lives("Bo", "Rome"), at=3)
     curate(moved)
     assert len(read(moved)) == 3
     assert {f.subject for f in read(moved, subjects=["bo"])} == {"Bo"}
     assert [f.subject for f in read(moved, relations=["lives_in"])] == ["Ann", "Bo"]
-    assert [f.relation for f in read(moved, subjects=["bo"], objects=["rome"])] == ["lives_in", "works_in"]
+    assert [f.relation for f in read(moved, subjects=["bo"])] == ["lives_in", "works_in"]
     assert read(moved, subjects=[]) == read(moved, relations=["owns"]) == []
     both = read(moved, subjects=["ann"], statuses=("active", "archived"))
     assert [f.object for f in both] == ["Oslo", "Rome"], "in the order of valid time"
