@@ -110,6 +110,15 @@ def test_a_correction_of_one_of_many(told: Told) -> None:
     assert told.held() == ["tango"]
 
 
+def test_of_a_correction_the_decision_is_about_what_it_says_and_not_about_what_it_corrects(told: Told) -> None:
+    told.tell(likes("ballet"), at=0)
+    told.tell(likes("opera"), at=1)
+    told.tell(likes("ballet", correction=True, replaces="opera"), at=2)
+    made = told.log()[-1]
+    assert (made.action, made.object, made.reason) == ("NOOP", "ballet", "known: stated 2 times")
+    assert told.held() == ["ballet"] and len(made.fact_ids) == 2
+
+
 def test_an_assistant_does_not_outweigh_the_user(told: Told) -> None:
     told.tell(lives("Rome"), at=1)
     told.tell(lives("Oslo"), at=2, name=None, role="assistant")

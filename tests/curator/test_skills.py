@@ -9,7 +9,7 @@ import pytest
 from torch import Tensor
 
 from nscma_torch.curator.skills import Skills, success
-from nscma_torch.errors import InvalidInputError, NotFoundError
+from nscma_torch.errors import EncodingError, InvalidInputError, NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope
 from tests.storage.telling import day
@@ -85,3 +85,12 @@ def test_a_long_trigger_fits_by_its_best_part(skills: Skills) -> None:
     skills._embedder = Opposed()
     unlike = {one.skill.name: one.similarity for one in skills.find(ADA, "someone is hungry and there is flour")}
     assert -1 <= unlike["Bake bread"] < -0.5
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_what_has_no_utf8_form_is_refused_and_nothing_is_stored(place: int, skills: Skills, memory: Memory) -> None:
+    before = memory.digest()
+    name, trigger, step = ("\ud800" if i == place else "fine" for i in range(3))
+    with pytest.raises(EncodingError, match="surrogate"):
+        skills.add(ADA, name, trigger, [step], at=day(1))
+    assert memory.digest() == before

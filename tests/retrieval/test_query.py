@@ -60,3 +60,11 @@ def test_a_question_that_is_only_a_name_keeps_its_meaning() -> None:
 def test_no_question(text: str) -> None:
     with pytest.raises(EmptyTextError):
         parse(text, names=NAMES, now=NOW)
+
+
+def test_whoever_names_the_user_asks_about_what_the_user_said() -> None:
+    query = parse("Where does Ana Maria's bicycle stand?", names=NAMES, now=NOW, user="Ana Maria")
+    assert (query.speakers, query.roles, query.meaning) == (("Ana Lopez",), ("user",), "Where does bicycle stand?")
+    assert set(query.terms) == set(terms("bicycle stand"))
+    query = parse("Where does the bicycle stand?", names=NAMES, now=NOW, user="Ana Maria")
+    assert (query.speakers, query.roles, query.meaning) == ((), (), query.text)

@@ -88,6 +88,7 @@ def test_an_answer_may_stand_in_a_turn_before_a_hit(chat: Memory) -> None:
     answer = qa.answer("What is the rent?", [hit], QUOTED, answerability=1.0, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == "950"
     assert answer.evidence[0].hit.unit.episode_ids and answer.evidence[0].text == SAID[4][2]
+    assert (answer.evidence[0].start, answer.evidence[0].end) == (0, len(SAID[4][2]))
 
 
 @pytest.mark.parametrize(("answerable", "first"), [(0.9, "950"), (0.2, UNKNOWN)])
