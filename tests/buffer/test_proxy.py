@@ -154,6 +154,19 @@ def test_state_of_another_proxy_or_damaged_state_is_refused(proxy: RecurrentProx
             small.score([["hello"]], [damaged])
 
 
+def test_matrices_are_rounded_to_bfloat16_and_vectors_are_not(small: RecurrentProxy) -> None:
+    model = ByteLM(small._config)
+    for weight in model.parameters():
+        torch.nn.init.constant_(weight, 1 + 2**-12)
+    kept = RecurrentProxy(model)._weights
+    assert {weight.ndim > 1 for weight in kept.values()} == {True, False}
+    for name, weight in kept.items():
+        if name in dict(model.named_parameters()):
+            rounded = weight.ndim > 1
+            assert weight.dtype == (torch.bfloat16 if rounded else torch.float32)
+            assert bool((weight.float() == (1 if rounded else 1 + 2**-12)).all())
+
+
 def test_fingerprint_covers_weights_and_configuration(small: RecurrentProxy) -> None:
     torch.manual_seed(0)
     model = ByteLM(SMALL)
