@@ -87,6 +87,8 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(IN_VLLM) $(VLLM)/bin/python -m eval.experiments.retrieval.controller_calls --config $(CACHE)/controller/controller.toml \
 		--model $(CACHE)/controller/model --engine vllm --dialogues 40
 	$(RUN) -m eval.experiments.facts.statements_quality --half test
+	$(RUN) -m eval.experiments.facts.statements_quality --half new_test
+	$(RUN) -m eval.experiments.facts.exchange_facts
 	$(RUN) -m eval.experiments.facts.paraphrases --half test
 	$(RUN) -m eval.experiments.facts.update_fidelity --cache $(CACHE)
 	$(RUN) -m eval.experiments.facts.update_fidelity --no-vectors --paraphrases test

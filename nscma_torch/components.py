@@ -133,9 +133,15 @@ class Components:
     def embedded_tasks(self) -> EmbeddedTasks:
         """The language tasks without a model: the configured ones, or what answers while the model is away."""
         from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+        from nscma_torch.reading.read_statements import configured_facts
 
         words = self.config.hierarchy.summary_words
-        return EmbeddedTasks(**self.config.answer.model_dump(), summary_words=words, relations=self.relations)
+        return EmbeddedTasks(
+            **self.config.answer.model_dump(),
+            summary_words=words,
+            relations=self.relations,
+            read_facts=configured_facts(self.config.reading, self.relations, self.device),
+        )
 
     @locked_cached_property
     def engine(self) -> LazyEngine | None:
@@ -278,13 +284,13 @@ class Components:
         section = self.config.reading
         if section.model == "none":
             return None
-        from nscma_torch.reading.reader import Reader
+        from nscma_torch.reading.reader import shared_reader
         from nscma_torch.retrieval.reader_qa import ReaderQA
         from nscma_torch.text.embedder import precision
 
         weights = None if section.model == "bundled" else Path(section.model)
         dtype = precision(section.dtype, self.device)
-        return ReaderQA(self.database, Reader.from_pretrained(weights, device=self.device, dtype=dtype), section)
+        return ReaderQA(self.database, shared_reader(weights, self.device, dtype), section)
 
     @locked_cached_property
     def curator(self) -> Curator:

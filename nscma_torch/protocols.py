@@ -94,7 +94,9 @@ class CuratorTasks(Protocol):
 class LanguageTasks(Protocol):
     """What the system needs from language, batch first; `llm.embedded` does it without a language model."""
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[Extraction]:
         """Atomic facts and triples of each unit (Structural Memory section 3.1); whom each speaks to, "" if unclear."""
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:

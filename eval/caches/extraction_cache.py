@@ -51,18 +51,22 @@ class KeptExtractions(EmbeddedTasks):
         self._time = time
         self._relations = relations
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[Extraction]:
         """As embedded tasks do."""
         with self._time.timed() as timed:
-            found = [self._one(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
+            earlier = before or [()] * len(units)
+            found = [self._one(*own) for own in zip(units, listeners, earlier, strict=True)]
             timed.cold = sum(seconds for _, seconds in found)
             return [extraction for extraction, _ in found]
 
-    def _one(self, unit: Unit, listener: str) -> _Kept:
+    def _one(self, unit: Unit, listener: str, before: Sequence[Unit]) -> _Kept:
         said = (unit.kind, unit.text, unit.role, unit.name, unit.session, unit.source, unit.occurred_at, listener)
-        return self._cache.of((self._relations, *said), lambda: self._read(unit, listener))
+        turns = tuple((turn.text, turn.role, turn.name, turn.occurred_at) for turn in before)
+        return self._cache.of((self._relations, *said, turns), lambda: self._read(unit, listener, before))
 
-    def _read(self, unit: Unit, listener: str) -> _Kept:
+    def _read(self, unit: Unit, listener: str, before: Sequence[Unit]) -> _Kept:
         began = self._time.clock()
-        (extraction,) = super().extract([unit], listeners=[listener])
+        (extraction,) = super().extract([unit], listeners=[listener], before=[before])
         return extraction, self._time.clock() - began

@@ -47,7 +47,13 @@ class MeteredTasks:
         self.calls = 0
         self.seconds = 0.0
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self,
+        units: Sequence[Unit],
+        *,
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002
+    ) -> list[Extraction]:
         """No facts."""
         return [Extraction() for _ in zip(units, listeners, strict=True)]
 

@@ -1,4 +1,4 @@
-"""What a configuration's language tasks read: the embedded reader, or a model behind an engine."""
+"""What a configuration's language tasks read: the embedded tasks, or a model behind an engine."""
 
 from __future__ import annotations
 
@@ -11,47 +11,51 @@ from nscma_torch.config import load_config
 from nscma_torch.device import torch_device
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.reading.statements import statement_reader
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.reading.read_statements import configured_facts
 from nscma_torch.records import Statement, Unit
 from nscma_torch.relations import Schema
 
-_BATCH = 64  # messages that a model is asked about at once
+_BATCH = 64  # messages that are read at once
 
 
 class Reader:
     """Reads the statements of messages; see `reader_of`."""
 
-    def __init__(self, schema: Schema, tasks: PromptedTasks | None) -> None:
-        self._schema = schema
+    def __init__(self, tasks: EmbeddedTasks | PromptedTasks) -> None:
         self._tasks = tasks
 
-    def read(self, units: Sequence[Unit], listeners: Sequence[str]) -> list[tuple[Statement, ...]]:
-        """The statements of each unit."""
-        if self._tasks is None:
-            reader = statement_reader(self._schema)
-            return [reader.read(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
+    def read(
+        self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[tuple[Statement, ...]]:
+        """The statements of each unit, read with the turns before it."""
         found = []
         for i in range(0, len(units), _BATCH):
-            found += self._tasks.extract(units[i : i + _BATCH], listeners=listeners[i : i + _BATCH])
+            some = slice(i, i + _BATCH)
+            found += self._tasks.extract(units[some], listeners=listeners[some], before=before[some])
         return [one.statements for one in found]
 
     def work(self) -> str:
-        """What a model's reading cost, and how much of it was dropped; "" for the embedded reader."""
-        return "" if self._tasks is None else ", ".join(f"{what} {n:,}" for what, n in self._tasks.tally.items())
+        """What a model's reading cost, and how much of it was dropped; "" for the embedded tasks."""
+        if isinstance(self._tasks, EmbeddedTasks):
+            return ""
+        return ", ".join(f"{what} {n:,}" for what, n in self._tasks.tally.items())
 
 
 @contextmanager
 def reader_of(schema: Schema, config: Path | None) -> Iterator[Reader]:
-    """The reader of a configuration's [llm] section; the embedded one without a configuration."""
+    """The reader of a configuration's [llm] and [reading] sections; the embedded one without a configuration."""
     settings = load_config(config)
-    section = settings.llm
-    engine = choose_engine(section, lambda: torch_device(settings.device))
+    section, device = settings.llm, torch_device(settings.device)
+    engine = choose_engine(section, lambda: device)
     if engine is None:
-        yield Reader(schema, None)
+        read_facts = configured_facts(settings.reading, schema, device)
+        yield Reader(EmbeddedTasks(relations=schema, read_facts=read_facts))
         return
     try:
-        tasks = PromptedTasks(engine, relations=schema, max_tokens=section.max_tokens, temperature=section.temperature)
-        yield Reader(schema, tasks)
+        yield Reader(
+            PromptedTasks(engine, relations=schema, max_tokens=section.max_tokens, temperature=section.temperature)
+        )
     finally:
         engine.close()
 

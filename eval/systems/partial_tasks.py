@@ -27,9 +27,11 @@ class _As:
         """As the tasks."""
         return isinstance(self._tasks, QuotingTasks) and self._tasks.quotes
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[Extraction]:
         """As the tasks."""
-        return self._tasks.extract(units, listeners=listeners)
+        return self._tasks.extract(units, listeners=listeners, before=before)
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """As the tasks."""
@@ -55,7 +57,13 @@ class _As:
 class WithoutFacts(_As):
     """Reads nothing out of what was said: no triples, no atomic facts, no graph; no language model is asked."""
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self,
+        units: Sequence[Unit],
+        *,
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002
+    ) -> list[Extraction]:
         """Nothing."""
         return [Extraction() for _ in zip(units, listeners, strict=True)]
 
@@ -63,11 +71,13 @@ class WithoutFacts(_As):
 class WithoutConflicts(_As):
     """Reads what was said to hold, and not what it ends, denies or corrects."""
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[Extraction]:
         """As the tasks, without denials; a statement that replaces another one stands beside it."""
         return [
             replace(own, statements=tuple(_alone(said) for said in own.statements if not said.negated and said.object))
-            for own in self._tasks.extract(units, listeners=listeners)
+            for own in self._tasks.extract(units, listeners=listeners, before=before)
         ]
 
 

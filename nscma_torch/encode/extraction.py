@@ -14,6 +14,7 @@ from nscma_torch.encode.symmetric_statements import with_symmetric
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
+from nscma_torch.reading.reader_input import TURNS_BEFORE
 from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.storage import (
@@ -26,6 +27,7 @@ from nscma_torch.storage import (
     speakers,
     statements,
     streams,
+    turns,
     units,
 )
 from nscma_torch.storage.database import Database
@@ -79,8 +81,14 @@ class Extractor:
             found = units.load(connection, user_id, [chunk for chunks in chunks_of.values() for chunk in chunks])
             embedded = packed_vectors.vectors_of(connection, list(found))
             listeners = {seq: speakers.listener_of(connection, seq) for seq in wanted if chunks_of[seq]}
+            own_ids = sorted({unit.episode_ids[0] for unit in found.values()})
+            earlier = turns.said_before(connection, user_id, own_ids, TURNS_BEFORE)
         chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
-        extracted = self._tasks.extract([unit for _, unit in chunks], listeners=[listeners[seq] for seq, _ in chunks])
+        extracted = self._tasks.extract(
+            [unit for _, unit in chunks],
+            listeners=[listeners[seq] for seq, _ in chunks],
+            before=[[units.unit_of(turn) for turn in earlier.get(unit.episode_ids[0], ())] for _, unit in chunks],
+        )
         if len(extracted) != len(chunks):
             raise JobError(f"extract was given {len(chunks)} texts and returned {len(extracted)} results; correct it")
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
@@ -103,13 +111,13 @@ class Extractor:
                 for seq in wanted
                 if chunks_of[seq] and current[seq] == chunks_of[seq]
             }
-            earlier = [
+            old = [
                 unit
                 for seq in rows
                 for kind in ("atomic_fact", "triple")
                 for unit in units.seqs_of_episode(connection, seq, kind)
             ]
-            units.remove(connection, earlier)
+            units.remove(connection, old)
             new_vectors = {chunk: vectors[chunk] for seq in rows for chunk in chunks_of[seq] if chunk in vectors}
             packed_vectors.add_vectors(connection, user_id, new_vectors)
             numbers: dict[tuple[int, Statement], int] = {}

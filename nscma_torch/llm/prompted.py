@@ -59,7 +59,13 @@ class PromptedTasks:
         self.tally: Counter[str] = Counter() if tally is None else tally
         self._asker = Asker(engine, max_tokens=max_tokens, temperature=temperature, tally=self.tally)
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self,
+        units: Sequence[Unit],
+        *,
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002 - a statement is grounded in its own unit's text
+    ) -> list[Extraction]:
         """Statements and notes of each unit that its text bears out; see `reading`."""
         readings = [Reading(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
         asked = [prompts.extraction(self._schema, one.unit, one.sentences, one.listener) for one in readings]

@@ -170,6 +170,11 @@ class Clause:
     listener: str = ""
 
 
+def corrects(sentence: str) -> bool:
+    """Whether a sentence says that what was said before was wrong."""
+    return bool(_CORRECTS.search(sentence))
+
+
 def clauses(text: str, verbs: frozenset[str], *, document: bool = False) -> list[Clause]:
     """The asserting clauses in order. A part that begins with a verb of `verbs` shares the subject of the last."""
     found: list[Clause] = []

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from nscma_torch.config import Config
 from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.extractive_summary import extract_summary
+from nscma_torch.reading.merged_statements import both
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.statements import StatementReader, statement_reader
@@ -26,6 +28,9 @@ from nscma_torch.text.number_words import HAN_NUMERALS, TO_TWENTY
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.timestamps import format_day, format_days
+
+if TYPE_CHECKING:
+    from nscma_torch.reading.read_statements import StatementsOfReader
 
 _PLAIN = 0.5  # salience of a sentence without any cue
 _KIND_BONUS = 0.2  # for a passage that holds an expression of the kind asked for; best of .1-.4 on LoCoMo
@@ -59,6 +64,7 @@ class EmbeddedTasks:
         words: longest passage; a shorter message is shown whole.
         summary_words: longest summary.
         relations: what facts there are, and the wordings that state them; None for the bundled ones.
+        read_facts: makes what reads statements beside the forms; None for forms alone.
     """
 
     quotes = True
@@ -72,6 +78,7 @@ class EmbeddedTasks:
         cutoff: float = _DEFAULTS.answer.cutoff,
         words: int = _DEFAULTS.answer.words,
         summary_words: int = _DEFAULTS.hierarchy.summary_words,
+        read_facts: Callable[[], StatementsOfReader] | None = None,
     ) -> None:
         self._min_answerability = min_answerability
         self._passages = passages
@@ -79,21 +86,33 @@ class EmbeddedTasks:
         self._words = words
         self._summary_words = summary_words
         self._relations = relations or load_relations()
+        self._read_facts = read_facts
 
     @cached_property
-    def _reader(self) -> StatementReader:
+    def _forms(self) -> StatementReader:
         """Made when something is first extracted: a search needs none of the forms that it compiles."""
         return statement_reader(self._relations)
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    @cached_property
+    def _facts(self) -> StatementsOfReader | None:
+        """Loaded when something is first extracted."""
+        return None if self._read_facts is None else self._read_facts()
+
+    def extract(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[Extraction]:
         """Sentences of each unit that state a fact, their speaker and relative dates resolved; and its statements."""
+        by_forms = [self._forms.read(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
+        if self._facts is not None:
+            read = self._facts.read(units, listeners=listeners, before=before)
+            by_forms = [both(forms, own, self._relations) for forms, own in zip(by_forms, read, strict=True)]
         return [
             Extraction(
                 tuple(_attributed(unit, unit.text[span.start : span.end]) for span in spans),
-                self._reader.read(unit, listener),
+                statements,
                 tuple((span.start, span.end) for span in spans),
             )
-            for unit, listener in zip(units, listeners, strict=True)
+            for unit, statements in zip(units, by_forms, strict=True)
             for spans in [_factual(unit.text)]
         ]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -22,7 +23,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.reading import transformers_encoder
 from nscma_torch.reading.bundled_encoder import BundledEncoder
 from nscma_torch.reading.reader_input import PADDED_TO, Packer, Part, Passage, Piece, Row, padded_rows
-from nscma_torch.reading.reader_model import KINDS, Encoder, Outputs, ReaderModel
+from nscma_torch.reading.reader_model import KINDS, STANCES, Encoder, Outputs, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from nscma_torch.tensor_files import all_tensors, open_tensors
 
@@ -54,14 +55,15 @@ class ReadResult:
     """What the reader made of one question.
 
     `spans` are possible answers, best first. `answerable` is the probability that the passages answer the question,
-    `evidence` has that of each passage to be part of the answer's evidence, 0 where it was not read; `kinds` the
-    probabilities of `KINDS`.
+    `evidence` has that of each passage to be part of the answer's evidence, 0 where it was not read; `kinds` and
+    `stances` are the probabilities of `KINDS` and of `STANCES`, that in which it is said what answers.
     """
 
     spans: tuple[ReadSpan, ...]
     answerable: float
     evidence: tuple[float, ...]
     kinds: tuple[float, ...]
+    stances: tuple[float, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -164,6 +166,12 @@ def _batches(lengths: Sequence[int], small: bool) -> Iterator[list[int]]:
         del order[:size]
 
 
+@lru_cache(maxsize=4)
+def shared_reader(weights: Path | None, device: torch.device, dtype: torch.dtype) -> Reader:
+    """`Reader.from_pretrained`, loaded once in a process: nothing changes a reader."""
+    return Reader.from_pretrained(weights, device=device, dtype=dtype)
+
+
 def _by_evidence(rows: Sequence[tuple[Row, Outputs]]) -> list[Part]:
     """The parts of all rows, the likeliest evidence first; of long ones what is around their likeliest answer."""
     found: list[tuple[float, Part]] = []
@@ -180,7 +188,8 @@ def _reading(
 ) -> ReadResult:
     """The result of the row that was read last, with the evidence that was seen in all rows."""
     if last is None:
-        return ReadResult((), 0.0, (), tuple(1.0 if kind == "span" else 0.0 for kind in KINDS))
+        likeliest = tuple(tuple(float(i == 0) for i in range(len(names))) for names in (KINDS, STANCES))
+        return ReadResult((), 0.0, (), *likeliest)
     evidence = [0.0] * len(passages)
     for row, out in rows:
         for part, end in zip(row.parts, row.ends, strict=True):
@@ -191,11 +200,17 @@ def _reading(
     normalizer = float(first.logsumexp(0) + final.logsumexp(0)) if len(places) else 0.0
     spans = []
     for piece, score in _best_spans(row, places, first, final):
-        text = _source(passages[piece.passage], piece)[piece.start : piece.end]
+        source = _source(passages[piece.passage], piece)
+        piece = _whole_words(piece, source)
+        text = source[piece.start : piece.end]
         share = min(1.0, float(torch.tensor(score - normalizer).exp()))
         spans.append(ReadSpan(text, piece.passage, piece.start, piece.end, piece.of_text, share))
     return ReadResult(
-        tuple(spans), float(out.answerable.sigmoid()), tuple(evidence), tuple(out.kind.softmax(0).tolist())
+        tuple(spans),
+        float(out.answerable.sigmoid()),
+        tuple(evidence),
+        tuple(out.kind.softmax(0).tolist()),
+        tuple(out.stance.softmax(0).tolist()),
     )
 
 
@@ -221,6 +236,16 @@ def _best_spans(row: Row, places: Tensor, first: Tensor, last: Tensor) -> list[t
 
 def _source(passage: Passage, piece: Piece) -> str:
     return passage.text if piece.of_text else passage.speaker
+
+
+def _whole_words(piece: Piece, source: str) -> Piece:
+    """A span with the words whole that it begins and ends in."""
+    start, end = piece.start, piece.end
+    while start > 0 and source[start].isalnum() and source[start - 1].isalnum():
+        start -= 1
+    while end < len(source) and source[end - 1].isalnum() and source[end].isalnum():
+        end += 1
+    return piece._replace(start=start, end=end)
 
 
 def _overlap(a: Piece, b: Piece) -> bool:

@@ -128,6 +128,16 @@ def padded_rows(rows: Sequence[Row], multiple: int = 1) -> Rows:
     return Rows(ids, mask, mask & (place >= asked[:, None]))
 
 
+def target_tokens(rows: Sequence[Row], length: int) -> Tensor:  # [B, length] bool
+    """The tokens of the text of the last passage of each row."""
+    target = torch.zeros(len(rows), length, dtype=torch.bool)
+    for number, row in enumerate(rows):
+        last = max((part.passage for part in row.parts), default=-1)
+        own = [i for i, p in enumerate(row.pieces) if p is not None and p.of_text and p.passage == last]
+        target[number, own] = True
+    return target
+
+
 def asked_by(name: str, question: str) -> str:
     """The question with its asker named, who says "I" in it."""
     return f"{name} asks: {question}"

@@ -52,11 +52,11 @@ def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> l
 
 
 def with_before(
-    connection: Connection, user_id: str, episode_ids: Sequence[str], count: int, now: int
+    connection: Connection, user_id: str, episode_ids: Sequence[str], count: int, now: int | None = None
 ) -> dict[str, list[int]]:
     """The row number of each message of the user's, the last, after those of the `count` live ones before it.
 
-    Of its stream, in order; unknown messages are left out.
+    Of its stream, in order; unknown messages are left out. Without `now` none has expired.
     """
     query = select(_E.id, _E.seq, _E.stream_id).where(_E.user_id == user_id, _E.id.in_(list(episode_ids)))
     own = connection.execute(query).all()
@@ -68,7 +68,32 @@ def with_before(
     return {episode_id: sorted(found[seq]) for episode_id, seq, _ in own}
 
 
-def _last_before(stream_id: str, seq: int, count: int, now: int) -> Select[tuple[int, int]]:
+def said_before(
+    connection: Connection, user_id: str, episode_ids: Sequence[str], count: int
+) -> dict[str, list[Episode]]:
+    """Of each message those of the `count` before it that were said on the same day, and are to stay."""
+    numbered = with_before(connection, user_id, episode_ids, count)
+    found = load(connection, user_id, sorted({seq for seqs in numbered.values() for seq in seqs}))
+    return {
+        episode_id: [
+            found[seq]
+            for seq in seqs
+            if found[seq].expires_at is None and found[seq].occurred_at.date() == found[own].occurred_at.date()
+        ]
+        for episode_id, (*seqs, own) in numbered.items()
+    }
+
+
+def after(connection: Connection, seqs: Collection[int], count: int) -> list[int]:
+    """The row numbers of the `count` messages after each of these in its stream."""
+    found: set[int] = set()
+    for stream_id, seq in connection.execute(select(_E.stream_id, _E.seq).where(_E.seq.in_(list(seqs)))).all():
+        query = select(_E.seq).where(_E.stream_id == stream_id, _E.seq > seq).order_by(_E.seq).limit(count)
+        found.update(connection.execute(query).scalars())
+    return sorted(found - set(seqs))
+
+
+def _last_before(stream_id: str, seq: int, count: int, now: int | None) -> Select[tuple[int, int]]:
     """Pairs of `seq` and the row number of one of the last live messages before it."""
     earlier = select(literal(seq).label("of"), _E.seq).where(_E.stream_id == stream_id, _E.seq < seq, log.live(now))
     some = earlier.order_by(_E.seq.desc()).limit(count).subquery()

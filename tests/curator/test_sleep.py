@@ -27,7 +27,13 @@ class Tasks:
 
     broken = False
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:  # noqa: ARG002
+    def extract(
+        self,
+        units: Sequence[Unit],
+        *,
+        listeners: Sequence[str],  # noqa: ARG002
+        before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002
+    ) -> list[Extraction]:
         if self.broken:
             raise ModelError("the language model is away")
         return [Extraction((), (*of_sentences(unit.text), *_likes(unit.text))) for unit in units]

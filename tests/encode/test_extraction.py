@@ -29,7 +29,13 @@ class Tasks(NotedTasks):
         self.extracted, self.happening = extracted, happening
         self.read: list[str] = []
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self,
+        units: Sequence[Unit],
+        *,
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002
+    ) -> list[Extraction]:
         self.read += [unit.text for unit in units]
         if self.happening is not None:
             self.happening, happening = None, self.happening

@@ -34,7 +34,13 @@ class NotedTasks:
     broken: str | None = None
     error: type[Exception] = ModelError
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:  # noqa: ARG002
+    def extract(
+        self,
+        units: Sequence[Unit],
+        *,
+        listeners: Sequence[str],  # noqa: ARG002
+        before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002
+    ) -> list[Extraction]:
         if self.broken is not None and any(self.broken in unit.text for unit in units):
             raise self.error("the language model is away")
         return [Extraction((), tuple(stated(unit.text))) for unit in units]

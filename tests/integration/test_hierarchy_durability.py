@@ -73,6 +73,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedde
         for memory_id in ids[:2]:
             memory.delete(memory_id, user_id="ada")
         with memory.components.database.read() as connection:
+            again = jobs.next_batch(connection, {"extract": 100})  # of those that were read with the deleted ones
+        memory.components.worker._handlers["extract"].run(again)
+        with memory.components.database.read() as connection:
             curating = jobs.next_batch(connection, {"curate": 100})
         if curating:
             memory.components.worker._handlers["curate"].run(curating)

@@ -38,9 +38,11 @@ class Slow(EmbeddedTasks):
         super().__init__()
         self.seconds = seconds
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[Extraction]:
         time.sleep(self.seconds)
-        return super().extract(units, listeners=listeners)
+        return super().extract(units, listeners=listeners, before=before)
 
 
 def told(memory: Memory, *texts: str, user: str = "ada", day: int = 0) -> list[str]:
@@ -168,7 +170,13 @@ def test_a_store_that_can_only_be_read_still_answers(open_memory: Open, monkeypa
 
 def test_what_could_not_be_read_is_said(open_memory: Open) -> None:
     class Broken(EmbeddedTasks):
-        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        def extract(
+            self,
+            units: Sequence[Unit],
+            *,
+            listeners: Sequence[str],
+            before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002
+        ) -> list[Extraction]:
             raise EngineUnavailableError(f"away from {len(units)} units, {len(listeners)} listeners")
 
     memory = open_memory(tasks=Broken(), config={"worker": {"max_attempts": 1}})
@@ -184,9 +192,11 @@ def test_a_model_of_the_users_own_reads_in_flush_alone(open_memory: Open) -> Non
 
         reads = 0
 
-        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        def extract(
+            self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+        ) -> list[Extraction]:
             self.reads += 1
-            return EmbeddedTasks().extract(units, listeners=listeners)
+            return EmbeddedTasks().extract(units, listeners=listeners, before=before)
 
         def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
             return EmbeddedTasks().summarize(groups)

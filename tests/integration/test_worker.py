@@ -45,14 +45,16 @@ class Tasks(EmbeddedTasks):
         self.meanwhile = meanwhile
         self.batches: list[list[str]] = []
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[Extraction]:
         self.batches.append([unit.text for unit in units])
         if self.meanwhile is not None:
             happening, self.meanwhile = self.meanwhile, None
             happening()
         if self.poison and any(self.poison in unit.text for unit in units):
             raise JobError(f"the model's reply for {self.poison!r} does not parse")
-        return [replace(own, statements=()) for own in super().extract(units, listeners=listeners)]
+        return [replace(own, statements=()) for own in super().extract(units, listeners=listeners, before=before)]
 
 
 def facts(memory: Memory, user: str = "ada") -> list[str]:
@@ -127,10 +129,10 @@ def test_a_job_that_others_made_fail_keeps_its_own_attempts(open_memory: Open) -
     failing = iter([False, False, True])  # the batch, and alone two of the others: the second fails once
     extract = tasks.extract
 
-    def at_times(units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def at_times(units: Sequence[Unit], **heard: object) -> list[Extraction]:
         if next(failing, False):
             raise JobError("the server restarts")
-        return extract(units, listeners=listeners)
+        return extract(units, **heard)
 
     tasks.extract = at_times  # type: ignore[method-assign]
     memory.flush()
@@ -162,7 +164,13 @@ def test_a_failed_batch_leaves_nothing_behind(open_memory: Open) -> None:
 
 def test_an_error_that_is_no_failure_of_a_job_is_not_hidden(open_memory: Open) -> None:
     class Defect(Tasks):
-        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        def extract(
+            self,
+            units: Sequence[Unit],
+            *,
+            listeners: Sequence[str],
+            before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002
+        ) -> list[Extraction]:
             raise ZeroDivisionError(len(units), len(listeners))
 
     memory = open_memory(tasks=Defect())
@@ -239,13 +247,15 @@ def test_one_worker_at_a_time(open_memory: Open) -> None:
     working, overlapping = threading.Lock(), []
 
     class Exclusive(Tasks):
-        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        def extract(
+            self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+        ) -> list[Extraction]:
             if not working.acquire(blocking=False):
                 overlapping.append(len(units))
-                return super().extract(units, listeners=listeners)
+                return super().extract(units, listeners=listeners, before=before)
             time.sleep(0.05)
             working.release()
-            return super().extract(units, listeners=listeners)
+            return super().extract(units, listeners=listeners, before=before)
 
     memories = [open_memory(config={"worker": {"batch_size": 1}}, tasks=Exclusive()) for _ in range(3)]
     list(memories[0].add_many([Message("user", text) for text in FACTS], user_id="ada"))
@@ -325,10 +335,12 @@ def test_an_erased_message_leaves_no_byte_in_the_errors_of_jobs(
 
 def test_a_program_error_does_not_stop_the_work_for_others(open_memory: Open) -> None:
     class Defect(Tasks):
-        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+        def extract(
+            self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+        ) -> list[Extraction]:
             if any("number 0" in unit.text for unit in units):
                 raise ZeroDivisionError(len(units))
-            return super().extract(units, listeners=listeners)
+            return super().extract(units, listeners=listeners, before=before)
 
     memory = open_memory(config={"worker": {"max_attempts": 2}}, tasks=Defect())
     memory.add(FACTS[0], user_id="ada")
@@ -343,8 +355,10 @@ def test_a_program_error_does_not_stop_the_work_for_others(open_memory: Open) ->
 
 def test_an_extraction_with_a_result_too_few_is_a_failure_of_the_job(open_memory: Open) -> None:
     class Short(Tasks):
-        def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
-            return super().extract(units, listeners=listeners)[1:]
+        def extract(
+            self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+        ) -> list[Extraction]:
+            return super().extract(units, listeners=listeners, before=before)[1:]
 
     memory = open_memory(config={"worker": {"max_attempts": 1}}, tasks=Short())
     memory.add(FACTS[0], user_id="ada")

@@ -44,7 +44,6 @@ def told(text: str) -> list[str]:
         ("I am married to Idris.", "Ludger married_to Idris"),
         ("Idris and I have divorced.", "not Ludger married_to Idris"),
         ("Idris and I are divorced now.", "not Ludger married_to Idris"),
-        ("I got divorced.", "not Ludger married_to"),
         ("My sister is called Wilma.", "Ludger sibling Wilma"),
         ("I speak Georgian.", "Ludger speaks Georgian"),
         ("Oona is allergic to kiwis.", "Oona allergic_to kiwis"),
@@ -80,7 +79,6 @@ def test_plain_forms_are_read(text: str, expected: str) -> None:
         ("I moved from Tartu to Graz.", "lives_in", "Graz", "Tartu"),
         ("Oona moved from Tartu to Graz.", "lives_in", "Graz", "Tartu"),
         ("I changed my favourite colour from red to blue", "favourite", "blue", "red"),
-        ("The audit went from blocked to done.", "status", "done", "blocked"),
         ("Idris handed the lantern to Oona.", "held_by", "Oona", "Idris"),
         ("We bumped the server from 2.7 to 2.8.", "version", "2.8", "2.7"),
         ("I'm 42, not 41.", "age", "42", "41"),
@@ -286,11 +284,6 @@ def test_a_thing_that_is_called_by_a_pronoun_means_nothing_else() -> None:
     assert read('"This" is a song. It was released in 2001. It is blue.') == ()
 
 
-def test_two_who_got_divorced_are_two() -> None:
-    """And neither of them is called "I got"."""
-    assert set(told("Idris and I got divorced last month.")) == {"not Ludger married_to Idris", "not Ludger married_to"}
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -313,13 +306,6 @@ def test_what_is_unsure_is_no_fact(text: str) -> None:
 
 def test_how_long_is_no_part_of_a_place() -> None:
     assert told("I live in Amsterdam another four years.") == ["Ludger lives_in Amsterdam"]
-
-
-def test_the_name_of_a_person_is_no_person() -> None:
-    assert told("My sister's name is Marta and she lives in Bonn.") == [
-        "Ludger sibling Marta",
-        "Marta lives_in Bonn",
-    ]
 
 
 def test_a_word_with_a_hyphen_is_whole() -> None:

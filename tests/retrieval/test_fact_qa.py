@@ -31,7 +31,7 @@ def home(memory: Memory, days: int = 99, **more: Any) -> str:
 
 @pytest.mark.parametrize("form", ["What is my cat called?", "What is my cat's name?", "What is the name of my cat?"])
 def test_a_kind_is_no_name(memory: Memory, form: str) -> None:
-    told(memory, "We adopted a grey cat.", 0)
+    told(memory, "We have a grey cat.", 0)
     assert "pet" in {fact.relation for fact in memory.facts(user_id="ada")}
     assert memory.ask(form, user_id="ada", now=BEGIN + timedelta(9)).text != "grey cat"
     told(memory, "My cat is called Pixel.", 1)

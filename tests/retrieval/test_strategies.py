@@ -182,7 +182,13 @@ def test_a_message_behind_what_was_renewed_is_marked_so(open_memory: Callable[..
 class Wordless:
     """`LanguageTasks` that cannot judge hits."""
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:  # noqa: ARG002
+    def extract(
+        self,
+        units: Sequence[Unit],
+        *,
+        listeners: Sequence[str],  # noqa: ARG002
+        before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002
+    ) -> list[Extraction]:
         return [Extraction((), ()) for _ in units]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:

@@ -106,10 +106,18 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def recipe(base: Path | str, **keys: Any) -> Recipe:
-    stage = {"learning_rate": 3e-3, "warmup": 2, "stop_after": 30, "public_share": 0.0, "dialogue_epochs": 1}
+    stage = {
+        "learning_rate": 3e-3,
+        "warmup": 2,
+        "stop_after": 30,
+        "public_share": 0.0,
+        "dialogue_epochs": 1,
+        "exchange_epochs": 0,
+    }
     return Recipe.model_validate(
         {
             "base": str(base),
+            "start": "",
             "seed": 1,
             "max_tokens": [48],
             "most_rows": 4,

