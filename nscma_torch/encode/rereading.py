@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection
 
 from nscma_torch.reading.reader_input import TURNS_BEFORE
-from nscma_torch.storage import episodes, hierarchies, jobs, statements, turns, units
+from nscma_torch.storage import episodes, erase_facts, hierarchies, jobs, turns, units
 from nscma_torch.storage.backlog import EXTRACT
 
 
@@ -17,13 +17,13 @@ def messages_after(connection: Connection, seqs: Collection[int]) -> list[int]:
 
 
 def read_again(connection: Connection, user_id: str, seqs: Collection[int], *, forget: bool = False) -> None:
-    """Queue messages to be read again; with `forget` what was read of them goes at once."""
+    """Queue messages to be read again; with `forget` what was read of them is erased at once."""
     for seq in sorted(seqs):
         row = episodes.row_of(connection, seq)
         if forget:
             made = [unit for kind in ("atomic_fact", "triple") for unit in units.seqs_of_episode(connection, seq, kind)]
             hierarchies.retire(connection, made)
             units.remove(connection, made)
-            statements.replace(connection, row, [])
+            erase_facts.delete_episode(connection, seq)
             episodes.set_columns(connection, seq, encoded=False)
         jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])

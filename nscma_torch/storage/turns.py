@@ -85,11 +85,19 @@ def said_before(
 
 
 def after(connection: Connection, seqs: Collection[int], count: int) -> list[int]:
-    """The row numbers of the `count` messages after each of these in its stream."""
+    """The row numbers of the messages that may have these among the `count` live ones before them in their stream.
+
+    Hidden ones between them are among these: they were read while they were live.
+    """
     found: set[int] = set()
     for stream_id, seq in connection.execute(select(_E.stream_id, _E.seq).where(_E.seq.in_(list(seqs)))).all():
-        query = select(_E.seq).where(_E.stream_id == stream_id, _E.seq > seq).order_by(_E.seq).limit(count)
-        found.update(connection.execute(query).scalars())
+        later = select(_E.seq, log.live().label("live")).where(_E.stream_id == stream_id, _E.seq > seq)
+        live = 0
+        for row in connection.execute(later.order_by(_E.seq)):
+            found.add(row.seq)
+            live += row.live and row.seq not in seqs
+            if live == count:
+                break
     return sorted(found - set(seqs))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import random
 import time
 import tomllib
@@ -29,6 +28,7 @@ from nscma_torch.relations import load_relations
 from nscma_torch.text.minilm import POSITIONS
 from train.reader.exchange_examples import read_turns
 from train.reader.exchange_text import read_all
+from train.reader.learning_rate import warmup_cosine
 
 CHUNK = 1024  # rows that are sorted by length together
 
@@ -115,7 +115,7 @@ def train(recipe: Recipe, exchanges: Path, device: torch.device) -> PickerModel:
     optimizer = torch.optim.AdamW(groups, weight_decay=recipe.weight_decay)
     sums, began = [], time.monotonic()
     for number, batch in enumerate(order):
-        rate = recipe.learning_rate * _schedule(number, recipe.warmup, len(order))
+        rate = recipe.learning_rate * warmup_cosine(number, recipe.warmup, len(order))
         with torch.autocast(device.type, torch.bfloat16, enabled=recipe.bfloat16):
             logits = logits_of(model, batch, device)
         truth = torch.tensor([own.truth for own in batch], dtype=torch.float32, device=device)
@@ -146,13 +146,6 @@ def recall(
         truth = torch.tensor([own.truth for own in batch])
         ranks += places.cpu()[truth].tolist()
     return {k: sum(rank < k for rank in ranks) / max(1, len(ranks)) for k in most}
-
-
-def _schedule(number: int, warmup: int, total: int) -> float:
-    """Linear up, then a cosine down to a twentieth."""
-    if number < warmup:
-        return (number + 1) / warmup
-    return 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * (number - warmup) / max(1, total - warmup)))
 
 
 def main() -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import random
 import time
 import tomllib
@@ -40,6 +39,7 @@ from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
 from train.reader.exchange_examples import exchange_examples, likely_relations
 from train.reader.exchange_text import read_all
+from train.reader.learning_rate import warmup_cosine
 from train.reader.losses import losses
 from train.reader.public_sets import public_examples
 
@@ -154,7 +154,7 @@ class Training:
         self.model.train()
         last = stage.stop_after or len(order)
         for number in range(self.done, min(last, len(order))):
-            rate = stage.learning_rate * _schedule(number, stage.warmup, len(order))
+            rate = stage.learning_rate * warmup_cosine(number, stage.warmup, len(order))
             torch.manual_seed(recipe.seed + number)  # of the encoder's dropout, the same after a stop
             for name, value in self._step(order[number], rate).items():
                 sums.setdefault(name, []).append(value)
@@ -213,13 +213,6 @@ class Training:
         print(text, flush=True)
         with self._out.with_name(self._out.name + ".jsonl").open("a", encoding="utf-8") as file:
             file.write(text + "\n")
-
-
-def _schedule(number: int, warmup: int, total: int) -> float:
-    """Linear up, then a cosine down to a twentieth."""
-    if number < warmup:
-        return (number + 1) / warmup
-    return 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * (number - warmup) / max(1, total - warmup)))
 
 
 def main() -> None:
