@@ -108,6 +108,7 @@ def open_lively(open_memory: Open, light_proxy: Any) -> Open:
     def open_(name: str | Path = "store.db", hierarchy: dict[str, Any] | None = None, **more: Any) -> Memory:
         config = {
             "gate": {"rule": "everything"},
+            "reading": {"facts": "none"},  # as tasks that a test hands over read them
             "hierarchy": {**LIVELY, **(hierarchy or {})},
             **more.pop("config", {}),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from eval.experiments.facts.grounding_check import stands
@@ -26,7 +27,7 @@ def test_a_faultless_model_is_scored_as_one() -> None:
             statement(label["subject"], label["relation"], label["object"], topic=label["topic"] or "", state=state)
         )
 
-    reader = Reader(SCHEMA, PromptedTasks(ScriptedEngine(reply), relations=SCHEMA))
+    reader = Reader(PromptedTasks(ScriptedEngine(reply), relations=SCHEMA))
     found = reader.read([unit_of(message) for message in messages], [one["listener"] or "" for one in messages])
     result, _ = score(messages, found, SCHEMA)
     assert result.precision == 1.0
@@ -34,8 +35,9 @@ def test_a_faultless_model_is_scored_as_one() -> None:
     assert f"requests {len(messages)}" in reader.work()
 
 
-def test_without_a_configuration_the_embedded_reader_reads() -> None:
-    with reader_of(SCHEMA, None) as reader:
+def test_without_a_model_or_weights_the_forms_read(tmp_path: Path) -> None:
+    (tmp_path / "forms.toml").write_text('[reading]\nfacts = "none"\n')
+    with reader_of(SCHEMA, tmp_path / "forms.toml") as reader:
         units = [unit_of(message) for message in load("dev")[:20]]
         found = reader.read(units, [""] * 20)
     assert found == [statement_reader(SCHEMA).read(unit, "") for unit in units]
