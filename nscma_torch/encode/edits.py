@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from nscma_torch.encode.indexer import Indexer, chunk_units
-from nscma_torch.encode.rereading import messages_after, read_again
+from nscma_torch.encode.rereading import read_again_after
 from nscma_torch.records import Episode
 from nscma_torch.storage import (
     episodes,
@@ -54,7 +54,7 @@ class Editor:
             statements.replace(connection, row, [])
             if old.encoded:
                 jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])
-            read_again(connection, user_id, messages_after(connection, [seq]))
+            read_again_after(connection, user_id, [seq])
             streams.touch_user(connection, user_id, changed=True)
             history.note(
                 connection,
@@ -93,7 +93,7 @@ class Editor:
                 back = [seq for seq, episode in changing.items() if episode.encoded]
                 hierarchies.enqueue(connection, [episodes.row_of(connection, seq) for seq in back])
             units.set_status(connection, own, status)
-            read_again(connection, user_id, set(messages_after(connection, changing)) - changing.keys())
+            read_again_after(connection, user_id, changing.keys())
             for seq in changing:
                 episodes.set_columns(connection, seq, status=status)
                 history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at))

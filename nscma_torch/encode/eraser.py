@@ -16,7 +16,7 @@ from nscma_torch.buffer.gate import MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.encode.gating import OPTIMISTIC_ATTEMPTS, SERVED_ATTEMPTS, Past, content_hashes, gate_messages
 from nscma_torch.encode.novelty import stored_vectors
-from nscma_torch.encode.rereading import messages_after, read_again
+from nscma_torch.encode.rereading import read_again_after
 from nscma_torch.encode.stages import Stages
 from nscma_torch.erasable_cache import erase_caches
 from nscma_torch.errors import NotFoundError, StoreBusyError
@@ -191,9 +191,8 @@ class Eraser:
 
         Decisions stay: they say what was known when the message came. `replay` decides again.
         """
-        going = {seq for seq, _ in gone}
-        read_again(connection, user_id, set(messages_after(connection, going)) - going, forget=True)
-        erased = [erase.delete_episode(connection, seq) for seq in going]
+        read_again_after(connection, user_id, [seq for seq, _ in gone], forget=True)
+        erased = [erase.delete_episode(connection, seq) for seq, _ in gone]
         erase.promise_rewrite(connection)
         unit_changes.void(connection, user_id)  # no process keeps what it read of the units that went
         streams.touch_user(connection, user_id, changed=True)

@@ -11,15 +11,16 @@ from nscma_torch.storage import episodes, erase_facts, hierarchies, jobs, turns,
 from nscma_torch.storage.backlog import EXTRACT
 
 
-def messages_after(connection: Connection, seqs: Collection[int]) -> list[int]:
-    """The messages that were read with these as the turns before them."""
-    return [seq for seq in turns.after(connection, seqs, TURNS_BEFORE) if episodes.row_of(connection, seq)["encoded"]]
+def read_again_after(connection: Connection, user_id: str, changed: Collection[int], *, forget: bool = False) -> None:
+    """Queue the messages that were read with these, as the turns before them, to be read again.
 
-
-def read_again(connection: Connection, user_id: str, seqs: Collection[int], *, forget: bool = False) -> None:
-    """Queue messages to be read again; with `forget` what was read of them is erased at once."""
-    for seq in sorted(seqs):
+    With `forget` all that was ever read of them is erased at once, superseded statements too. Call it while the changed
+    messages are still there.
+    """
+    for seq in turns.after(connection, changed, TURNS_BEFORE):
         row = episodes.row_of(connection, seq)
+        if not row["encoded"]:
+            continue
         if forget:
             made = [unit for kind in ("atomic_fact", "triple") for unit in units.seqs_of_episode(connection, seq, kind)]
             hierarchies.retire(connection, made)

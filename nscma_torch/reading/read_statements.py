@@ -47,19 +47,17 @@ class StatementsOfReader:
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[ReadMessage]:
         """What each unit states in any stance."""
-        windows = [
-            (number, window)
-            for number, unit in enumerate(units)
-            if script(unit.text) != "cjk"
-            for window in _windows(unit.text)
-        ]
+        sentences = [[] if script(unit.text) == "cjk" else split_sentences(unit.text) for unit in units]
+        windows = [(number, window) for number, spans in enumerate(sentences) for window in _windows(spans)]
         read = [_passages(units[number], before[number] if before else (), window) for number, window in windows]
         found = [ReadMessage([], {}) for _ in units]
         for (number, window), passages in zip(windows, read, strict=True):
             # alone, since in bfloat16 what is read beside a message may move its probabilities, and with them a digest
             (told,) = self._reader.read([passages])
             for fact in told.facts:
-                made = _statement(fact, passages, units[number], window, listeners[number], self._schema)
+                made = _statement(
+                    fact, passages, units[number], window, sentences[number], listeners[number], self._schema
+                )
                 if made is not None:
                     found[number].statements.append((made, fact))
             picks = found[number].picks
@@ -85,10 +83,10 @@ def _loaded(folder: Path, schema: Schema, device: torch.device, dtype: torch.dty
     return StatementsOfReader(FactReader(picker, shared_reader(folder / FACTS, device, dtype), schema), schema)
 
 
-def _windows(text: str) -> Iterator[Span]:
-    """A text in stretches of whole sentences, each of at most `WINDOW` characters or of one sentence."""
+def _windows(sentences: Sequence[Span]) -> Iterator[Span]:
+    """Stretches of whole sentences, each of at most `WINDOW` characters or of one sentence."""
     start = end = None
-    for span in split_sentences(text):
+    for span in sentences:
         if start is not None and end is not None and span.end - start > WINDOW:
             yield Span(start, end)
             start = None
@@ -109,7 +107,13 @@ def _passages(unit: Unit, before: Sequence[Unit], window: Span) -> list[Passage]
 
 
 def _statement(
-    fact: ReadFact, passages: Sequence[Passage], unit: Unit, window: Span, listener: str, schema: Schema
+    fact: ReadFact,
+    passages: Sequence[Passage],
+    unit: Unit,
+    window: Span,
+    sentences: Sequence[Span],
+    listener: str,
+    schema: Schema,
 ) -> Statement | None:
     """One fact as a statement; None where nobody is named."""
     relation = schema[fact.relation]
@@ -125,10 +129,8 @@ def _statement(
         return None  # "my sister" alone tells nothing
     if shape == "name" and "'s " not in subject and subject == subject.lower() != passages[-1].speaker:
         return None  # "a dog called Rex": of which dog it is the name is told by whose it is
-    own = fact.object.passage == len(passages) - 1
-    at = window.start + fact.object.start if own else window.start
-    spans = split_sentences(unit.text)
-    span = next((s for s in spans if s.start <= at < s.end), Span(0, len(unit.text)))
+    at = window.start + fact.object.start  # an object stands in the message itself
+    span = next(own for own in sentences if own.start <= at < own.end)
     sentence = unit.text[span.start : span.end]
     over = fact.stance == "ended"
     begins, ends = times_of(sentence, [fact.object.text] if shape == "date" else [], unit.occurred_at, past=over)

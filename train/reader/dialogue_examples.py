@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by, slot_question
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
 from train.reader.dialogue_text import Dialogue, Question, Statement
-from train.reader.examples import Example, Labelled, Span
+from train.reader.examples import Example, Labelled, Span, plain
 
 NEGATIVES = (0, 9)  # fewest and most messages beside the evidence
 WITHOUT_EVIDENCE = 0.25  # share of questions that are asked of the others alone, where these tell nothing
@@ -76,13 +76,13 @@ def _slot(dialogue: Dialogue, statement: Statement, number: int, *, told: bool) 
 
 def _silent(dialogue: Dialogue, statement: Statement, rng: random.Random) -> int | None:
     """A message that, like the turns before it, is no part of what is said about the statement's subject and object."""
-    object_words = set(_WORD.findall(_plain(statement.object)))
+    object_words = set(_WORD.findall(plain(statement.object)))
     touched = {other.number for other in dialogue.statements if other.subject == statement.subject}
     touched |= {n for change in dialogue.changes for n in (change.old_number, change.new_number)}
     free = []
     for n in range(1, len(dialogue.messages) + 1):
         read = {n, *_turns_before(dialogue, n)}
-        words = {word for m in read for word in _WORD.findall(_plain(dialogue.messages[m - 1].text))}
+        words = {word for m in read for word in _WORD.findall(plain(dialogue.messages[m - 1].text))}
         if not read & touched and not object_words & words:
             free.append(n)
     return rng.choice(free) if free else None
@@ -171,23 +171,17 @@ def _labelled(passage: Passage, question: Question, evidence: bool) -> Labelled:
 
 def spans_of(passage: Passage, wording: str) -> list[Span]:
     """Where a wording stands in the text as whole words, or the speaker's name where that is the wording."""
-    pattern = re.compile(rf"(?<!\w){re.escape(_plain(wording))}(?!\w)")
-    found = [Span(m.start(), m.end()) for m in pattern.finditer(_plain(passage.text))]
-    if not found and passage.speaker and _plain(passage.speaker) in _WORD.findall(_plain(wording)):
+    pattern = re.compile(rf"(?<!\w){re.escape(plain(wording))}(?!\w)")
+    found = [Span(m.start(), m.end()) for m in pattern.finditer(plain(passage.text))]
+    if not found and passage.speaker and plain(passage.speaker) in _WORD.findall(plain(wording)):
         return [Span(0, len(passage.speaker), of_text=False)]
     return found
 
 
-def _plain(text: str) -> str:
-    """Lower case, of the same length."""
-    lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    return lowered.replace("’", "'").replace("‘", "'")
-
-
 def _likeness(dialogue: Dialogue, number: int, question: Question) -> float:
-    text = _plain(dialogue.messages[number - 1].text)
-    shared = set(_WORD.findall(_plain(question.text))) & set(_WORD.findall(text))
-    return sum(len(word) > 3 for word in shared) + 2 * sum(_plain(value) in text for value in question.stale)
+    text = plain(dialogue.messages[number - 1].text)
+    shared = set(_WORD.findall(plain(question.text))) & set(_WORD.findall(text))
+    return sum(len(word) > 3 for word in shared) + 2 * sum(plain(value) in text for value in question.stale)
 
 
 def _unchanged(dialogue: Dialogue, number: int, rng: random.Random) -> Sequence[tuple[int, str]]:

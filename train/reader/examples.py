@@ -44,3 +44,9 @@ class Example:
     passages: tuple[Labelled, ...]
     kind: int | None = None
     label: int | None = None
+
+
+def plain(text: str) -> str:
+    """Lower case with one kind of apostrophe, of the same length."""
+    lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    return lowered.replace("’", "'").replace("‘", "'")

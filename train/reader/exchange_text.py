@@ -28,6 +28,7 @@ from pathlib import Path
 from nscma_torch.reading.fact_questions import has_topic
 from nscma_torch.relations import Schema
 from train.reader.dialogue_text import STANCES, DialogueError, Message
+from train.reader.examples import plain
 
 _HEAD = re.compile(r"== (?P<id>[\w-]+)")
 _MESSAGE = re.compile(r"(?P<number>\d+) (?P<speaker>[^:]{1,40}): (?P<text>.+)")
@@ -131,9 +132,3 @@ def _fact(exchange: Exchange, line: str, relations: Collection[str], topics: Col
     if plain(value) not in said and plain(value) not in names and plain(value.split("'s ")[0]) not in names:
         raise DialogueError(f"{value!r} stands in no message up to {number}")
     return LabelledFact(int(number), relation, subject, value, stance, topic, open=line[0] == "~")
-
-
-def plain(text: str) -> str:
-    """Lower case with one kind of apostrophe, of the same length."""
-    lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    return lowered.replace("’", "'").replace("‘", "'")

@@ -24,8 +24,9 @@ from nscma_torch.reading.merged_statements import ASSERTED
 from nscma_torch.reading.reader_input import TURNS_BEFORE
 from nscma_torch.records import Scope, Statement, Unit
 from nscma_torch.relations import load_relations
+from train.reader.examples import plain
 from train.reader.exchange_examples import subject_wordings
-from train.reader.exchange_text import LabelledFact, plain, read_all
+from train.reader.exchange_text import LabelledFact, read_all
 
 FOLDER = Path("train/reader/exchanges/test")
 LEVEL = 0.95
