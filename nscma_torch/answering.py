@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,10 +15,14 @@ from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.records import Answer, Hit
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.text.scripts import script
+from nscma_torch.text.timestamps import format_day
 
 if TYPE_CHECKING:
-    from nscma_torch.retrieval.reader_qa import ReaderQA
+    from nscma_torch.retrieval.reader_qa import ReaderQA, SearchAgain
     from nscma_torch.retrieval.search import Retrieved
+
+CHANGED = 0.5  # likelihood of a change to what a fact was made of, from which a newer passage takes its place
+_WORD = re.compile(r"\w+")
 
 
 def answered(
@@ -43,7 +48,7 @@ def answered(
         before = None if follows is None else follows.query
         told = parts.fact_qa.ask(question, bounds.scope, now=now, as_of=as_of, follows=before)
         if told is not None:
-            found = told if told.facts else _held_against(parts, told, question, bounds, top_k)
+            found = told if as_of is not None else _held_against(parts, told, question, bounds, now, top_k)
             return _noted(found, notes), [evidence.hit for evidence in found.evidence]
     try:
         answer, hits = _from_messages(parts, parts.tasks, question, bounds, top_k)
@@ -80,18 +85,28 @@ def answer_from(
     top_k: int,
     user_id: str,
     now: datetime,
+    search_again: SearchAgain | None = None,
 ) -> Answer:
     """The answer that hits give, of which the first `top_k` may be quoted.
 
-    Where the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations. Where a
-    language model answers, it is asked what the reader is not sure enough of (`reading.instead_of_model`).
+    Where the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations; with
+    `search_again` it may search once more with what it read (`reading.hops`). Where a language model answers, it is
+    asked what the reader is not sure enough of (`reading.instead_of_model`).
     """
     reader = _reader_beside(parts, tasks)
     if reader is None:
         return tasks.answer(question, hits[:top_k], answerability=answerability)
     quoting = tasks if _quotes(tasks) else parts.embedded_tasks
     quoted = quoting.answer(question, hits[:top_k], answerability=answerability)
-    read = reader.answer(question, hits, quoted, answerability=answerability, user_id=user_id, now=now)
+    read = reader.answer(
+        question,
+        hits,
+        quoted,
+        answerability=answerability,
+        user_id=user_id,
+        now=now,
+        search_again=search_again,
+    )
     if _quotes(tasks):
         return read
     if not read.abstained and read.confidence >= parts.config.reading.instead_of_model:
@@ -108,14 +123,46 @@ def _quotes(tasks: LanguageTasks) -> bool:
     return isinstance(tasks, QuotingTasks) and tasks.quotes
 
 
-def _held_against(parts: Components, told: Answer, question: str, bounds: Bounds, top_k: int) -> Answer:
-    """What the reader is sure of, for facts that a newer message may have renewed; else what the facts told."""
-    if parts.reader_qa is None:
+def _held_against(parts: Components, told: Answer, question: str, bounds: Bounds, now: datetime, top_k: int) -> Answer:
+    """What the facts told, or what the reader is sure of, where it read it in a newer message that renews the facts.
+
+    Of facts that answer, the newest message behind them is held against the reader's passage, which must be one of
+    the later messages on the matter and make a change to it. Of facts that may be renewed it is known which message
+    may have done so: the reader's passage must not be older.
+    """
+    if script(question) == "cjk":  # the reader knows English
+        return told
+    renewable = parts.fact_qa.renewable(told, question, bounds.scope, now=now)
+    if (told.facts and renewable is None) or parts.reader_qa is None:
         return told
     read, _ = _from_messages(parts, parts.embedded_tasks, question, bounds, top_k)
     if read.abstained or read.confidence < parts.config.reading.sure:
         return told
-    return replace(read, trace=(*told.trace, *read.trace), query=told.query)
+    passage = read.evidence[0].hit
+    short, day = read.text.partition("\n")[0], format_day(passage.unit.occurred_at.date())
+    if renewable is None:
+        if passage.unit.occurred_at < told.evidence[0].hit.unit.occurred_at:
+            return _traced(told, f"read: {short!r}, of {day}, is older than what may renew the facts")
+        return replace(read, trace=(*told.trace, *read.trace), query=told.query)
+    if _agree(short, told.text):
+        return _traced(told, f"read: {short!r} of {day}, as the facts tell")
+    if not renewable.by.intersection(passage.unit.episode_ids):
+        return _traced(told, f"read: {short!r}, of {day}, is not newer on the matter than {told.text!r}")
+    kind, likely = parts.reader_qa.change(renewable.source, passage, user_id=bounds.scope.user_id, now=now)
+    if likely < CHANGED:
+        return _traced(told, f"read: {short!r}, of {day}, is newer, but no change to {told.text!r} ({likely:.2f})")
+    reason = f"{short!r}, of {day}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
+    return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
+
+
+def _agree(one: str, other: str) -> bool:
+    """Whether all words of one value are among those of the other."""
+    first, second = (set(_WORD.findall(text.casefold())) for text in (one, other))
+    return first <= second or second <= first
+
+
+def _traced(answer: Answer, line: str) -> Answer:
+    return replace(answer, trace=(*answer.trace, line))
 
 
 def _from_messages(
@@ -125,7 +172,17 @@ def _from_messages(
     found = retrieved(parts, question, bounds, most, tasks)
     user_id, now = bounds.scope.user_id, bounds.now
     answerability = found.answerability()
-    answer = answer_from(parts, tasks, question, found.hits, answerability, top_k=top_k, user_id=user_id, now=now)
+    answer = answer_from(
+        parts,
+        tasks,
+        question,
+        found.hits,
+        answerability,
+        top_k=top_k,
+        user_id=user_id,
+        now=now,
+        search_again=lambda query: retrieved(parts, query, bounds, most, tasks).hits,
+    )
     return replace(answer, trace=(*found.trace, *answer.trace)), found.hits[:top_k]
 
 

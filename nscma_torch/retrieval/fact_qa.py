@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import date, datetime
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -15,7 +16,7 @@ from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.fact_wording import Wording
-from nscma_torch.retrieval.later_renewals import matter, may_renew
+from nscma_torch.retrieval.later_renewals import matter, may_renew, on_the_matter
 from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
@@ -26,6 +27,14 @@ from nscma_torch.text.terms import terms
 _SHOWN = 3  # messages shown under an answer
 _UNSURE = 0.5  # of a fact's confidence that is left where something newer may have renewed it
 _LOOKED_AT = 20  # later messages on a matter, the newest first
+_USER = frozenset(terms("user"))  # what a fact calls whose memory it is: no word that messages name them by
+
+
+class Renewable(NamedTuple):
+    """The newest message behind a fact that answered, and the ids of later ones that may say something newer."""
+
+    source: Unit
+    by: frozenset[str]
 
 
 class FactQA:
@@ -94,7 +103,7 @@ class FactQA:
         now: datetime,
     ) -> list[Evidence]:
         """The newest message that may renew one of the facts that answer a question of how something stands now."""
-        if query.asks not in ("object", "whether") or query.previous or query.before or query.as_of is not None:
+        if not _asks_now(query):
             return []
         for fact in found:
             if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
@@ -116,6 +125,42 @@ class FactQA:
                     unit = max(chunks.values(), key=lambda chunk: len(about.intersection(terms(chunk.text))))
                     return [Evidence(Hit(unit, _UNSURE), unit.text, 0, len(unit.text), _UNSURE)]
         return []
+
+    def renewable(self, told: Answer, question: str, scope: Scope, *, now: datetime) -> Renewable | None:
+        """Which later messages may say something newer than the one fact of one value that told the answer.
+
+        They name the fact's subject or matter, and no statement of its relation was read from them: the newest
+        `_LOOKED_AT` of them. None where there are none, no such fact told, or how something stands now was not asked.
+        """
+        query = told.query
+        if query is None or not query.path or not _asks_now(query):
+            return None
+        own = [fact for fact in told.facts if fact.relation == query.path[-1]]
+        if len(own) != 1 or self._schema[own[0].relation].cardinality != "one":
+            return None
+        (fact,) = own
+        if not fact.object or not fact.episode_ids or fact.status != "active" or fact.valid_to is not None:
+            return None
+        naming = matter(fact, question) | (set(terms(fact.subject)) - _USER)
+        with self._database.read() as connection:
+            if not episodes.all_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
+                return None
+            later = said_later(
+                connection,
+                scope,
+                fact.episode_ids[-1],
+                naming=naming,
+                without=fact.relation,
+                now=to_micros(now),
+                limit=_LOOKED_AT,
+            )
+            by = frozenset(one.id for one, follows in later if on_the_matter(one.text, naming, follows=follows))
+            source = units.unit_of(episodes.require(connection, scope.user_id, fact.episode_ids[-1])[1]) if by else None
+        return None if source is None else Renewable(source, by)
+
+
+def _asks_now(query: FactQuery) -> bool:
+    return query.asks in ("object", "whether") and not (query.previous or query.before) and query.as_of is None
 
 
 def _quote(item: Evidence) -> tuple[str, date, str]:

@@ -59,6 +59,11 @@ def may_renew(
     )
 
 
+def on_the_matter(text: str, about: Collection[str], *, follows: bool) -> bool:
+    """Whether a message names a matter, or as the next message (`follows`) may speak of it without naming it."""
+    return not set(about).isdisjoint(terms(text)) or (follows and _refers_back(text, text))
+
+
 def _refers_back(clause: str, text: str) -> bool:
     return len(text.split()) <= _SHORT and bool(_REFERS.search(clause))
 

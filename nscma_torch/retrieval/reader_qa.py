@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -14,7 +14,8 @@ from nscma_torch.config import Reading
 from nscma_torch.reading.embedded_tasks import UNKNOWN, quoted_line
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by
-from nscma_torch.reading.short_answer import confidence, short_answer
+from nscma_torch.reading.reader_model import CHANGES
+from nscma_torch.reading.short_answer import ShortAnswer, confidence, short_answer
 from nscma_torch.records import Answer, Evidence, Hit, Unit
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import speakers, turns
@@ -25,6 +26,11 @@ from nscma_torch.text.scripts import script
 
 RERANKED = 20  # hits that are read to rerank them; 50 gained no more on LoCoMo's even half
 WEIGHT, LEAST = 0.1, 1e-3  # of the evidence among the search's score; of .1 to 5 on LoCoMo's even half
+SURER = (
+    0.05  # by which a later reading's confidence exceeds that before, to be kept; of 0 to .07 on development dialogues
+)
+
+SearchAgain = Callable[[str], Sequence[Hit]]  # the hits of another query within the same bounds
 
 
 class ReadHits(NamedTuple):
@@ -33,6 +39,15 @@ class ReadHits(NamedTuple):
     hits: list[Hit]
     passages: list[Passage]
     result: ReadResult
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One reading of a question: its short answer, None where there is none, and the confidence in [0, 1]."""
+
+    read: ReadHits
+    found: ShortAnswer | None
+    sure: float
 
 
 class ReaderQA:
@@ -76,21 +91,49 @@ class ReaderQA:
         answerability: float,
         user_id: str,
         now: datetime,
+        search_again: SearchAgain | None = None,
     ) -> Answer:
         """`quoted`, which shows passages, with a short answer before them where the reader finds one.
 
         Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none. What is asked in
         Chinese stays as it is quoted: the reader knows English. `answerability` is that of the search.
+
+        With `search_again`, while the answer is not sure, the question is searched for once more together with that
+        answer, and what is found is read: up to `reading.hops` readings in all.
         """
         if script(question) == "cjk":
             return quoted
         begin = time.perf_counter()
+        last = self._attempt(question, hits, answerability, user_id, now)
+        hops: list[str] = []
+        while (
+            search_again is not None
+            and last.found is not None
+            and last.sure < self._settings.sure
+            and len(hops) + 1 < self._settings.hops
+        ):
+            again = search_again(f"{question} {last.found.text}")
+            following = self._attempt(question, again, answerability, user_id, now)
+            kept = following.sure >= last.sure + SURER
+            hops.append(_hop(len(hops) + 2, last, following, kept=kept))
+            if not kept:
+                break
+            last = following
+        return self._told(last, quoted, hops, time.perf_counter() - begin)
+
+    def _attempt(
+        self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
+    ) -> Attempt:
         read = self.read(question, hits, user_id=user_id, now=now)
         found = short_answer(question, read.result, read.passages, self._settings)
-        sure = confidence(read.result, answerability)
-        spent = replace(quoted.usage, seconds=quoted.usage.seconds + time.perf_counter() - begin)
+        return Attempt(read, found, confidence(read.result, answerability))
+
+    def _told(self, attempt: Attempt, quoted: Answer, hops: Sequence[str], seconds: float) -> Answer:
+        """The answer of the reading that was kept."""
+        read, found, sure = attempt.read, attempt.found, attempt.sure
+        spent = replace(quoted.usage, seconds=quoted.usage.seconds + seconds)
         if found is None or sure < self._settings.unsure:
-            trace = (*quoted.trace, f"read: no answer ({sure:.2f} of {self._settings.unsure:.2f} needed)")
+            trace = (*quoted.trace, *hops, f"read: no answer ({sure:.2f} of {self._settings.unsure:.2f} needed)")
             return Answer(UNKNOWN, True, sure, (), trace, spent)
         evidence = _evidence(read.hits[found.passage], sure, quoted)
         short = found.text if sure >= self._settings.sure else f"{found.text} (not sure)"
@@ -100,9 +143,35 @@ class ReaderQA:
             abstained=False,
             confidence=sure,
             evidence=evidence,
-            trace=(*quoted.trace, f"read: {found.kind}, {found.why} ({sure:.2f})"),
+            trace=(*quoted.trace, *hops, f"read: {found.kind}, {found.why} ({sure:.2f})"),
             usage=spent,
         )
+
+    def change(self, earlier: Unit, later: Hit, *, user_id: str, now: datetime) -> tuple[str, float]:
+        """What a later message makes of an earlier one, the likeliest of `CHANGES` but the first two, and how likely it
+        is that it makes one of these, in [0, 1].
+
+        The later one is read with the turns before it; the others neither touch the earlier one nor say otherwise.
+        """
+        with self._database.read() as connection:
+            asker = speakers.asker_of(connection, user_id)
+            name = asker.named or asker.by_id or asker.name
+            _, passages = in_order(connection, user_id, [later], to_micros(now), name)
+        said = _passage(earlier, name, 0, context=False)
+        (told,) = self._reader.changes([f"{said.speaker}: {said.text}"], [passages]).tolist()
+        own = dict(zip(CHANGES, told, strict=True))
+        likely = {kind: p for kind, p in own.items() if kind not in ("none", "confirms")}
+        return max(likely, key=likely.__getitem__), sum(likely.values())
+
+
+def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:
+    """A line of the trace: what was searched for besides the question, what was read, and whether it counts."""
+    assert before.found is not None
+    text = "nothing" if after.found is None else repr(after.found.text)
+    what = "kept" if kept else f"not surer by {SURER}, left"
+    return (
+        f"hop {number}: searched with {before.found.text!r} ({before.sure:.2f}); read {text} ({after.sure:.2f}), {what}"
+    )
 
 
 def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ...]:

@@ -13,7 +13,9 @@ import pytest
 from nscma_torch.errors import ConfigError
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.reading.reader import Reader
+from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.records import Answer, Hit, Message, Scope
 from nscma_torch.retrieval.search_bounds import Bounds
 
@@ -91,6 +93,30 @@ def test_a_reranker_that_is_left_out_is_named(chat: Memory, tmp_path: Path, embe
         pytest.raises(ConfigError, match="needs a reader"),
     ):
         memory.search("Who?", user_id="ana", strategy="rerank", now=NOW)
+
+
+class SurerEachTime:
+    """Answers with the first word of the last passage, each time more surely."""
+
+    def __init__(self) -> None:
+        self.logits = iter((0.1, 0.9, 0.99))
+
+    def read(self, _: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+        (own,) = passages
+        word = own[-1].text.split()[0]
+        span = ReadSpan(word, len(own) - 1, 0, len(word), True, 0.9)
+        return [ReadResult((span,), next(self.logits), (0.0,) * len(own), tuple(float(k == "span") for k in KINDS))]
+
+
+def test_a_question_that_is_not_sure_is_searched_for_again(
+    chat: Memory, tmp_path: Path, embedder: Any, proxy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat.close()
+    monkeypatch.setattr("nscma_torch.reading.reader.shared_reader", lambda *_: SurerEachTime())
+    config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"sure": 1.0, "unsure": 0.0, "hops": 3}}
+    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, proxy=proxy) as memory:
+        answer = memory.ask("What is my dentist called?", user_id="ana", now=NOW)
+    assert [line[:6] for line in answer.trace if line.startswith("hop ")] == ["hop 2:", "hop 3:"]
 
 
 class Model(EmbeddedTasks):

@@ -125,6 +125,80 @@ def test_relevance_is_the_score_weighed_by_the_evidence(chat: Memory) -> None:
     assert qa.relevance("What is the rent?", [replace(told, score=0.0)], bounds) == [0.0]
 
 
+class SurerWithMore(RecordingReader):
+    """Answers with the first number of the passages, as surely as it is told for the texts that it was given."""
+
+    def __init__(self, sure: dict[str, float]) -> None:
+        super().__init__()
+        self.sure = sure  # answerable, by the text of the last passage
+
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+        self.asked += questions
+        (own,) = passages
+        if not own:
+            return [ReadResult((), 0.0, (), tuple(float(kind == "span") for kind in KINDS))]
+        text = own[-1].text
+        word = next(iter(text.split()))
+        span = ReadSpan(word, len(own) - 1, 0, len(word), True, 0.9)
+        kinds = tuple(float(kind == "span") for kind in KINDS)
+        return [ReadResult((span,), self.sure[text], (0.0,) * len(own), kinds)]
+
+
+def hopped(
+    chat: Memory, sure: dict[str, float], found: Sequence[Sequence[str]], **settings: float
+) -> tuple[Answer, list[str], SurerWithMore]:
+    """The answer of a search that finds the first of these lists of texts, and each next one when it searches again."""
+    stored = {hit.text: hit for hit in chat.search("rent cat month yesterday", user_id="ana", top_k=10, now=NOW)}
+    lists = [[stored[text] for text in texts] for texts in found]
+    reader, queries = SurerWithMore(sure), list[str]()
+
+    def again(query: str) -> list[Hit]:
+        queries.append(query)
+        return lists[len(queries)]
+
+    qa = ReaderQA(chat._components.database, reader, Reading(**{"sure": SURE, "unsure": 0.1, **settings}))  # type: ignore[arg-type]
+    answer = qa.answer(
+        "What is the rent?", lists[0], QUOTED, answerability=1.0, user_id="ana", now=NOW, search_again=again
+    )
+    return answer, queries, reader
+
+
+ILL, RENT, NEW = SAID[2][2], SAID[1][2], SAID[4][2]
+
+
+def test_the_first_answer_goes_into_the_second_query_and_the_surer_answer_is_kept(chat: Memory) -> None:
+    answer, queries, reader = hopped(chat, {ILL: 0.3, NEW: 0.9}, [[ILL], [NEW]], hops=2)
+    assert queries == ["What is the rent? the"] and len(reader.asked) == 2 and reader.asked[0] == reader.asked[1]
+    assert answer.text.splitlines()[0] == "they" and answer.evidence[0].text == NEW
+    hop = next(line for line in answer.trace if line.startswith("hop 2: "))
+    assert "'the'" in hop and "'they'" in hop and hop.endswith("kept")
+
+
+def test_a_sure_answer_pays_for_no_hop(chat: Memory) -> None:
+    answer, queries, reader = hopped(chat, {NEW: 0.95}, [[NEW]], hops=3)
+    assert not queries and len(reader.asked) == 1 and not any("hop" in line for line in answer.trace)
+
+
+def test_an_answer_that_is_hardly_surer_is_left(chat: Memory) -> None:
+    answer, queries, _ = hopped(chat, {ILL: 0.3, NEW: 0.31}, [[ILL], [NEW], [RENT]], hops=3)
+    assert len(queries) == 1, "nothing is gained, so nothing more is asked"
+    assert answer.text.splitlines()[0] == "the (not sure)"
+    assert any(line.startswith("hop 2: ") and line.endswith("left") for line in answer.trace)
+
+
+@pytest.mark.parametrize(("hops", "queries"), [(1, []), (2, ["the"]), (3, ["the", "900"])])
+def test_there_are_at_most_so_many_readings(chat: Memory, hops: int, queries: list[str]) -> None:
+    sure = {ILL: 0.1, RENT: 0.3, NEW: 0.6}
+    answer, asked, _ = hopped(chat, sure, [[ILL], [RENT], [NEW], [ILL]], hops=hops)
+    assert asked == [f"What is the rent? {word}" for word in queries]
+    assert answer.evidence[0].text == (ILL, RENT, NEW)[hops - 1]
+
+
+def test_where_nothing_is_read_there_is_nothing_to_search_with(chat: Memory) -> None:
+    answer, queries, _ = hopped(chat, {}, [[], [NEW]], hops=3)
+    assert answer.abstained and not queries
+
+
 def test_the_time_spent_is_added_and_chinese_is_left_as_it_is_quoted(chat: Memory) -> None:
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
     qa = ReaderQA(chat._components.database, RecordingReader(), Reading(sure=SURE, unsure=UNSURE))  # type: ignore[arg-type]

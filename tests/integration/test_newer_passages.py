@@ -1,0 +1,163 @@
+"""A fact answers unless the reader is sure of a newer passage that changes it, and the trace says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import torch
+
+from nscma_torch.memory import Memory
+from nscma_torch.reading.reader import ReadResult, ReadSpan
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_model import CHANGES, KINDS
+from nscma_torch.records import Answer, Message
+
+NOW = datetime(2026, 4, 1, 10, tzinfo=UTC)
+HOME = "Ysolde's home is in Kilkenny."
+ROOTS = "After all that time in Kilkenny, Ysolde has put down roots in Sibiu."
+Open = Callable[..., Memory]
+
+
+def told(memory: Memory, *messages: str) -> Memory:
+    for day, text in enumerate(messages):
+        memory.add(text, user_id="ada", timestamp=NOW + timedelta(days=day), now=NOW + timedelta(days=day))
+    memory.flush()
+    return memory
+
+
+def asked(memory: Memory, question: str = "Where does Ysolde live?", **when: Any) -> Answer:
+    return memory.ask(question, user_id="ada", now=NOW + timedelta(days=9), **when)
+
+
+class WordReader:
+    """Answers with a word wherever it stands; takes every pair of texts for `change`, and keeps what it was asked."""
+
+    def __init__(self, word: str, change: str = "replaces") -> None:
+        self.word = word
+        self.change = change
+        self.questions: list[str] = []
+        self.pairs: list[tuple[str, str]] = []
+
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+        self.questions += questions
+        (own,) = passages
+        places = [(i, p.text.index(self.word)) for i, p in enumerate(own) if self.word in p.text]
+        spans = tuple(ReadSpan(self.word, i, at, at + len(self.word), True, 0.9) for i, at in places)
+        kinds = tuple(float(kind == "span") for kind in KINDS)
+        return [ReadResult(spans, 0.9, tuple(float(self.word in p.text) for p in own), kinds)]
+
+    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[Passage]]) -> torch.Tensor:
+        self.pairs += [(text, own[-1].text) for text, own in zip(earlier, later, strict=True)]
+        return torch.tensor([[float(kind == self.change) for kind in CHANGES]] * len(earlier))
+
+
+@pytest.fixture
+def read_by(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Memory]:
+    def opened(reader: WordReader, sure: float = 0.1) -> Memory:
+        monkeypatch.setattr("nscma_torch.reading.reader.shared_reader", lambda *_: reader)
+        section = {"model": "bundled", "facts": "none", "sure": sure, "unsure": 0.1, "hops": 1}
+        return open_memory(config={"reading": section})
+
+    return opened
+
+
+def test_the_bundled_reader_takes_the_newer_value(open_memory: Open) -> None:
+    reading = {"model": "bundled", "facts": "none", "sure": 0.6, "unsure": 0.5}
+    memory = told(open_memory(config={"reading": reading}), HOME, ROOTS)
+    assert [fact.object for fact in memory.facts(user_id="ada", now=NOW + timedelta(days=9))] == ["Kilkenny"]
+    answer = asked(memory)
+    short, quoted = answer.text.splitlines()[:2]
+    assert short == "Sibiu" and ROOTS in quoted and answer.evidence[0].text == ROOTS
+    assert answer.trace[-1].startswith("'Sibiu', of 2 April 2026, is newer than 'Kilkenny', which it ")
+    assert answer.query is not None, "a next question can follow"
+
+
+def test_what_is_no_change_leaves_the_fact(read_by: Callable[..., Memory]) -> None:
+    reader = WordReader("Sibiu", "none")
+    answer = asked(told(read_by(reader), HOME, ROOTS))
+    assert (answer.text, answer.confidence) == ("Kilkenny", 0.9)
+    assert reader.pairs == [(f"ada: {HOME}", ROOTS)]
+    assert "is newer, but no change to 'Kilkenny' (0.00)" in answer.trace[-1]
+
+
+@pytest.mark.parametrize("change", ["replaces", "corrects", "ends", "cancels"])
+def test_each_kind_of_change_counts(change: str, read_by: Callable[..., Memory]) -> None:
+    answer = asked(told(read_by(WordReader("Sibiu", change)), HOME, ROOTS))
+    assert answer.text.startswith("Sibiu") and f"which it {change} (1.00)" in answer.trace[-1]
+
+
+def test_what_was_said_before_the_fact_is_no_news(read_by: Callable[..., Memory]) -> None:
+    reader = WordReader("Sibiu")
+    answer = asked(told(read_by(reader), ROOTS, HOME, "Ysolde is happy."))
+    assert answer.text == "Kilkenny" and not reader.pairs
+    assert "is not newer on the matter than 'Kilkenny'" in answer.trace[-1]
+
+
+def test_what_is_newer_on_another_matter_is_no_news(read_by: Callable[..., Memory]) -> None:
+    reader = WordReader("Sibiu")
+    answer = asked(told(read_by(reader), HOME, "Ysolde is happy.", "The train to Sibiu was late."))
+    assert answer.text == "Kilkenny" and not reader.pairs
+
+
+def test_where_both_agree_the_fact_answers(read_by: Callable[..., Memory]) -> None:
+    reader = WordReader("Kilkenny")
+    answer = asked(told(read_by(reader), HOME, "Ysolde is happy."))
+    assert (answer.text, answer.confidence) == ("Kilkenny", 0.9) and not reader.pairs
+    assert answer.trace[-1] == "read: 'Kilkenny' of 1 April 2026, as the facts tell"
+
+
+def test_the_value_in_more_words_is_no_other_value(read_by: Callable[..., Memory]) -> None:
+    reader = WordReader("Kilkenny town")
+    answer = asked(told(read_by(reader), HOME, "Ysolde is fond of Kilkenny town."))
+    assert answer.text == "Kilkenny" and not reader.pairs
+    assert answer.trace[-1] == "read: 'Kilkenny town' of 2 April 2026, as the facts tell"
+
+
+def test_what_the_reader_is_not_sure_of_leaves_the_fact(read_by: Callable[..., Memory]) -> None:
+    reader = WordReader("Sibiu")
+    assert asked(told(read_by(reader, sure=1.0), HOME, ROOTS)).text == "Kilkenny"
+    assert reader.questions and not reader.pairs
+
+
+@pytest.mark.parametrize("messages", [(HOME,), (ROOTS, HOME), (HOME, "The cat is ill.")])
+def test_where_nothing_newer_names_it_nothing_is_read(
+    messages: tuple[str, ...], read_by: Callable[..., Memory]
+) -> None:
+    reader = WordReader("Sibiu")
+    assert asked(told(read_by(reader), *messages)).text == "Kilkenny"
+    assert not reader.questions
+
+
+def test_the_next_message_may_renew_without_naming_it(read_by: Callable[..., Memory]) -> None:
+    reader, news = WordReader("sibiu"), "well, make that sibiu"
+    memory = read_by(reader)
+    messages = [Message("user", text, NOW + timedelta(hours=i)) for i, text in enumerate((HOME, news))]
+    memory.add(messages, user_id="ada", now=NOW + timedelta(days=1))
+    memory.flush()
+    assert asked(memory).text.startswith("sibiu") and reader.pairs == [(f"ada: {HOME}", news)]
+
+
+def test_the_past_is_not_renewed(read_by: Callable[..., Memory]) -> None:
+    reader = WordReader("Sibiu")
+    memory = told(read_by(reader), HOME, ROOTS)
+    assert asked(memory, as_of=NOW + timedelta(hours=1)).text == "Kilkenny"
+    assert not reader.questions
+
+
+@pytest.mark.parametrize(("word", "first"), [("3000", "not sure: "), ("3500", "3500")])
+def test_where_a_fact_may_be_renewed_no_older_passage_answers(
+    word: str, first: str, read_by: Callable[..., Memory]
+) -> None:
+    memory = told(read_by(WordReader(word)), "My budget is 3000.", "Actually make that 3500.")
+    assert asked(memory, "What is my budget?").text.startswith(first)
+
+
+def test_another_user_renews_nothing(read_by: Callable[..., Memory]) -> None:
+    reader = WordReader("Sibiu")
+    memory = told(read_by(reader), HOME)
+    memory.add(ROOTS, user_id="ben", timestamp=NOW + timedelta(days=1), now=NOW + timedelta(days=1))
+    memory.flush()
+    assert asked(memory).text == "Kilkenny" and not reader.questions
