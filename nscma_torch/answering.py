@@ -12,12 +12,13 @@ from nscma_torch.components import Components
 from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.protocols import LanguageTasks, QuotingTasks
 from nscma_torch.reading.cues import only_small_talk
-from nscma_torch.records import Answer, Hit
+from nscma_torch.records import Answer, Hit, Unit
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.text.scripts import script
 from nscma_torch.text.timestamps import format_day
 
 if TYPE_CHECKING:
+    from nscma_torch.retrieval.fact_qa import Renewable
     from nscma_torch.retrieval.reader_qa import ReaderQA, SearchAgain
     from nscma_torch.retrieval.search import Retrieved
 
@@ -124,35 +125,74 @@ def _quotes(tasks: LanguageTasks) -> bool:
 
 
 def _held_against(parts: Components, told: Answer, question: str, bounds: Bounds, now: datetime, top_k: int) -> Answer:
-    """What the facts told, or what the reader is sure of, where it read it in a newer message that renews the facts.
+    """What the facts told, or what the reader is sure of and read in a newer message that renews them, or neither.
 
-    Of facts that answer, the newest message behind them is held against the reader's passage, which must be one of
-    the later messages on the matter and make a change to it. Of facts that may be renewed it is known which message
-    may have done so: the reader's passage must not be older.
+    Of facts that may be renewed it is known which message may have done so: the reader's passage must not be older.
+    Facts that answer are held against later messages on the matter (`_against_later`).
     """
     if script(question) == "cjk":  # the reader knows English
         return told
-    renewable = parts.fact_qa.renewable(told, question, bounds.scope, now=now)
-    if (told.facts and renewable is None) or parts.reader_qa is None:
+    if told.facts:
+        renewable = parts.fact_qa.renewable(told, question, bounds.scope, now=now)
+        return told if renewable is None else _against_later(parts, told, renewable, question, bounds, top_k)
+    read = _surely_read(parts, question, bounds, top_k)
+    if read is None:
         return told
+    passage = read.evidence[0].hit.unit
+    if passage.occurred_at < told.evidence[0].hit.unit.occurred_at:
+        return _traced(told, f"read: {_short(read)!r}, of {_day(passage)}, is older than what may renew the facts")
+    return replace(read, trace=(*told.trace, *read.trace), query=told.query)
+
+
+def _against_later(
+    parts: Components, told: Answer, renewable: Renewable, question: str, bounds: Bounds, top_k: int
+) -> Answer:
+    """The facts' answer where no later message changes what they were made of.
+
+    Else the reader's, where it is sure of it and read it in a message that does, or says the same as the facts; else
+    both messages, as not sure, unless some statement was read from the newer one.
+    """
+    reader = parts.reader_qa
+    if reader is None:
+        return told
+    user_id = bounds.scope.user_id
+    found = reader.changes(renewable.source, renewable.later, user_id=user_id, now=bounds.now)
+    changing = [(unit, kind, likely) for unit, (kind, likely) in zip(renewable.later, found, strict=True)]
+    changing = [one for one in changing if one[2] >= CHANGED]
+    if not changing:
+        likely = max(likely for _, likely in found)
+        return _traced(told, f"{len(found)} later messages on the matter change nothing ({likely:.2f})")
+    newer, kind, likely = next((one for one in changing if renewable.unread & set(one[0].episode_ids)), changing[0])
+    reason = f"a message of {_day(newer)} is newer than the facts, and {kind} what they say ({likely:.2f})"
+    read = _surely_read(parts, question, bounds, top_k)
+    if read is not None:
+        own = read.evidence[0].hit.unit.episode_ids
+        by = next((one for one in changing if set(one[0].episode_ids) & set(own)), None)
+        if by is not None and _agree(_short(read), told.text):
+            return _traced(told, f"read: {_short(read)!r} of {_day(by[0])}, as the facts tell")
+        if by is not None:
+            newer, kind, likely = by
+            reason = f"{_short(read)!r}, of {_day(newer)}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
+            return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
+    if not renewable.unread.intersection(newer.episode_ids):
+        return _traced(told, f"{reason}; but what it states was read, and is another matter")
+    return _traced(parts.fact_qa.doubted(told, newer), reason)
+
+
+def _surely_read(parts: Components, question: str, bounds: Bounds, top_k: int) -> Answer | None:
+    """The reader's answer, where it is sure of it."""
+    if parts.reader_qa is None:
+        return None
     read, _ = _from_messages(parts, parts.embedded_tasks, question, bounds, top_k)
-    if read.abstained or read.confidence < parts.config.reading.sure:
-        return told
-    passage = read.evidence[0].hit
-    short, day = read.text.partition("\n")[0], format_day(passage.unit.occurred_at.date())
-    if renewable is None:
-        if passage.unit.occurred_at < told.evidence[0].hit.unit.occurred_at:
-            return _traced(told, f"read: {short!r}, of {day}, is older than what may renew the facts")
-        return replace(read, trace=(*told.trace, *read.trace), query=told.query)
-    if _agree(short, told.text):
-        return _traced(told, f"read: {short!r} of {day}, as the facts tell")
-    if not renewable.by.intersection(passage.unit.episode_ids):
-        return _traced(told, f"read: {short!r}, of {day}, is not newer on the matter than {told.text!r}")
-    kind, likely = parts.reader_qa.change(renewable.source, passage, user_id=bounds.scope.user_id, now=now)
-    if likely < CHANGED:
-        return _traced(told, f"read: {short!r}, of {day}, is newer, but no change to {told.text!r} ({likely:.2f})")
-    reason = f"{short!r}, of {day}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
-    return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
+    return None if read.abstained or read.confidence < parts.config.reading.sure else read
+
+
+def _short(answer: Answer) -> str:
+    return answer.text.partition("\n")[0]
+
+
+def _day(unit: Unit) -> str:
+    return format_day(unit.occurred_at.date())
 
 
 def _agree(one: str, other: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from typing import NamedTuple
@@ -27,14 +28,19 @@ from nscma_torch.text.terms import terms
 _SHOWN = 3  # messages shown under an answer
 _UNSURE = 0.5  # of a fact's confidence that is left where something newer may have renewed it
 _LOOKED_AT = 20  # later messages on a matter, the newest first
+_HELD_AGAINST = 5  # later messages that are read for a change to a fact, the newest
 _USER = frozenset(terms("user"))  # what a fact calls whose memory it is: no word that messages name them by
 
 
 class Renewable(NamedTuple):
-    """The newest message behind a fact that answered, and the ids of later ones that may say something newer."""
+    """The newest message behind a fact that answered, and later ones on its matter, the newest first.
+
+    `unread` are the ids of those from which no statement was read.
+    """
 
     source: Unit
-    by: frozenset[str]
+    later: tuple[Unit, ...]
+    unread: frozenset[str]
 
 
 class FactQA:
@@ -118,7 +124,7 @@ class FactQA:
                 now=to_micros(now),
                 limit=_LOOKED_AT,
             )
-            for episode, follows in later:
+            for episode, follows, _ in later:
                 if may_renew(fact, episode.text, episode.occurred_at, about, self._schema, follows=follows):
                     seq, _ = episodes.require(connection, scope.user_id, episode.id)
                     chunks = units.load(connection, scope.user_id, units.seqs_of_episode(connection, seq, "chunk"))
@@ -129,8 +135,8 @@ class FactQA:
     def renewable(self, told: Answer, question: str, scope: Scope, *, now: datetime) -> Renewable | None:
         """Which later messages may say something newer than the one fact of one value that told the answer.
 
-        They name the fact's subject or matter, and no statement of its relation was read from them: the newest
-        `_LOOKED_AT` of them. None where there are none, no such fact told, or how something stands now was not asked.
+        They name the fact's subject or matter, and no statement of its relation was read from them: `_HELD_AGAINST` at
+        most. None where there are none, no such fact told, or how something stands now was not asked.
         """
         query = told.query
         if query is None or not query.path or not _asks_now(query):
@@ -139,24 +145,36 @@ class FactQA:
         if len(own) != 1 or self._schema[own[0].relation].cardinality != "one":
             return None
         (fact,) = own
-        if not fact.object or not fact.episode_ids or fact.status != "active" or fact.valid_to is not None:
+        if not fact.object or not fact.episode_ids or fact.valid_to is not None:
             return None
         naming = matter(fact, question) | (set(terms(fact.subject)) - _USER)
         with self._database.read() as connection:
             if not episodes.all_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
                 return None
-            later = said_later(
+            found = said_later(
                 connection,
                 scope,
                 fact.episode_ids[-1],
                 naming=naming,
                 without=fact.relation,
                 now=to_micros(now),
-                limit=_LOOKED_AT,
+                limit=_HELD_AGAINST,
             )
-            by = frozenset(one.id for one, follows in later if on_the_matter(one.text, naming, follows=follows))
-            source = units.unit_of(episodes.require(connection, scope.user_id, fact.episode_ids[-1])[1]) if by else None
-        return None if source is None else Renewable(source, by)
+            later = [one for one in found if on_the_matter(one.episode.text, naming, follows=one.follows)]
+            (_, source) = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
+        if not later:
+            return None
+        return Renewable(
+            units.unit_of(source),
+            tuple(units.unit_of(one.episode) for one in later),
+            frozenset(one.episode.id for one in later if not one.stated),
+        )
+
+    def doubted(self, told: Answer, newer: Unit) -> Answer:
+        """The answer where a newer message changes what the facts told, and it is not known to what: both are shown."""
+        evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
+        text = Wording("en", "").unsure([_quote(item) for item in evidence])
+        return replace(told, text=text, confidence=told.confidence * _UNSURE, evidence=evidence, facts=())
 
 
 def _asks_now(query: FactQuery) -> bool:

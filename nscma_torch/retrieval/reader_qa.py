@@ -147,21 +147,19 @@ class ReaderQA:
             usage=spent,
         )
 
-    def change(self, earlier: Unit, later: Hit, *, user_id: str, now: datetime) -> tuple[str, float]:
-        """What a later message makes of an earlier one, the likeliest of `CHANGES` but the first two, and how likely it
-        is that it makes one of these, in [0, 1].
+    def changes(self, earlier: Unit, later: Sequence[Unit], *, user_id: str, now: datetime) -> list[tuple[str, float]]:
+        """What each later message makes of an earlier one: the likeliest kind of change, and how likely any is, [0, 1].
 
-        The later one is read with the turns before it; the others neither touch the earlier one nor say otherwise.
+        Each is read with the turns before it. `none` and `confirms` are no changes.
         """
         with self._database.read() as connection:
             asker = speakers.asker_of(connection, user_id)
             name = asker.named or asker.by_id or asker.name
-            _, passages = in_order(connection, user_id, [later], to_micros(now), name)
+            read = [in_order(connection, user_id, [Hit(unit, 0.0)], to_micros(now), name)[1] for unit in later]
         said = _passage(earlier, name, 0, context=False)
-        (told,) = self._reader.changes([f"{said.speaker}: {said.text}"], [passages]).tolist()
-        own = dict(zip(CHANGES, told, strict=True))
-        likely = {kind: p for kind, p in own.items() if kind not in ("none", "confirms")}
-        return max(likely, key=likely.__getitem__), sum(likely.values())
+        found = self._reader.changes([f"{said.speaker}: {said.text}"] * len(read), read).tolist()
+        kinds = [i for i, kind in enumerate(CHANGES) if kind not in ("none", "confirms")]
+        return [(CHANGES[max(kinds, key=own.__getitem__)], sum(own[i] for i in kinds)) for own in found]
 
 
 def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, exists, func, or_, select
 
@@ -10,6 +11,14 @@ from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import episodes as log
 from nscma_torch.storage.fact_schema import statements
 from nscma_torch.storage.schema import episodes, postings, streams, unit_sources
+
+
+class LaterMessage(NamedTuple):
+    """A later message; whether it is the next one of its speaker's, and whether any statement was read from it."""
+
+    episode: Episode
+    follows: bool
+    stated: bool
 
 
 def said_later(
@@ -21,10 +30,10 @@ def said_later(
     without: str,
     now: int,
     limit: int,
-) -> Iterator[tuple[Episode, bool]]:
+) -> Iterator[LaterMessage]:
     """Later messages of its speaker that name one of these lexical terms, and the next one of its conversation.
 
-    The newest first, each with whether it is that next one. Messages with a statement of the relation `without` are
+    The newest first. Messages with a statement of the relation `without` are
     left out, so is what is said after `now` (microseconds).
     """
     seq, own = log.require(connection, scope.user_id, episode_id)
@@ -43,8 +52,9 @@ def said_later(
         .where(postings.c.user_id == scope.user_id, postings.c.term.in_(list(naming)))
     )
     read = exists().where(statements.c.episode_seq == episodes.c.seq, statements.c.relation == without)
+    stated = exists().where(statements.c.episode_seq == episodes.c.seq)
     query = (
-        select(episodes, streams.c.source, next_one.label("next_one"))
+        select(episodes, streams.c.source, next_one.label("next_one"), stated.label("stated"))
         .join(streams, streams.c.id == episodes.c.stream_id)
         .where(log.within(scope), log.live(now), speaker, or_(named, next_one), ~read)
         .where(or_(spoken_at > at, and_(spoken_at == at, episodes.c.seq > seq)), spoken_at <= now)
@@ -52,4 +62,4 @@ def said_later(
         .limit(limit)
     )
     for row in connection.execute(query).mappings():
-        yield log.from_row(row), bool(row["next_one"])
+        yield LaterMessage(log.from_row(row), bool(row["next_one"]), bool(row["stated"]))
