@@ -138,7 +138,8 @@ def test_where_nothing_newer_names_it_nothing_is_read(
 @pytest.mark.parametrize(
     ("messages", "question", "answer"),
     [
-        (("I am allergic to nuts.", "My allergies are such a pain."), "What am I allergic to?", "nuts"),
+        (("Ysolde is allergic to nuts.", "Ysolde is happy."), "What is Ysolde allergic to?", "nuts"),
+        (("Ysolde moved to Rome in 2019.", "Ysolde is happy."), "When did Ysolde move to Rome?", "2019"),
         ((HOME, "Ysolde moved to Rome.", "Ysolde is happy."), "Where did Ysolde live before?", "Kilkenny"),
         (("I live in Rome.", "I no longer live in Rome.", "I live and love."), "Where do I live?", "none now"),
     ],
