@@ -270,7 +270,7 @@ class Memory:
         What the user said last is read first (`retrieval.settle_seconds`), so this may write; `notes` of the answer say
         what it lacks. Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
         """
-        from nscma_torch.answering import answered
+        from nscma_torch.answering.answered import answered
 
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(question, "the question", self.config.limits)

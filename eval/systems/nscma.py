@@ -35,7 +35,7 @@ from eval.systems.options import options_of
 from nscma_torch.config import Llm
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
-from nscma_torch.controller.turn_forms import asks
+from nscma_torch.reading.turn_forms import asks
 from nscma_torch.records import Answer, Message
 
 

@@ -14,9 +14,9 @@ from nscma_torch.cli.output import console, fail, jsonable, one_line, plain, pri
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.passages import shown_fact
 from nscma_torch.controller.trace import ControllerAnswer
-from nscma_torch.controller.turn_forms import standing_instructions
 from nscma_torch.errors import NotFoundError, NscmaError
 from nscma_torch.memory import Memory
+from nscma_torch.reading.turn_forms import standing_instructions
 from nscma_torch.text.decoding import decode
 from nscma_torch.text.timestamps import format_day
 

@@ -11,7 +11,7 @@ from nscma_torch.records import FactQuery, Statement, Unit
 from nscma_torch.relations import Schema, family
 from nscma_torch.retrieval.fact_graph import topic_key
 from nscma_torch.retrieval.fact_wording import Language, Wording
-from nscma_torch.retrieval.later_renewals import matter, may_renew
+from nscma_torch.retrieval.later_renewals import naming, on_the_matter
 from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 
@@ -57,11 +57,11 @@ def context_suffices(
 
 
 def _renewed_unread(question: str, own: Unit, said: Sequence[Statement], after: Sequence[Unit], schema: Schema) -> bool:
-    """Whether the same speaker may have renewed it since, in words that no form reads."""
+    """Whether the same speaker may have said something of it since from which no such statement was read."""
     spoken = [turn for turn in after if (turn.role, turn.name) == (own.role, own.name)]
     read = [{one.relation for one in statement_reader(schema).read(turn)} for turn in spoken]
     return any(
-        may_renew(one, turn.text, turn.occurred_at, matter(one, question), schema, follows=i == 0)
+        on_the_matter(turn.text, naming(one, question), follows=i == 0)
         for one in said
         if schema[one.relation].cardinality == "one" and one.object
         for i, turn in enumerate(spoken)

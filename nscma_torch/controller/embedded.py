@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from nscma_torch.answering import nothing_asked
+from nscma_torch.answering.answered import nothing_asked
 from nscma_torch.config import Controller
 from nscma_torch.controller.context_suffices import asked, context_suffices, value_in
 from nscma_torch.controller.passages import clipped, sources
-from nscma_torch.controller.policy import ECHO, Answered, Situation, Step
-from nscma_torch.controller.turn_forms import asks, questions, statements
+from nscma_torch.controller.policy import Answered, Situation, Step
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.protocols import LanguageTasks
@@ -19,8 +18,10 @@ from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.passage import covered, term_weights
 from nscma_torch.reading.question_intent import intent
+from nscma_torch.reading.turn_forms import asks, questions, statements
 from nscma_torch.records import Answer, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
+from nscma_torch.storage.turns import ECHO
 from nscma_torch.storage.units import unit_of
 from nscma_torch.text.scripts import script
 

@@ -11,7 +11,6 @@ from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingM
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Usage
 
-ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it
 Tool = RetrieveEpisodic | RetrieveSemantic | Memorize
 
 
@@ -20,7 +19,7 @@ class Finding:
     """What a retrieval brought.
 
     Attributes:
-        told: where the facts answer the query as a question.
+        told: where the facts answer the query as a question, held against newer messages as by `Memory.ask`.
         answerability: how far the memory covers the query, in [-1, 2]; see `retrieval.confidence`.
         notes: what the facts lack; see `Answer.notes`.
     """

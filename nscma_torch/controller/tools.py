@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from nscma_torch.answering import retrieved
-from nscma_torch.controller.policy import ECHO, Finding
+from nscma_torch.answering.from_facts import from_facts
+from nscma_torch.answering.from_messages import retrieved
+from nscma_torch.controller.policy import Finding
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.memory import Memory
 from nscma_torch.reading.pronouns import FIRST_PERSON
@@ -16,6 +17,7 @@ from nscma_torch.recalls import Recalls
 from nscma_torch.records import Fact, FactQuery, Hit, Scope
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import speakers
+from nscma_torch.storage.turns import ECHO
 from nscma_torch.storage.units import unit_of
 from nscma_torch.text.names import name_key
 
@@ -46,11 +48,10 @@ class Tools:
         return Finding(tool, tuple(found.hits), answerability=found.answerability())
 
     def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
-        """What the facts answer to a question, and the facts about whoever or whatever is named."""
+        """What `Memory.ask` would answer from facts, and the facts about whoever or whatever is named."""
         parts = self._memory.components
         notes = parts.settling.settle(self._scope.user_id).notes()
-        answers = parts.config.facts.answer
-        told = parts.fact_qa.ask(tool.entity, self._scope, now=now, follows=follows) if answers else None
+        told = from_facts(parts, tool.entity, self._scope, now=now, follows=follows)
         facts = told.facts if told is not None else tuple(self._about(tool.entity, now))
         hits = tuple(item.hit for item in told.evidence) if told is not None else self._sources(facts, now)
         self._recalls.note(self._scope.user_id, hits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nscma_torch.controller.policy import Answered, Finding, Tool
-from nscma_torch.records import Evidence, Usage
+from nscma_torch.records import Answer, Evidence, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,15 @@ def argument_of(tool: Tool) -> str:
 def outcome_of(finding: Finding) -> str:
     """What a retrieval brought, in a few words."""
     facts = f"{len(finding.facts)} facts, " if finding.tool.action == "retrieve_semantic" else ""
-    told = f", read as a question: {finding.told.trace[0]}" if finding.told is not None and finding.told.trace else ""
+    told = "" if finding.told is None else f", read as a question: {_course(finding.told)}"
     answerability = f", answerability {finding.answerability:.2f}" if finding.tool.action == "retrieve_episodic" else ""
     notes = "".join(f", {note}" for note in finding.notes)
     return f"{facts}{len(finding.hits)} messages{answerability}{told}{notes}"
+
+
+def _course(told: Answer) -> str:
+    """How the facts were asked, and what newer message took their place or puts them in doubt."""
+    return told.trace[0] if told.facts else f"{told.trace[0]}; {told.trace[-1]}"
 
 
 def drafted(answered: Answered, threshold: float) -> str:

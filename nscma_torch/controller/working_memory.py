@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from nscma_torch.controller.turn_forms import standing_instructions
 from nscma_torch.errors import StoreBusyError
+from nscma_torch.reading.turn_forms import standing_instructions
 from nscma_torch.records import Episode, Scope, Usage
 from nscma_torch.storage import streams, turns
 from nscma_torch.storage.clock import to_micros

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -17,7 +18,7 @@ from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.fact_wording import Wording
-from nscma_torch.retrieval.later_renewals import matter, may_renew, on_the_matter
+from nscma_torch.retrieval.later_renewals import matter, may_renew, naming, on_the_matter
 from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
@@ -29,7 +30,6 @@ _SHOWN = 3  # messages shown under an answer
 _UNSURE = 0.5  # of a fact's confidence that is left where something newer may have renewed it
 _LOOKED_AT = 20  # later messages on a matter, the newest first
 _HELD_AGAINST = 5  # later messages that are read for a change to a fact, the newest
-_USER = frozenset(terms("user"))  # what a fact calls whose memory it is: no word that messages name them by
 
 
 class Renewable(NamedTuple):
@@ -147,7 +147,7 @@ class FactQA:
         (fact,) = own
         if not fact.object or not fact.episode_ids or fact.valid_to is not None:
             return None
-        naming = matter(fact, question) | (set(terms(fact.subject)) - _USER)
+        about = naming(fact, question)
         with self._database.read() as connection:
             if not episodes.all_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
                 return None
@@ -155,12 +155,13 @@ class FactQA:
                 connection,
                 scope,
                 fact.episode_ids[-1],
-                naming=naming,
+                naming=about,
                 without=fact.relation,
                 now=to_micros(now),
-                limit=_HELD_AGAINST,
+                limit=_LOOKED_AT,
             )
-            later = [one for one in found if on_the_matter(one.episode.text, naming, follows=one.follows)]
+            telling = (one for one in found if on_the_matter(one.episode.text, about, follows=one.follows))
+            later = list(islice(telling, _HELD_AGAINST))
             (_, source) = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
         if not later:
             return None

@@ -18,6 +18,7 @@ from nscma_torch.reading.cues import find_cues
 from nscma_torch.reading.noun_phrases import NOT_NAMES
 from nscma_torch.reading.statement_forms import looks_ahead
 from nscma_torch.reading.statements import statement_reader
+from nscma_torch.reading.turn_forms import only_asks
 from nscma_torch.records import Fact, Statement
 from nscma_torch.relations import Schema
 from nscma_torch.text.dates import find_dates
@@ -26,6 +27,7 @@ from nscma_torch.text.terms import query_terms, terms
 
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 _REFERS = re.compile(r"\b(?:it|that|this|them)\b|[它这那]", re.IGNORECASE)
+_USER = frozenset(terms("user"))  # what a fact calls whose memory it is: no word that messages name them by
 _SHORT = 8  # words of a message that speaks of what was said just before without naming it
 
 
@@ -59,9 +61,17 @@ def may_renew(
     )
 
 
+def naming(known: Fact | Statement, question: str) -> frozenset[str]:
+    """Lexical terms of which a message that may change a fact has at least one: its matter's, or its subject's."""
+    return matter(known, question) | (frozenset(terms(known.subject)) - _USER)
+
+
 def on_the_matter(text: str, about: Collection[str], *, follows: bool) -> bool:
-    """Whether a message names a matter, or as the next message (`follows`) may speak of it without naming it."""
-    return not set(about).isdisjoint(terms(text)) or (follows and _refers_back(text, text))
+    """Whether a message names a matter, or as the next message (`follows`) may speak of it without naming it.
+
+    One that only asks says nothing of it.
+    """
+    return not only_asks(text) and (not set(about).isdisjoint(terms(text)) or (follows and _refers_back(text, text)))
 
 
 def _refers_back(clause: str, text: str) -> bool:

@@ -11,6 +11,7 @@ from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import episodes as log
 from nscma_torch.storage.fact_schema import statements
 from nscma_torch.storage.schema import episodes, postings, streams, unit_sources
+from nscma_torch.storage.turns import ECHO
 
 
 class LaterMessage(NamedTuple):
@@ -33,15 +34,16 @@ def said_later(
 ) -> Iterator[LaterMessage]:
     """Later messages of its speaker that name one of these lexical terms, and the next one of its conversation.
 
-    The newest first. Messages with a statement of the relation `without` are
-    left out, so is what is said after `now` (microseconds).
+    The newest first. Messages with a statement of the relation `without` are left out, so are questions to the memory
+    (`turns.ECHO`), and what is said after `now` (microseconds).
     """
     seq, own = log.require(connection, scope.user_id, episode_id)
     spoken_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)
     at = select(spoken_at).where(episodes.c.seq == seq).scalar_subquery()
     speaker = func.coalesce(episodes.c.name, episodes.c.role) == (own.name or own.role)
+    says = func.coalesce(func.json_extract(episodes.c.metadata, f"$.{ECHO}"), 0) != 1
     following = select(func.min(episodes.c.position)).where(
-        episodes.c.stream_id == own.stream_id, episodes.c.position > own.position, speaker
+        episodes.c.stream_id == own.stream_id, episodes.c.position > own.position, speaker, says
     )
     next_one = and_(
         episodes.c.stream_id == own.stream_id, episodes.c.position == following.correlate(None).scalar_subquery()
@@ -56,7 +58,7 @@ def said_later(
     query = (
         select(episodes, streams.c.source, next_one.label("next_one"), stated.label("stated"))
         .join(streams, streams.c.id == episodes.c.stream_id)
-        .where(log.within(scope), log.live(now), speaker, or_(named, next_one), ~read)
+        .where(log.within(scope), log.live(now), speaker, says, or_(named, next_one), ~read)
         .where(or_(spoken_at > at, and_(spoken_at == at, episodes.c.seq > seq)), spoken_at <= now)
         .order_by(spoken_at.desc(), episodes.c.seq.desc())
         .limit(limit)

@@ -18,6 +18,7 @@ from nscma_torch.storage import jobs
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.schema import drafts, episodes, streams
 
+ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it
 EVIDENCE = "evidence"  # metadata of a reply: ids of the messages that it was written from
 SUMMARISED = "summarised"  # metadata of a reply: id of the last message in the summary that it was written from
 STANDING = "standing"  # metadata of a message that holds a standing instruction

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-import torch
 
 from nscma_torch.memory import Memory
-from nscma_torch.reading.reader import ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
-from nscma_torch.reading.reader_model import CHANGES, KINDS
 from nscma_torch.records import Answer, Message
+from tests.helpers.word_reader import WordReader, put_in_place
 
 NOW = datetime(2026, 4, 1, 10, tzinfo=UTC)
 HOME = "Ysolde's home is in Kilkenny."
@@ -32,34 +29,10 @@ def asked(memory: Memory, question: str = "Where does Ysolde live?", **when: Any
     return memory.ask(question, user_id="ada", now=NOW + timedelta(days=9), **when)
 
 
-class WordReader:
-    """Answers with a word wherever it stands; takes every pair of texts for `change`, and keeps what it was asked."""
-
-    def __init__(self, word: str, change: str = "replaces") -> None:
-        self.word = word
-        self.change = change
-        self.questions: list[str] = []
-        self.pairs: list[tuple[str, str]] = []
-
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
-        self.questions += questions
-        (own,) = passages
-        places = [(i, p.text.index(self.word)) for i, p in enumerate(own) if self.word in p.text]
-        spans = tuple(ReadSpan(self.word, i, at, at + len(self.word), True, 0.9) for i, at in places)
-        kinds = tuple(float(kind == "span") for kind in KINDS)
-        return [ReadResult(spans, 0.9, tuple(float(self.word in p.text) for p in own), kinds)]
-
-    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[Passage]]) -> torch.Tensor:
-        self.pairs += [(text, own[-1].text) for text, own in zip(earlier, later, strict=True)]
-        return torch.tensor([[float(kind == self.change) for kind in CHANGES]] * len(earlier))
-
-
 @pytest.fixture
 def read_by(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Memory]:
-    def opened(reader: WordReader, sure: float = 0.1) -> Memory:
-        monkeypatch.setattr("nscma_torch.reading.reader.shared_reader", lambda *_: reader)
-        section = {"model": "bundled", "facts": "none", "sure": sure, "unsure": 0.1, "hops": 1}
-        return open_memory(config={"reading": section})
+    def opened(reader: WordReader, sure: float = 0.1, **sections: Any) -> Memory:
+        return open_memory(config={"reading": put_in_place(reader, monkeypatch, sure), **sections})
 
     return opened
 
@@ -159,6 +132,37 @@ def test_the_next_message_may_renew_without_naming_it(read_by: Callable[..., Mem
     memory.add(messages, user_id="ada", now=NOW + timedelta(days=1))
     memory.flush()
     assert asked(memory).text.startswith("sibiu") and reader.pairs == [(f"ada: {HOME}", news)]
+
+
+@pytest.mark.parametrize(
+    ("messages", "question", "answer"),
+    [
+        ((HOME, ROOTS), "Ysolde住在哪里？", "Kilkenny"),
+        (("我的预算是3000元。", "把它改成3500元。"), "我的预算是多少？", "不确定"),
+    ],
+    ids=["a fact", "a fact that may be renewed"],
+)
+def test_a_question_in_chinese_is_answered_from_facts_and_never_by_the_english_reader(
+    messages: tuple[str, ...], question: str, answer: str, read_by: Callable[..., Memory]
+) -> None:
+    reader = WordReader("Sibiu" if ROOTS in messages else "3500")
+    memory = told(read_by(reader, sure=0.0, answer={"min_answerability": 0.0}), *messages)
+    found = asked(memory, question)
+    assert found.text.startswith(answer) and found.trace[0].startswith("read as ") and len(found.trace) <= 3
+    assert not reader.pairs and not reader.questions
+
+
+def test_questions_about_it_hide_no_newer_message(read_by: Callable[..., Memory]) -> None:
+    reader = WordReader("Sibiu")
+    asking = ("Is Ysolde vegan?", "Does Ysolde like Rome?", "How old is Ysolde?", "Who is Ysolde?", "Is Ysolde home?")
+    assert asked(told(read_by(reader), HOME, ROOTS, *asking)).text.startswith("Sibiu")
+    assert reader.pairs == [(f"ada: {HOME}", ROOTS)]
+
+
+def test_an_answer_without_a_message_behind_it_stands(read_by: Callable[..., Memory]) -> None:
+    memory = told(read_by(WordReader("apple")), "Mary went to the kitchen.", "Mary saw the apple.")
+    answer = asked(memory, "What is Mary carrying?")
+    assert (answer.text, answer.facts, answer.evidence) == ("nothing", (), ())
 
 
 def test_the_past_is_not_renewed(read_by: Callable[..., Memory]) -> None:

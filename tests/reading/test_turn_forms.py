@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.controller.turn_forms import asks, only_asks, questions, standing_instructions
+from nscma_torch.reading.turn_forms import asks, only_asks, questions, standing_instructions
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+"""How a question is answered: what was said last is read, then the facts are asked, then the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from nscma_torch.answering.from_facts import from_facts
+from nscma_torch.answering.from_messages import from_messages
+from nscma_torch.components import Components
+from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.reading.cues import only_small_talk
+from nscma_torch.records import Answer, Hit
+from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.text.scripts import script
+
+
+def answered(
+    parts: Components,
+    question: str,
+    bounds: Bounds,
+    *,
+    now: datetime,
+    as_of: datetime | None,
+    follows: Answer | None,
+    top_k: int,
+) -> tuple[Answer, Sequence[Hit]]:
+    """The answer, and the hits that it was made of.
+
+    Where the language model is not reached, does not answer in time or says that it is overloaded, the embedded tasks
+    answer, and a note says so. A model that refuses, or replies with what cannot be used, raises: waiting would not
+    help.
+    """
+    if only_small_talk(question):
+        return Answer(nothing_asked(question), True, 0.0, (), ("small talk",)), []
+    notes = parts.settling.settle(bounds.scope.user_id).notes()
+    if not bounds.metadata:
+        before = None if follows is None else follows.query
+        told = from_facts(parts, question, bounds.scope, now=now, as_of=as_of, follows=before)
+        if told is not None:
+            return _noted(told, notes), [evidence.hit for evidence in told.evidence]
+    try:
+        answer, hits = from_messages(parts, parts.tasks, question, bounds, top_k)
+    except EngineUnavailableError as error:
+        answer, hits = from_messages(parts, parts.embedded_tasks, question, bounds, top_k)
+        notes = (*notes, f"answered without the language model: {error}")
+    return _noted(answer, notes), hits
+
+
+def nothing_asked(text: str) -> str:
+    """What is answered to small talk, in its language."""
+    if script(text) == "cjk":
+        return "这不是对记忆的提问；请问说过的事情。"
+    return "That asks nothing of the memory; ask about something that was said."
+
+
+def _noted(answer: Answer, notes: tuple[str, ...]) -> Answer:
+    return replace(answer, notes=notes, trace=(*notes, *answer.trace))

@@ -1,0 +1,123 @@
+"""Answers a question from facts, and holds what they tell against newer messages: `ask` and the controller alike."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from nscma_torch.answering.from_messages import from_messages
+from nscma_torch.components import Components
+from nscma_torch.records import Answer, FactQuery, Scope, Unit
+from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.storage.turns import ECHO
+from nscma_torch.text.scripts import script
+from nscma_torch.text.timestamps import format_day
+
+if TYPE_CHECKING:
+    from nscma_torch.retrieval.fact_qa import Renewable
+
+CHANGED = 0.5  # likelihood of a change to what a fact was made of, from which a newer passage takes its place
+_WORD = re.compile(r"\w+")
+
+
+def from_facts(
+    parts: Components,
+    question: str,
+    scope: Scope,
+    *,
+    now: datetime,
+    as_of: datetime | None = None,
+    follows: FactQuery | None = None,
+) -> Answer | None:
+    """What the facts tell and nothing newer changes; None where they do not tell, or `facts.answer` is off.
+
+    Of facts that may be renewed it is known which message may have done so: what the reader is sure of takes their
+    place where its passage is not older. Facts that answer are held against later messages on the matter
+    (`_against_later`). What is asked in Chinese, or of a time (`as_of`), is answered from facts alone: the reader
+    knows English, and the past is not renewed.
+
+    Args:
+        follows: the query of the question before.
+    """
+    if not parts.config.facts.answer:
+        return None
+    told = parts.fact_qa.ask(question, scope, now=now, as_of=as_of, follows=follows)
+    if told is None or as_of is not None or script(question) == "cjk":
+        return told
+    if not told.evidence:  # that there is none of what was asked rests on no message that another could renew
+        return told
+    if told.facts:
+        renewable = parts.fact_qa.renewable(told, question, scope, now=now)
+        return told if renewable is None else _against_later(parts, told, renewable, question, scope, now)
+    read = _surely_read(parts, question, scope, now)
+    if read is None:
+        return told
+    passage = read.evidence[0].hit.unit
+    if passage.occurred_at < told.evidence[0].hit.unit.occurred_at:
+        return _traced(told, f"read: {_short(read)!r}, of {_day(passage)}, is older than what may renew the facts")
+    return replace(read, trace=(*told.trace, *read.trace), query=told.query)
+
+
+def _against_later(
+    parts: Components, told: Answer, renewable: Renewable, question: str, scope: Scope, now: datetime
+) -> Answer:
+    """The facts' answer where no later message changes what they were made of.
+
+    Else the reader's, where it is sure of it and read it in a message that does, or says the same as the facts; else
+    both messages, as not sure, unless some statement was read from the newer one.
+    """
+    reader = parts.reader_qa
+    if reader is None:
+        return told
+    found = reader.changes(renewable.source, renewable.later, user_id=scope.user_id, now=now)
+    changing = [(unit, kind, likely) for unit, (kind, likely) in zip(renewable.later, found, strict=True)]
+    changing = [one for one in changing if one[2] >= CHANGED]
+    if not changing:
+        likely = max(likely for _, likely in found)
+        return _traced(told, f"{len(found)} later messages on the matter change nothing ({likely:.2f})")
+    newer, kind, likely = next((one for one in changing if renewable.unread & set(one[0].episode_ids)), changing[0])
+    reason = f"a message of {_day(newer)} is newer than the facts, and {kind} what they say ({likely:.2f})"
+    read = _surely_read(parts, question, scope, now)
+    if read is not None:
+        own = read.evidence[0].hit.unit.episode_ids
+        by = next((one for one in changing if set(one[0].episode_ids) & set(own)), None)
+        if by is not None and _agree(_short(read), told.text):
+            return _traced(told, f"read: {_short(read)!r} of {_day(by[0])}, as the facts tell")
+        if by is not None:
+            newer, kind, likely = by
+            reason = f"{_short(read)!r}, of {_day(newer)}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
+            return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
+    if not renewable.unread.intersection(newer.episode_ids):
+        return _traced(told, f"{reason}; but what it states was read, and is another matter")
+    return _traced(parts.fact_qa.doubted(told, newer), reason)
+
+
+def _surely_read(parts: Components, question: str, scope: Scope, now: datetime) -> Answer | None:
+    """The reader's answer, where it is sure of it; replies that only repeat the memory are not read."""
+    if parts.reader_qa is None:
+        return None
+    config = parts.config
+    skew = timedelta(seconds=config.limits.max_clock_skew)
+    bounds = Bounds(scope, now, skew, config.retrieval.kinds, without={ECHO: True})
+    read, _ = from_messages(parts, parts.embedded_tasks, question, bounds, config.reading.passages)
+    return None if read.abstained or read.confidence < config.reading.sure else read
+
+
+def _short(answer: Answer) -> str:
+    return answer.text.partition("\n")[0]
+
+
+def _day(unit: Unit) -> str:
+    return format_day(unit.occurred_at.date())
+
+
+def _agree(one: str, other: str) -> bool:
+    """Whether all words of one value are among those of the other."""
+    first, second = (set(_WORD.findall(text.casefold())) for text in (one, other))
+    return first <= second or second <= first
+
+
+def _traced(answer: Answer, line: str) -> Answer:
+    return replace(answer, trace=(*answer.trace, line))

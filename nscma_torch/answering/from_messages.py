@@ -1,0 +1,97 @@
+"""Answers a question from what a search finds: passages, with the trained reader's short answer before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from nscma_torch.components import Components
+from nscma_torch.protocols import LanguageTasks, QuotingTasks
+from nscma_torch.records import Answer, Hit
+from nscma_torch.retrieval.search_bounds import Bounds
+
+if TYPE_CHECKING:
+    from nscma_torch.retrieval.reader_qa import ReaderQA, SearchAgain
+    from nscma_torch.retrieval.search import Retrieved
+
+
+def from_messages(
+    parts: Components, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
+) -> tuple[Answer, Sequence[Hit]]:
+    """The answer of one search, and the first `top_k` hits, which it may quote."""
+    most = top_k if _reader_beside(parts, tasks) is None else max(top_k, parts.config.reading.passages)
+    found = retrieved(parts, question, bounds, most, tasks)
+    user_id, now = bounds.scope.user_id, bounds.now
+    answerability = found.answerability()
+    answer = answer_from(
+        parts,
+        tasks,
+        question,
+        found.hits,
+        answerability,
+        top_k=top_k,
+        user_id=user_id,
+        now=now,
+        search_again=lambda query: retrieved(parts, query, bounds, most, tasks).hits,
+    )
+    return replace(answer, trace=(*found.trace, *answer.trace)), found.hits[:top_k]
+
+
+def retrieved(
+    parts: Components, question: str, bounds: Bounds, top_k: int, tasks: LanguageTasks | None = None
+) -> Retrieved:
+    """What an answer is made of: the hits, or with `retrieval.answering = "memory-doc"` the messages behind them."""
+    found = parts.retriever.retrieve(question, bounds, top_k=top_k, tasks=tasks)
+    if parts.config.retrieval.answering == "memory-doc":
+        return replace(found, hits=parts.retriever.behind(question, found.hits, bounds))
+    return found
+
+
+def answer_from(
+    parts: Components,
+    tasks: LanguageTasks,
+    question: str,
+    hits: Sequence[Hit],
+    answerability: float,
+    *,
+    top_k: int,
+    user_id: str,
+    now: datetime,
+    search_again: SearchAgain | None = None,
+) -> Answer:
+    """The answer that hits give, of which the first `top_k` may be quoted.
+
+    Where the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations; with
+    `search_again` it may search once more with what it read (`reading.hops`). Where a language model answers, it is
+    asked what the reader is not sure enough of (`reading.instead_of_model`).
+    """
+    reader = _reader_beside(parts, tasks)
+    if reader is None:
+        return tasks.answer(question, hits[:top_k], answerability=answerability)
+    quoting = tasks if _quotes(tasks) else parts.embedded_tasks
+    quoted = quoting.answer(question, hits[:top_k], answerability=answerability)
+    read = reader.answer(
+        question,
+        hits,
+        quoted,
+        answerability=answerability,
+        user_id=user_id,
+        now=now,
+        search_again=search_again,
+    )
+    if _quotes(tasks):
+        return read
+    if not read.abstained and read.confidence >= parts.config.reading.instead_of_model:
+        return replace(read, trace=(*read.trace, "the language model was not asked"))
+    return tasks.answer(question, hits[:top_k], answerability=answerability)
+
+
+def _reader_beside(parts: Components, tasks: LanguageTasks) -> ReaderQA | None:
+    """The reader, which is loaded only for tasks that quote, or where it may spare a model."""
+    return parts.reader_qa if _quotes(tasks) or parts.config.reading.instead_of_model < 1 else None
+
+
+def _quotes(tasks: LanguageTasks) -> bool:
+    return isinstance(tasks, QuotingTasks) and tasks.quotes
