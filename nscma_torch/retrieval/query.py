@@ -36,7 +36,7 @@ class Query:
 def parse(text: str, *, names: Sequence[str], now: datetime, user: str = "") -> Query:
     """Take a question apart, given the names of those who spoke and the time it is asked.
 
-    `user`: the name of the user, where their messages carry none; a question that has it is about what the user said.
+    `user`: the user's name; a question that has it is about what the user said, also in messages without a name.
 
     Raises `EmptyTextError` where there is no text, `InvalidInputError` for anything but a string.
     """

@@ -32,10 +32,11 @@ from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.index_postings import Posting
-from nscma_torch.storage.speakers import word_of_id
+from nscma_torch.storage.speakers import asker_among
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import TensorSearch, VectorSearch
 from nscma_torch.text.known_names import mentions
+from nscma_torch.text.names import name_key
 from nscma_torch.text.query_vector import query_vector
 from nscma_torch.text.terms import terms
 
@@ -54,10 +55,11 @@ class Retrieved:
 
 
 class _People(NamedTuple):
-    """Names of those who spoke, and what the user is called who gave none; "" for nothing."""
+    """Names of those who spoke, the user's own name or "", and the names of others in the role of the user."""
 
     names: tuple[str, ...]
     user: str
+    others: tuple[str, ...]
 
 
 class _Scored(NamedTuple):
@@ -100,7 +102,7 @@ class Searcher:
                 last, people = people, _people(reading)
             if people == last:  # else somebody spoke for the first time meanwhile, whom the question may name
                 break
-        scored = self._scored(reading, query, meaning, mask, postings, to_micros(bounds.now))
+        scored = self._scored(reading, query, people, meaning, mask, postings, to_micros(bounds.now))
         rows = best(scored.fused, top_k)
         seqs = index.seqs[rows].tolist()
         parts = dict(zip(seqs, self._parts(index, scored, rows), strict=True)) if explain else {}
@@ -167,7 +169,14 @@ class Searcher:
         return mask
 
     def _scored(
-        self, reading: Reading, query: Query, meaning: Tensor, mask: Tensor, postings: Mapping[str, Posting], at: int
+        self,
+        reading: Reading,
+        query: Query,
+        people: _People,
+        meaning: Tensor,
+        mask: Tensor,
+        postings: Mapping[str, Posting],
+        at: int,
     ) -> _Scored:
         index = reading.index
         if not bool(mask.any()):
@@ -179,14 +188,16 @@ class Searcher:
             else self._vector(reading, meaning, at, mask)
             for lane in self._settings.lanes
         }
-        author = index.said_by(query.speakers, query.roles)
+        own = index.said_by((), ("user",)) & ~index.said_by(people.others)
+        named = index.said_by(query.speakers) | (own if people.user in query.speakers else torch.zeros_like(own))
+        author = named | own if query.roles else named
         boost = 1 + self._settings.speaker_boost * author.float()
         weights = [_ADVICE[lane] if query.intent == "advice" else 1.0 for lane in lanes]
         fused = FUSIONS[self._settings.fusion](torch.stack(list(lanes.values())), weights) * boost
 
         @cache
         def known() -> float:
-            return answerability(index, postings, query, meaning, mask, index.said_by(query.speakers))
+            return answerability(index, postings, query, meaning, mask, named)
 
         return _Scored(lanes, boost, fused, known)
 
@@ -244,15 +255,17 @@ class Searcher:
 
 
 def _people(reading: Reading) -> _People:
-    return _People(reading.index.names, _unnamed_user(reading.connection, reading.index))
+    """Who spoke. The user's id is their name where it is a word, none of their messages has another, and none says it.
 
-
-def _unnamed_user(connection: Connection, index: UserIndex) -> str:
-    """The user's id as a name, where it is a word, their messages carry no name, and nobody speaks of one called so."""
-    word = word_of_id(index.user_id)
-    if not word or bool((index.said_by(index.names) & index.said_by((), ("user",))).any()):
-        return ""
-    return "" if index.postings(connection, terms(word)) else word
+    Where no message is known to be the user's own, nobody is another.
+    """
+    index = reading.index
+    spoken = index.names_in("user")
+    asker = asker_among(spoken, index.user_id)
+    others = [name for name in spoken if name and name_key(name) != name_key(asker.named)]
+    known = asker.named or (asker.by_id if "" in spoken else "")
+    user = known if asker.named or not index.postings(reading.connection, terms(known)) else ""
+    return _People(index.names, user, tuple(others) if asker.named or "" in spoken else ())
 
 
 def best(scores: Tensor, k: int) -> Tensor:

@@ -150,11 +150,16 @@ class IndexView:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of those who spoke; documents have none."""
-        return self.computed("names", None, self._names)
+        return self.computed("names", None, lambda: tuple(filter(None, self._spoken(self.alive))))
 
-    def _names(self) -> tuple[str, ...]:
-        spoken = set(torch.unique(self._rows["name"][self.alive]).tolist())
-        return tuple(name for name, code in self._codebook["name"].items() if name and code in spoken)
+    def names_in(self, role: str) -> tuple[str, ...]:
+        """Names of those who spoke in a role, "" for those without one."""
+        return self.computed("names_in", role, lambda: self._spoken(self.said_by((), (role,))))
+
+    def _spoken(self, mask: Tensor) -> tuple[str, ...]:
+        """Names, also "", under a mask [n]."""
+        codes = set(torch.unique(self._rows["name"][mask]).tolist())
+        return tuple(name or "" for name, code in self._codebook["name"].items() if code in codes)
 
     def said_by(self, names: Sequence[str], roles: Sequence[str] = ()) -> Tensor:
         """Mask [n] of what people of these names, or in these roles, said."""

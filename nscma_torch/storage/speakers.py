@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.storage.schema import episodes
+from nscma_torch.text.names import name_key
 
 _ANYBODY = FIRST_PERSON | SECOND_PERSON | {"user", "default", "assistant", "system"}
 _TO_WHOM = {"user": "assistant", "assistant": "user"}  # for those without names, before anybody answered
@@ -37,11 +39,12 @@ def listener_of(connection: Connection, episode_seq: int) -> str:
 
 
 class Asker(NamedTuple):
-    """The user of a memory, who asks it.
+    """The user of a memory, who asks it. The memory is theirs; other people may speak in it under names.
 
-    `name` is that of the entity that "I" means: the one that all of the user's own messages carry, or "user". `named`
-    is the only name that any of them carries, "" for none or several. `by_id` is the user's id, where it is a word: a
-    name only if nothing else names the user, and nobody else is known by it.
+    `name` is that of the entity that "I" means: "user", who speaks without a name, or the one name that all of the
+    user's own messages carry. `named` is the user's name where messages carry it, "" where none is known to be theirs.
+    `by_id` is the user's id, where it is a word: a name only if nothing else names the user, and nobody else is known
+    by it.
     """
 
     name: str
@@ -51,11 +54,24 @@ class Asker(NamedTuple):
 
 def asker_of(connection: Connection, user_id: str) -> Asker:
     """The asker of a user's questions, whom "I" means."""
-    query = select(episodes.c.name).distinct().where(episodes.c.user_id == user_id, episodes.c.role == "user").limit(3)
-    names = list(connection.execute(query).scalars())
-    some = [str(name) for name in names if name]
-    named = some[0] if len(some) == 1 and len(names) < 3 else ""
-    return Asker(named if len(names) == 1 and named else "user", named, "" if some else word_of_id(user_id))
+    query = select(episodes.c.name).distinct().where(episodes.c.user_id == user_id, episodes.c.role == "user")
+    return asker_among(connection.execute(query).scalars(), user_id)
+
+
+def asker_among(names: Iterable[str | None], user_id: str) -> Asker:
+    """The asker among those who spoke in the role of the user, by their names; None or "" is one without a name.
+
+    A name is the user's own if all messages carry it, or if it is the user's id. Beside messages without a name, any
+    other is that of another speaker; that the user bears it is for a fact to tell ("my name is Ana").
+    """
+    spoken = set(names)
+    unnamed = not spoken.isdisjoint({None, ""})
+    by_key = {name_key(name): name for name in sorted(filter(None, spoken), reverse=True)}
+    word = word_of_id(user_id)
+    own = by_key.get(name_key(word), "") if word else ""
+    if not own and not unnamed and len(by_key) == 1:
+        (own,) = by_key.values()
+    return Asker("user" if unnamed or not own else own, own, "" if own else word)
 
 
 def word_of_id(user_id: str) -> str:

@@ -13,7 +13,7 @@ from nscma_torch.controller.tools import Tools
 from nscma_torch.llm.prompts.acting import RetrieveSemantic
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
-from nscma_torch.storage.speakers import Asker, asker_of
+from nscma_torch.storage.speakers import Asker, asker_among, asker_of
 
 NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
 ALLERGY = "I'm allergic to peanuts."
@@ -26,7 +26,7 @@ def told(open_memory: Callable[..., Memory], light_proxy: Any) -> Told:
     """`told(user, *texts)`: a memory of a user who said these; a pair is (name, text)."""
     config = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
 
-    def make(user: str, *texts: str | tuple[str, str]) -> Memory:
+    def make(user: str, *texts: str | tuple[str | None, str]) -> Memory:
         memory = open_memory(f"{user}.db", config, proxy=light_proxy)
         for text in texts:
             name, said = (None, text) if isinstance(text, str) else text
@@ -72,10 +72,24 @@ def test_the_name_that_was_told(told: Told) -> None:
     assert asked(memory, "u1", "What is Nora allergic to?") == ("peanuts", True)
 
 
-def test_the_name_that_some_messages_carry(told: Told) -> None:
-    memory = told("u1", ("Ana", ALLERGY), "I live in Rome.")
-    assert asked(memory, "u1") == ("peanuts", True) and asked(memory, "u1", "What am I allergic to?")[0] == "peanuts"
-    assert asked(memory, "u1", "Where does Ana live?") == ("Rome", True)
+def test_a_name_that_only_some_messages_carry_is_another_speaker(told: Told) -> None:
+    memory = told("u1", ("Kim", ALLERGY), "I'm allergic to cats.", ("Kim", "My brother is Leo."), "I live in Rome.")
+    assert asked(memory, "u1", "What am I allergic to?") == ("cats", True)
+    assert asked(memory, "u1", "What is Kim allergic to?") == ("peanuts", True)
+    assert not asked(memory, "u1", "Where does Kim live?")[1]
+    assert not asked(memory, "u1", "Who is my brother?")[1]
+    assert not asked(memory, "u1", "Where does my brother work?")[1]
+    tools = Tools(memory, Scope("u1"), top_k=3)
+    found = tools.semantic(RetrieveSemantic(action="retrieve_semantic", entity="me"), NOW, None)
+    assert {fact.object for fact in found.facts} == {"cats", "Rome"}
+
+
+@pytest.mark.parametrize(("user", "more"), [("ana", ()), ("u1", ("My name is Ana.",)), ("ana", (("Kim", "Hello."),))])
+def test_a_name_that_is_known_to_be_the_users(told: Told, user: str, more: tuple[Any, ...]) -> None:
+    memory = told(user, *more, ("Ana", ALLERGY), "I live in Rome.")
+    assert asked(memory, user, "What am I allergic to?") == ("peanuts", True)
+    assert asked(memory, user, "Where does Ana live?") == ("Rome", True)
+    assert asked(memory, user, "Where do I live?") == ("Rome", True)
 
 
 def test_several_names_are_several_people(told: Told) -> None:
@@ -84,6 +98,53 @@ def test_several_names_are_several_people(told: Told) -> None:
     assert asked(memory, "u1", "Where does Kim live?") == ("Rome", True)
     with memory.components.database.read() as connection:
         assert asker_of(connection, "u1") == Asker("user", "", "")
+
+
+@pytest.mark.parametrize(
+    ("user", "names", "asker"),
+    [
+        ("u1", [None], ("user", "", "")),
+        ("ana", [None], ("user", "", "ana")),
+        ("u1", ["Kim"], ("Kim", "Kim", "")),
+        ("ana", ["Kim"], ("Kim", "Kim", "")),
+        ("u1", ["Kim", "kim"], ("Kim", "Kim", "")),
+        ("u1", [None, "Kim"], ("user", "", "")),
+        ("ana", ["", "Kim"], ("user", "", "ana")),
+        ("ana", [None, "Ana"], ("user", "Ana", "")),
+        ("ana", ["Ana", "Kim"], ("Ana", "Ana", "")),
+        ("ana", [None, "Ana", "Kim"], ("user", "Ana", "")),
+        ("u1", ["Ana", "Kim"], ("user", "", "")),
+        ("u1", [], ("user", "", "")),
+    ],
+)
+def test_whom_i_means(user: str, names: list[str | None], asker: tuple[str, str, str]) -> None:
+    assert asker_among(names, user) == Asker(*asker)
+
+
+@pytest.mark.parametrize(
+    ("user", "names", "own"),
+    [
+        ("u1", (None, "Kim"), {None}),
+        ("ana", (None, "Ana", "Kim"), {None, "Ana"}),
+        ("u1", ("Kim", "Kim"), {"Kim"}),
+        ("u1", ("Kim", "Robin"), {"Kim", "Robin"}),  # the asker may be either
+    ],
+)
+def test_a_search_for_what_i_said(told: Told, user: str, names: tuple[str | None, ...], own: set[str | None]) -> None:
+    memory = told(user, *[(name, "I bought a bicycle.") for name in names])
+    memory.add([Message("assistant", "You bought a bicycle.", NOW, name="Bot")], user_id=user, now=NOW)
+    found = memory.search("Which bicycle did I buy?", user_id=user, now=NOW, explain=True)
+    assert {hit.unit.name for hit in found if hit.parts["speaker_boost"] == 1.5} == own
+    if "Ana" in own:
+        found = memory.search("Which bicycle did Ana buy?", user_id=user, now=NOW, explain=True)
+        assert {hit.unit.name for hit in found if hit.parts["speaker_boost"] == 1.5} == own
+
+
+def test_the_id_is_a_name_beside_other_speakers(told: Told) -> None:
+    memory = told("ana", ALLERGY, ("Kim", "I'm allergic to cats."))
+    assert asked(memory, "ana") == ("peanuts", True)
+    found = memory.search(WHAT, user_id="ana", now=NOW, explain=True)
+    assert {hit.unit.name: hit.parts["speaker_boost"] for hit in found} == {None: 1.5, "Kim": 1.0}
 
 
 def test_a_search_knows_who_is_meant(told: Told) -> None:
