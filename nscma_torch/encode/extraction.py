@@ -45,6 +45,13 @@ class _Text(NamedTuple):
     says: tuple[Statement, ...]
 
 
+class _Context(NamedTuple):
+    """What a message is read with: whom its "you" means, and the turns before it."""
+
+    listener: str
+    before: tuple[Unit, ...]
+
+
 class Extractor:
     """Turns chunk units into atomic facts and triples (Structural Memory section 3.1), and into the statements that the
     curator makes facts of. Runs the same twice without harm.
@@ -80,14 +87,13 @@ class Extractor:
             chunks_of = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
             found = units.load(connection, user_id, [chunk for chunks in chunks_of.values() for chunk in chunks])
             embedded = packed_vectors.vectors_of(connection, list(found))
-            listeners = {seq: speakers.listener_of(connection, seq) for seq in wanted if chunks_of[seq]}
-            own_ids = sorted({unit.episode_ids[0] for unit in found.values()})
-            earlier = turns.said_before(connection, user_id, own_ids, TURNS_BEFORE)
+            ids = {seq: found[own[0]].episode_ids[0] for seq, own in chunks_of.items() if own}
+            contexts = _contexts(connection, user_id, ids)
         chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
         extracted = self._tasks.extract(
             [unit for _, unit in chunks],
-            listeners=[listeners[seq] for seq, _ in chunks],
-            before=[[units.unit_of(turn) for turn in earlier.get(unit.episode_ids[0], ())] for _, unit in chunks],
+            listeners=[contexts[seq].listener for seq, _ in chunks],
+            before=[contexts[seq].before for seq, _ in chunks],
         )
         if len(extracted) != len(chunks):
             raise JobError(f"extract was given {len(chunks)} texts and returned {len(extracted)} results; correct it")
@@ -105,12 +111,10 @@ class Extractor:
         with self._database.write() as connection:
             fingerprint.bind(connection, self._indexer.fingerprint)
             current = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
-            # an episode that was edited meanwhile keeps its job, for the new text; that of an erased one is done
-            rows = {
-                seq: episodes.row_of(connection, seq)
-                for seq in wanted
-                if chunks_of[seq] and current[seq] == chunks_of[seq]
-            }
+            same = {seq: ids[seq] for seq in ids if current[seq] == chunks_of[seq]}
+            contexts_now = _contexts(connection, user_id, same)
+            # an episode that was edited meanwhile, or whose context was, keeps its job; that of an erased one is done
+            rows = {seq: episodes.row_of(connection, seq) for seq in same if contexts_now[seq] == contexts[seq]}
             old = [
                 unit
                 for seq in rows
@@ -145,6 +149,15 @@ class Extractor:
         """Vectors of chunks that were stored without one."""
         indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
         return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}
+
+
+def _contexts(connection: Connection, user_id: str, ids: Mapping[int, str]) -> dict[int, _Context]:
+    """What messages, given their ids by row number, are read with."""
+    before = turns.said_before(connection, user_id, sorted(ids.values()), TURNS_BEFORE)
+    return {
+        seq: _Context(speakers.listener_of(connection, seq), tuple(units.unit_of(turn) for turn in before.get(own, ())))
+        for seq, own in ids.items()
+    }
 
 
 def _atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Statement]) -> list[_Text]:

@@ -7,19 +7,19 @@ from collections.abc import Collection
 from sqlalchemy import Connection
 
 from nscma_torch.reading.reader_input import TURNS_BEFORE
-from nscma_torch.storage import episodes, erase_facts, hierarchies, jobs, turns, units
+from nscma_torch.storage import episodes, erase_facts, hierarchies, jobs, statements, turns, units
 from nscma_torch.storage.backlog import EXTRACT
 
 
 def read_again_after(connection: Connection, user_id: str, changed: Collection[int], *, forget: bool = False) -> None:
     """Queue the messages that were read with these, as the turns before them, to be read again.
 
-    With `forget` all that was ever read of them is erased at once, superseded statements too. Call it while the changed
-    messages are still there.
+    With `forget` all that was ever read of them is erased at once, superseded statements too, also those of a message
+    that was edited and waits to be read. Call it while the changed messages are still there.
     """
     for seq in turns.after(connection, changed, TURNS_BEFORE):
         row = episodes.row_of(connection, seq)
-        if not row["encoded"]:
+        if not (row["encoded"] or (forget and statements.any_superseded(connection, seq))):
             continue
         if forget:
             made = [unit for kind in ("atomic_fact", "triple") for unit in units.seqs_of_episode(connection, seq, kind)]

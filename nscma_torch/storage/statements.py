@@ -29,6 +29,7 @@ __all__ = [
     "CURATE",
     "Key",
     "StatementRow",
+    "any_superseded",
     "clear",
     "concerned",
     "mark",
@@ -135,6 +136,12 @@ def of_episodes(connection: Connection, episode_seqs: Iterable[int]) -> dict[int
         for episode_seq, seq in connection.execute(query):
             found.setdefault(episode_seq, []).append(seq)
     return found
+
+
+def any_superseded(connection: Connection, episode_seq: int) -> bool:
+    """Whether a message once said something that it says no more, since it was edited or read again."""
+    query = select(_S.seq).where(_S.episode_seq == episode_seq, _S.superseded).limit(1)
+    return connection.execute(query).first() is not None
 
 
 def withdraw(connection: Connection, seqs: Collection[int], withdrawn: bool) -> None:

@@ -10,13 +10,13 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Select, delete, func, literal, or_, select, union_all
+from sqlalchemy import Connection, Select, and_, delete, exists, func, literal, or_, select, union_all
 
 from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import episodes as log
 from nscma_torch.storage import jobs
 from nscma_torch.storage.database import pages
-from nscma_torch.storage.schema import drafts, episodes, streams
+from nscma_torch.storage.schema import drafts, episodes, history, streams
 
 ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it
 EVIDENCE = "evidence"  # metadata of a reply: ids of the messages that it was written from
@@ -88,15 +88,17 @@ def said_before(
 def after(connection: Connection, seqs: Collection[int], count: int) -> list[int]:
     """The row numbers of the messages that may have these among the `count` live ones before them in their stream.
 
-    Hidden ones between them are among these: they were read while they were live.
+    Now, or when they were read: hidden ones between them are among these, and none that was ever hidden counts.
     """
     found: set[int] = set()
+    hidden = exists().where(history.c.episode_seq == _E.seq, history.c.event == "DELETE")
+    always_live = and_(log.live(), ~hidden).label("always_live")
     for stream_id, seq in connection.execute(select(_E.stream_id, _E.seq).where(_E.seq.in_(list(seqs)))).all():
-        later = select(_E.seq, log.live().label("live")).where(_E.stream_id == stream_id, _E.seq > seq)
+        later = select(_E.seq, always_live).where(_E.stream_id == stream_id, _E.seq > seq)
         live = 0
         for row in connection.execute(later.order_by(_E.seq)):
             found.add(row.seq)
-            live += row.live and row.seq not in seqs
+            live += row.always_live and row.seq not in seqs
             if live == count:
                 break
     return sorted(found - set(seqs))

@@ -10,13 +10,20 @@ import pytest
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, Statement, Unit
+from nscma_torch.storage import erase_facts
 from tests.helpers.noting import NotedTasks, day, opener
 
 Open = Callable[..., Memory]
 
 
 class Heard(NotedTasks):
-    """States that the last word of the turn before is who has what a message names, and keeps what it was given."""
+    """States that the last word of the turn before is who has what a message names, and keeps what it was given.
+
+    `farther`: of the first of the turns that it is given.
+    """
+
+    farther = False
+    meanwhile: Callable[[], object] | None = None  # done once, between reading the store and writing what was read
 
     def __init__(self) -> None:
         self.read: list[tuple[str, tuple[str, ...]]] = []
@@ -29,9 +36,13 @@ class Heard(NotedTasks):
         before: Sequence[Sequence[Unit]] = (),
     ) -> list[Extraction]:
         found = []
+        if self.meanwhile is not None:
+            act, self.meanwhile = self.meanwhile, None
+            act()
         for unit, turns in zip(units, before, strict=True):
             self.read.append((unit.text, tuple(turn.text for turn in turns)))
-            told = [Statement(turns[-1].text.split()[-1], "owns", unit.text, end=1)] if turns else []
+            owner = turns[0 if self.farther else -1].text.split()[-1] if turns else ""
+            told = [Statement(owner, "owns", unit.text, end=1)] if turns else []
             found.append(Extraction((), tuple(told)))
         return found
 
@@ -111,6 +122,56 @@ def test_what_was_told_by_an_erased_message_goes_with_it(memory: Memory, tasks: 
     memory.flush()
     assert dict(tasks.read) == {"bike": (), "kite": ("bike",)}
     assert owners(memory) == {("bike", "kite")} and memory.verify() == []
+
+
+def names_in_statements(memory: Memory) -> set[str]:
+    with memory.components.database.read() as connection:
+        return {name for name in erase_facts.texts(connection, "ada") if name}
+
+
+def test_an_edited_message_that_waits_keeps_no_name_from_an_erased_one(memory: Memory, tasks: Heard) -> None:
+    first, second, *_ = say(memory, "I met Ana", "bike", "kite")
+    memory.flush()
+    memory.update(second, "bicycle", user_id="ada", now=day(2))
+    assert "ana" in names_in_statements(memory), "the superseded statement is kept"
+    memory.erase(user_id="ada", memory_id=first)
+    assert not names_in_statements(memory) & {"ana", "Ana"}
+    tasks.read.clear()
+    memory.flush()
+    assert sorted(tasks.read) == [("bicycle", ()), ("kite", ("bicycle",))]
+    assert owners(memory) == {("bicycle", "kite")} and memory.verify() == []
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+def test_what_was_read_while_a_message_between_was_hidden_goes_too(memory: Memory, tasks: Heard, flushed: bool) -> None:
+    tasks.farther = True
+    first, hidden, *_ = say(memory, "I met Ana", "bike", "kite", "boat")
+    memory.delete(hidden, user_id="ada", now=day(2))
+    memory.flush()
+    memory.restore(hidden, user_id="ada", now=day(3))
+    if flushed:
+        memory.flush()
+    memory.erase(user_id="ada", memory_id=first)
+    assert not names_in_statements(memory) & {"ana", "Ana"}
+    memory.flush()
+    assert owners(memory) == {("bike", "kite"), ("bike", "boat")} and memory.verify() == []
+
+
+@pytest.mark.parametrize("change", ["erase", "update", "delete"])
+def test_a_turn_that_changes_while_the_message_after_it_is_read(memory: Memory, tasks: Heard, change: str) -> None:
+    first, *_ = say(memory, "I met Ana", "bike")
+    match change:
+        case "erase":
+            tasks.meanwhile = lambda: memory.erase(user_id="ada", memory_id=first)
+        case "update":
+            tasks.meanwhile = lambda: memory.update(first, "I met Bea", user_id="ada", now=day(2))
+        case "delete":
+            tasks.meanwhile = lambda: memory.delete(first, user_id="ada", now=day(2))
+    memory.flush()
+    assert owners(memory) == ({("Bea", "bike")} if change == "update" else set())
+    if change == "erase":
+        assert not names_in_statements(memory) & {"ana", "Ana"}
+    assert memory.verify() == [] and not memory.stats().failures
 
 
 def test_a_hidden_message_between_counts_for_none(memory: Memory, tasks: Heard) -> None:
