@@ -16,17 +16,17 @@ from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 
 
-def asked(question: str, turns: Sequence[Unit], schema: Schema, now: datetime) -> FactQuery | None:
-    """The fact that a question asks for, where it is one."""
-    return question_reader(schema, _asker(turns)).read(question, now=now)
+def asked(question: str, asker: str, schema: Schema, now: datetime) -> FactQuery | None:
+    """The fact that a question of the asker, by name, asks for, where it is one."""
+    return question_reader(schema, asker).read(question, now=now)
 
 
-def value_in(query: FactQuery, turn: Unit, turns: Sequence[Unit], schema: Schema, now: datetime) -> str | None:
-    """The object that a turn gives to a question for one, as the facts would word it."""
+def value_in(query: FactQuery, turn: Unit, asker: str, schema: Schema, now: datetime) -> str | None:
+    """The object that a turn gives to the asker's question for one, as the facts would word it."""
     for statement in statement_reader(schema).read(turn):
         if _states(statement, query, schema, now):
             language: Language = "zh" if script(turn.text) == "cjk" else "en"
-            return Wording(language, _asker(turns)).listed([statement.object])
+            return Wording(language, asker).listed([statement.object])
     return None
 
 
@@ -67,12 +67,6 @@ def _renewed_unread(question: str, own: Unit, said: Sequence[Statement], after: 
         for i, turn in enumerate(spoken)
         if one.relation not in read[i]
     )
-
-
-def _asker(turns: Sequence[Unit]) -> str:
-    """Whom "I" means: whose name all turns of the user carry."""
-    names = {turn.name for turn in turns if turn.role == "user"}
-    return (next(iter(names)) if len(names) == 1 else None) or "user"
 
 
 def _states(statement: Statement, query: FactQuery, schema: Schema, now: datetime) -> bool:

@@ -59,10 +59,10 @@ class EmbeddedPolicy:
             return Answered(nothing_asked(situation.said), 0.0, abstained=True), Usage()
         question, memory = questions(situation.said), situation.memory
         spoken = [unit_of(turn) for turn in _statements(memory.spoken)]
-        query = asked(question, spoken, self._relations, situation.now)
+        query = asked(question, memory.asker, self._relations, situation.now)
         saying = _saying(situation)
         if saying is not None and query is not None:
-            own = value_in(query, saying, spoken, self._relations, situation.now)
+            own = value_in(query, saying, memory.asker, self._relations, situation.now)
             if own is not None:
                 return Answered(own, 0.0, query=query), Usage()
         hits = [Hit(unit_of(turn), 1.0) for turn in _statements(exchange.turn for exchange in memory.context)]
@@ -82,7 +82,7 @@ class EmbeddedPolicy:
             if hits[best].id in memory.overtaken or not settled:
                 uncertainty = 1.0
             elif query is not None:
-                value = value_in(query, hits[best].unit, spoken, self._relations, situation.now)
+                value = value_in(query, hits[best].unit, memory.asker, self._relations, situation.now)
                 answer = replace(answer, text=value or answer.text)
         return replace(_answered(answer, uncertainty), query=query), answer.usage
 
@@ -124,7 +124,7 @@ def _saying(situation: Situation) -> Unit | None:
     said = statements(situation.said)
     if not said:
         return None
-    name = next((turn.name for turn in reversed(situation.memory.spoken) if turn.role == "user"), None)
+    name = None if situation.memory.asker == "user" else situation.memory.asker
     return Unit("", Scope("nobody"), "chunk", said, (), situation.now, "user", name, end=len(said))
 
 

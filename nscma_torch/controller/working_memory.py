@@ -14,7 +14,7 @@ from typing import Protocol
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.reading.turn_forms import standing_instructions
 from nscma_torch.records import Episode, Scope, Usage
-from nscma_torch.storage import streams, turns
+from nscma_torch.storage import speakers, streams, turns
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.turns import TurnRow
@@ -44,6 +44,7 @@ class WorkingMemory:
         spoken: what was said since the first turn in context, with the turns that the gate put off.
         overtaken: ids of the turns in context that messages out of view may renew: later ones, or of a later time.
         epoch: of the user when it was read; another one says that messages were changed.
+        asker: whom "I" means in a question, see `Asker.name`.
     """
 
     instructions: tuple[Episode, ...] = ()
@@ -53,6 +54,7 @@ class WorkingMemory:
     spoken: tuple[Episode, ...] = ()
     overtaken: frozenset[str] = frozenset()
     epoch: int = 0
+    asker: str = "user"
 
     @property
     def given(self) -> tuple[tuple[str, str], ...]:
@@ -144,6 +146,7 @@ class WorkingMemoryReader:
             for row in turns.turns_after(connection, self.stream_id, self._read.last, at):
                 self._append(row)
             instructions = turns.standing(connection, self._scope, at)
+            asker = speakers.asker_of(connection, user).name
             groups = self._read.groups
             written = [group for group in groups if group[0].written]
             keys = self._keys(written[: -self._active])
@@ -177,6 +180,7 @@ class WorkingMemoryReader:
             spoken=tuple(spoken),
             overtaken=self._overtaken([group[0] for group in shown], {turn.id for turn in spoken}, at),
             epoch=self._read.epoch,
+            asker=asker,
         ), usage
 
     def _overtaken(self, shown: Sequence[TurnRow], in_view: Collection[str], now: int) -> frozenset[str]:

@@ -185,3 +185,21 @@ def test_what_is_to_expire_is_no_part_of_the_conversation(converse: Opener) -> N
     first, later = (controller.consider("What is the gate code?", now=SPRING + timedelta(days=n)) for n in (1, 5))
     assert "4411" in first.text and first.retrievals > 0
     assert "4411" not in later.text and not controller.working_memory(now=SPRING).context
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [("work", None, "I live in Rome."), ("chat", "Kim", "I live in Oslo.")],
+        [("chat", "Kim", "I live in Oslo."), ("chat", "Ada", "I live in Rome.")],
+    ],
+)
+def test_what_another_speaker_says_of_themselves_is_no_answer(
+    converse: Opener, told: list[tuple[str, str | None, str]]
+) -> None:
+    controller = converse(flush=True)
+    for days, (run, name, text) in enumerate(told):
+        message = Message("user", text, timestamp=SPRING + timedelta(days=days), name=name)
+        controller.memory.add(message, user_id="ada", run_id=run)
+    assert controller.consider("Where do I live?", now=SPRING + timedelta(days=9)).text == "Rome"
+    assert controller.consider("Where does Kim live?", now=SPRING + timedelta(days=9)).text == "Oslo"
