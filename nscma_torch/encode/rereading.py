@@ -7,17 +7,21 @@ from collections.abc import Collection
 from sqlalchemy import Connection
 
 from nscma_torch.reading.reader_input import TURNS_BEFORE
-from nscma_torch.storage import episodes, erase_facts, hierarchies, jobs, statements, turns, units
+from nscma_torch.storage import episodes, erase_facts, hierarchies, jobs, speakers, statements, turns, units
 from nscma_torch.storage.backlog import EXTRACT
 
 
 def read_again_after(connection: Connection, user_id: str, changed: Collection[int], *, forget: bool = False) -> None:
     """Queue the messages that were read with these, as the turns before them, to be read again.
 
-    With `forget` all that was ever read of them is erased at once, superseded statements too, also those of a message
-    that was edited and waits to be read. Call it while the changed messages are still there.
+    With `forget`, before an erasure, all that was ever read of them is erased at once, superseded statements too, also
+    those of a message that was edited and waits to be read; and so it is with the messages that address the speakers
+    of these. Call it while the changed messages are still there.
     """
-    for seq in turns.after(connection, changed, TURNS_BEFORE):
+    concerned = set(turns.after(connection, changed, TURNS_BEFORE))
+    if forget:
+        concerned.update(speakers.addressed_to(connection, changed))
+    for seq in sorted(concerned):
         row = episodes.row_of(connection, seq)
         if not (row["encoded"] or (forget and statements.any_superseded(connection, seq))):
             continue

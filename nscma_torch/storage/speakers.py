@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
@@ -36,6 +36,25 @@ def listener_of(connection: Connection, episode_seq: int) -> str:
     )
     found = connection.execute(query).scalar()
     return str(found) if found is not None else "" if own.name else _TO_WHOM.get(own.role, "")
+
+
+def addressed_to(connection: Connection, seqs: Collection[int]) -> list[int]:
+    """The row numbers of the episodes whose "you" means the speaker of one of these by name: see `listener_of`."""
+    speaker = func.coalesce(episodes.c.name, episodes.c.role).label("speaker")
+    columns = (episodes.c.seq, episodes.c.stream_id, episodes.c.position, episodes.c.role, speaker)
+    found: set[int] = set()
+    named = (episodes.c.seq.in_(list(seqs)), episodes.c.name.is_not(None), episodes.c.role.in_(_TO_WHOM))
+    for own in connection.execute(select(*columns).where(*named)).all():
+        later = select(*columns).where(episodes.c.stream_id == own.stream_id, episodes.c.position > own.position)
+        between: set[str] = set()
+        for row in connection.execute(later.order_by(episodes.c.position)):
+            if row.speaker != own.speaker and between <= {row.speaker}:
+                found.add(row.seq)
+            if row.role in _TO_WHOM:
+                between.add(row.speaker)
+            if own.speaker in between or len(between) > 1:
+                break
+    return sorted(found - set(seqs))
 
 
 class Asker(NamedTuple):

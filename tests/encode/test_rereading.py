@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, Statement, Unit
+from nscma_torch.records import Extraction, Message, Statement, Unit
 from nscma_torch.storage import erase_facts
 from tests.helpers.noting import NotedTasks, day, opener
 
@@ -19,10 +19,11 @@ Open = Callable[..., Memory]
 class Heard(NotedTasks):
     """States that the last word of the turn before is who has what a message names, and keeps what it was given.
 
-    `farther`: of the first of the turns that it is given.
+    `farther`: of the first of the turns that it is given; `addresses`: "you" have it.
     """
 
     farther = False
+    addresses = False
     meanwhile: Callable[[], object] | None = None  # done once, between reading the store and writing what was read
 
     def __init__(self) -> None:
@@ -32,15 +33,18 @@ class Heard(NotedTasks):
         self,
         units: Sequence[Unit],
         *,
-        listeners: Sequence[str],  # noqa: ARG002
+        listeners: Sequence[str],
         before: Sequence[Sequence[Unit]] = (),
     ) -> list[Extraction]:
         found = []
         if self.meanwhile is not None:
             act, self.meanwhile = self.meanwhile, None
             act()
-        for unit, turns in zip(units, before, strict=True):
+        for unit, turns, listener in zip(units, before, listeners, strict=True):
             self.read.append((unit.text, tuple(turn.text for turn in turns)))
+            if self.addresses:
+                found.append(Extraction((), (Statement(listener, "owns", unit.text, end=1),)))
+                continue
             owner = turns[0 if self.farther else -1].text.split()[-1] if turns else ""
             told = [Statement(owner, "owns", unit.text, end=1)] if turns else []
             found.append(Extraction((), tuple(told)))
@@ -172,6 +176,18 @@ def test_a_turn_that_changes_while_the_message_after_it_is_read(memory: Memory, 
     if change == "erase":
         assert not names_in_statements(memory) & {"ana", "Ana"}
     assert memory.verify() == [] and not memory.stats().failures
+
+
+def test_whom_an_erased_message_made_the_listener_is_forgotten(memory: Memory, tasks: Heard) -> None:
+    tasks.addresses = True
+    said: list[tuple[str | None, str]] = [("Ana", "Hello"), (None, "bike"), (None, "kite"), (None, "boat")]
+    ids = [memory.add([Message("user", text, day(1), name)], user_id="ada", now=day(1))[0].id for name, text in said]
+    memory.flush()
+    assert {("Ana", text) for _, text in said[1:]} <= owners(memory)
+    memory.erase(user_id="ada", memory_id=ids[0])
+    assert not names_in_statements(memory) & {"ana", "Ana"}
+    memory.flush()
+    assert owners(memory) == {("assistant", text) for _, text in said[1:]} and memory.verify() == []
 
 
 def test_a_hidden_message_between_counts_for_none(memory: Memory, tasks: Heard) -> None:
