@@ -89,6 +89,8 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m eval.experiments.facts.statements_quality --half test
 	$(RUN) -m eval.experiments.facts.statements_quality --half new_test
 	$(RUN) -m eval.experiments.facts.exchange_facts
+	$(RUN) -m eval.experiments.facts.exchange_facts --exchanges train/reader/exchanges/open/test --open
+	$(RUN) -m eval.experiments.facts.exchange_facts --exchanges train/reader/exchanges/new/test --relations train/reader/exchanges/new/relations.toml
 	$(RUN) -m eval.experiments.facts.paraphrases --half test
 	$(RUN) -m eval.experiments.facts.update_fidelity --cache $(CACHE)
 	$(RUN) -m eval.experiments.facts.update_fidelity --no-vectors --paraphrases test

@@ -122,6 +122,9 @@ class Relation(BaseModel):
     opposite: str = Field("", description="Relation that ends where this one begins, for the same object.")
     may_overlap: tuple[str, ...] = Field((), description="Earlier relations whose words it reads too, where undated.")
     locates: bool = Field(False, description="The subject is where its object is.")
+    open: bool = Field(
+        False, description="For what no other relation tells: its topic is a predicate in the words of a message."
+    )
     lasting: bool = Field(False, description="What once held, holds for good: 'was born in'.")
     episodic: bool = Field(
         False, description="Its simple past tells an episode, nothing that lasted: 'I loved the show'."

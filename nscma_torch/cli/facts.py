@@ -13,6 +13,7 @@ from nscma_torch.records import CuratorDecision, Fact
 from nscma_torch.text.timestamps import format_day, parse_timestamp
 
 if TYPE_CHECKING:
+    from nscma_torch.relations import Schema
     from nscma_torch.storage.skills import Skill
 
 _MARKS = {"active": "[green]●[/]", "archived": "[dim]○[/]", "disputed": "[yellow]◐[/]"}
@@ -45,22 +46,25 @@ def facts(
         )
         if not found:
             hint_at_others(memory, user)
+        schema = memory.components.relations
     if json:
         print_json(found)
         return
     for fact in found:
-        _show(fact)
+        _show(fact, schema)
     if not found:
         more = "" if archived else ", `nscma facts --all` shows old ones too"
         say(f"no facts here; `nscma add` reads them out of what is said{more}")
 
 
-def _show(fact: Fact) -> None:
+def _show(fact: Fact, schema: Schema) -> None:
     topic = f" ({plain(fact.topic)})" if fact.topic else ""
+    in_its_words = fact.relation in schema and schema[fact.relation].open
+    told = plain(fact.topic) if in_its_words else f"{fact.relation}{topic}"
     reason = plain(fact.reason) if fact.status != "active" else ""
     times = f"said {fact.strength} times" if fact.strength > 1 else ""
     notes = ", ".join(filter(None, (_span(fact), times, reason)))
-    said = f"[bold]{plain(fact.subject)}[/] {fact.relation}{topic} [bold]{plain(fact.object)}[/]"
+    said = f"[bold]{plain(fact.subject)}[/] {told} [bold]{plain(fact.object)}[/]"
     say(f"{_MARKS[fact.status]} {said}  [dim]{notes}[/]")
 
 
@@ -85,12 +89,13 @@ def conflicts(
     with opened(store, config) as memory:
         disputed = memory.conflicts(user_id=user, agent_id=agent)
         made = memory.decisions(user_id=user, agent_id=agent, limit=limit)
+        schema = memory.components.relations
     if json:
         print_json({"disputed": disputed, "decisions": made})
         return
     for sides in disputed:
         for fact in sides:
-            _show(fact)
+            _show(fact, schema)
         say("")
     if not disputed:
         say("nothing is disputed")

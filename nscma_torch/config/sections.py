@@ -250,7 +250,7 @@ class Reading(Section):
         "bundled",
         min_length=1,
         description="What reads facts beside the forms: 'bundled', 'none', or a folder with facts.safetensors and "
-        "picker.safetensors by train/reader.",
+        "proposer.safetensors by train/reader.",
     )
     member: float = Field(
         0.1, ge=0, le=1, description="Share, relative to the best span, from which a span is a member of a list."

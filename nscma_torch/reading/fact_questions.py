@@ -1,4 +1,4 @@
-"""What the reader is asked to find the facts of a relation: for its objects, then for the subject and topic of each.
+"""The questions for a relation: for what stands in it, by whose words it is known, and for whom an object is said of.
 
 A question is the relation's plain sentence with a question word in place of what is asked for, and its meaning.
 """
@@ -9,18 +9,17 @@ from nscma_torch.relations import Relation
 
 
 def object_question(relation: Relation) -> str:
-    """The question for what anybody or anything has this relation to; the relation is picked by it, too."""
+    """The question for what anybody or anything has this relation to, by whose words the relation is known."""
+    if relation.open:
+        return open_object_question("did")
     return _asked(relation, _someone(relation), "what", "something")
 
 
-def subject_question(relation: Relation, value: str) -> str:
+def subject_question(relation: Relation, value: str, topic: str = "something") -> str:
     """The question for whom or what a fact with this object is about."""
+    if relation.open:
+        return open_subject_question(topic, value)
     return _asked(relation, "who" if _of_person(relation) else "what", value, "something")
-
-
-def topic_question(relation: Relation, subject: str, value: str) -> str:
-    """The question for the topic of a fact."""
-    return _asked(relation, subject, value, "what")
 
 
 def has_topic(relation: Relation) -> bool:

@@ -13,9 +13,10 @@ from nscma_torch.text.names import name_key
 if TYPE_CHECKING:
     from nscma_torch.reading.fact_reader import ReadFact
 
-SURE = 0.6  # least confidence of a statement by the reader
+SURE = 0.55  # least confidence of a statement by the reader
+SURE_OTHER = 0.85  # of an open one, and of one of a relation that the proposer was not trained on
 VETO = 0.7  # probability that a message states something without asserting it, from which forms are overruled
-POSSIBLE = 0.003  # probability that a message states a relation at all, below which no form is believed
+POSSIBLE = 0.01  # probability that a message states a relation at all, below which no form is believed
 ASSERTED = ("holds", "ended", "denied")
 
 
@@ -23,7 +24,7 @@ class ReadMessage(NamedTuple):
     """What the reader makes of a message.
 
     `statements` are in any stance, each with the fact that it was made of; `picks` has the probability that the message
-    states anything of each relation that the picker knows.
+    states anything of each relation that the proposer was trained on.
     """
 
     statements: list[tuple[Statement, ReadFact]]
@@ -33,11 +34,16 @@ class ReadMessage(NamedTuple):
 def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
     """What a message says to hold, to have ended, or not to be so; of one-valued relations one value each.
 
-    What ended where the same message gives a new value is what that replaces.
+    What ended where the same message gives a new value is what that replaces. An open statement is left out where one
+    of a relation tells its object.
     """
     kept: dict[tuple[str, str, str, str], Statement] = {}
-    for one, fact in sorted(read.statements, key=lambda pair: -pair[0].confidence):
-        if one.confidence < SURE or fact.stance not in ASSERTED:
+    for one, fact in sorted(read.statements, key=lambda pair: (schema[pair[0].relation].open, -pair[0].confidence)):
+        in_its_words = schema[one.relation].open
+        least = SURE_OTHER if in_its_words or one.relation not in read.picks else SURE
+        if one.confidence < least or fact.stance not in ASSERTED:
+            continue
+        if in_its_words and any(_told(one, other, schema) for other in kept.values()):
             continue
         value = name_key(one.object)
         if all(
@@ -68,6 +74,12 @@ def both(by_forms: Sequence[Statement], read: ReadMessage, schema: Schema) -> tu
     return tuple(sorted([*kept, *fresh], key=lambda one: one.start))
 
 
+def _told(open_one: Statement, other: Statement, schema: Schema) -> bool:
+    """Whether a statement of a relation has, as its object or what that replaces, words of an open one."""
+    words = set(name_key(f"{open_one.topic} {open_one.object}").split())
+    return not schema[other.relation].open and bool(words & set(name_key(f"{other.object} {other.replaces}").split()))
+
+
 def _alike(one: Statement, other: Statement, schema: Schema) -> bool:
     """Whether two statements are of one relation, or of opposite ones, and name the same object."""
     a, b = (set(name_key(each.object).split()) for each in (one, other))
@@ -78,4 +90,6 @@ def _known(one: Statement, other: Statement, schema: Schema) -> bool:
     """Whether a statement of the forms already tells what another does, or another value of the same."""
     same = (one.relation, one.topic, name_key(one.subject)) == (other.relation, other.topic, name_key(other.subject))
     told = name_key(one.object) == name_key(other.object)  # an object tells one relation
+    if schema[one.relation].open and _told(one, other, schema):
+        return True
     return told or _alike(one, other, schema) or (same and schema[one.relation].cardinality == "one")

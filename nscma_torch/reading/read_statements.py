@@ -13,7 +13,7 @@ import torch
 from nscma_torch.config import Reading
 from nscma_torch.reading.clauses import corrects
 from nscma_torch.reading.coreference import Coreference
-from nscma_torch.reading.fact_picker import WEIGHTS, FactPicker
+from nscma_torch.reading.fact_proposer import WEIGHTS, FactProposer
 from nscma_torch.reading.fact_reader import FactReader, ReadFact
 from nscma_torch.reading.form_slots import times_of
 from nscma_torch.reading.merged_statements import ReadMessage
@@ -79,8 +79,8 @@ def configured_facts(section: Reading, schema: Schema, device: torch.device) -> 
 @lru_cache(maxsize=4)
 def _loaded(folder: Path, schema: Schema, device: torch.device, dtype: torch.dtype) -> StatementsOfReader:
     """Loaded once in a process: nothing changes it."""
-    picker = FactPicker.from_pretrained(folder / WEIGHTS.name, device=device, dtype=dtype)
-    return StatementsOfReader(FactReader(picker, shared_reader(folder / FACTS, device, dtype), schema), schema)
+    proposer = FactProposer.from_pretrained(schema, folder / WEIGHTS.name, device=device, dtype=dtype)
+    return StatementsOfReader(FactReader(proposer, shared_reader(folder / FACTS, device, dtype), schema), schema)
 
 
 def _windows(sentences: Sequence[Span]) -> Iterator[Span]:

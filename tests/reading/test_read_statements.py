@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
-from nscma_torch.reading.merged_statements import SURE, ReadMessage, asserted, both
+from nscma_torch.reading.merged_statements import SURE, SURE_OTHER, ReadMessage, asserted, both
 from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import Passage
@@ -186,3 +186,28 @@ def test_a_name_is_of_something_that_can_be_told_apart() -> None:
     assert read("it is a dog called Rex", ("named", "dog", "Rex", "holds")) == []
     (named,) = read("my dog is called Rex", ("named", "my dog", "Rex", "holds"))
     assert (named.subject, named.object) == ("Maya's dog", "Rex")
+
+
+def test_an_open_statement_gives_way_to_a_relation_that_tells_its_words() -> None:
+    coined = ("statement", "Moneybomb", "2007", "holds")
+    (open_one,) = read("Moneybomb was coined in 2007", coined, topic="was coined in")
+    assert (open_one.subject, open_one.topic, open_one.object) == ("Moneybomb", "was coined in", "2007")
+    text = "moved to the flat in Lyon in May"
+    told = read(text, ("statement", "@", "flat in Lyon", "holds"), ("lives_in", "@", "Lyon", "holds"), topic="moved to")
+    assert [one.relation for one in told] == ["lives_in"]
+    by_forms = Statement("Maya", "lives_in", "Porto", replaces="Lyon")
+    (found,) = StatementsOfReader(
+        Scripted(("statement", "@", "May", "holds"), topic="moved from Lyon in"), SCHEMA
+    ).read([turn(text)], listeners=["Tom"], before=[()])
+    assert both([by_forms], found, SCHEMA) == (by_forms,), "what it replaces is told by it too"
+
+
+def test_what_the_proposer_was_not_trained_on_needs_more_confidence() -> None:
+    (found,) = StatementsOfReader(Scripted(("visited", "@", "Lyon", "holds")), SCHEMA).read(
+        [turn("the flat in Lyon")], listeners=["Tom"], before=[()]
+    )
+    ((one, fact),) = found.statements
+    between = replace(one, confidence=(SURE + SURE_OTHER) / 2)
+    unknown = ReadMessage([(between, fact)], {"lives_in": 0.9})
+    known = ReadMessage([(between, fact)], {"visited": 0.9})
+    assert asserted(unknown, SCHEMA) == [] and asserted(known, SCHEMA) == [between]

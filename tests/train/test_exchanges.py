@@ -6,17 +6,16 @@ import random
 from pathlib import Path
 
 import pytest
-import torch
 
-from nscma_torch.reading.fact_picker import PickerModel
+from nscma_torch.reading.fact_proposer import Proposal
 from nscma_torch.reading.fact_questions import object_question, subject_question
+from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_model import KINDS, STANCES
 from nscma_torch.relations import load_relations
 from train.reader.dialogue_text import DialogueError
 from train.reader.examples import Example
-from train.reader.exchange_examples import exchange_examples, subject_wordings
+from train.reader.exchange_examples import NEGATIVES, OTHER_RELATIONS, exchange_examples, subject_wordings
 from train.reader.exchange_text import Exchange, read_all
-from train.reader.train_picker import Recipe, recall, train
 
 SCHEMA = load_relations()
 TEXT = """== maya-keys
@@ -70,9 +69,22 @@ def test_what_an_exchange_does_not_bear_out_is_refused(tmp_path: Path, line: str
     assert "01.txt:13" in str(caught.value)
 
 
+def proposal(exchange: Exchange, number: int, relation: str, value: str) -> Proposal:
+    at = exchange.messages[number - 1].text.index(value)
+    span = ReadSpan(value, 0, at, at + len(value), True, 0.9)
+    return Proposal(relation, span, span, "", 0.9, 0.9, (1.0,) * len(STANCES))
+
+
 def examples(tmp_path: Path, seed: int = 0) -> list[Example]:
+    """Of proposals that are right, nearly right, and false."""
     (exchange,) = parsed(tmp_path, TEXT)
-    return list(exchange_examples(exchange, SCHEMA, random.Random(seed)))
+    proposed = [
+        [proposal(exchange, 1, *own) for own in (("lives_in", "lyon"), ("visited", "paris"), ("owns", "keys"))],
+        [proposal(exchange, 2, *own) for own in (("costs", "40"), ("count", "40"))],
+        [proposal(exchange, 3, *own) for own in (("owns", "the lamp"), ("held_by", "desk"), ("pet", "red kettle"))],
+    ]
+    proposed[2] += [proposal(exchange, 3, name, "sister") for name in ("sibling", "relative", "statement")]
+    return list(exchange_examples(exchange, SCHEMA, random.Random(seed), proposed))
 
 
 def shown(example: Example) -> set[str]:
@@ -83,7 +95,7 @@ def shown(example: Example) -> set[str]:
     }
 
 
-def test_objects_and_subjects_have_their_spans(tmp_path: Path) -> None:
+def test_subjects_have_their_spans_and_stances(tmp_path: Path) -> None:
     for seed in range(20):  # a number of turns, and whether the user has a name, are drawn
         found = {(e.question, e.passages[-1].passage.text[:2]): e for e in examples(tmp_path, seed)}
         objects = found[object_question(SCHEMA["owns"]), "no"]
@@ -100,45 +112,37 @@ def test_objects_and_subjects_have_their_spans(tmp_path: Path) -> None:
             assert shown(printer) == {"old printer"}, "it is named in the turn before"
 
 
-def test_no_fact_is_asked_as_if_it_were_not_stated(tmp_path: Path) -> None:
-    (exchange,) = parsed(tmp_path, TEXT)
-    stated = {object_question(SCHEMA[fact.relation]): fact.number for fact in exchange.facts if not fact.open}
-    pairs = {subject_question(SCHEMA[f.relation], f.object): f.number for f in exchange.facts if not f.open}
-    unstated = 0
-    for seed in range(40):
-        for example in examples(tmp_path, seed):
-            *_, own = example.passages
-            number = next(i for i, m in enumerate(exchange.messages, start=1) if m.text == own.passage.text)
-            if own.holds is False:
-                unstated += 1
-                assert stated.get(example.question) != number
-                assert pairs.get(example.question) != number
-    assert unstated > 100
+def test_what_is_falsely_proposed_is_asked_and_no_fact_as_if_it_were_not_stated(tmp_path: Path) -> None:
+    false = {
+        "so": {subject_question(SCHEMA["visited"], "paris"), subject_question(SCHEMA["owns"], "keys")},
+        "co": {subject_question(SCHEMA["count"], "40")},
+        "no": {
+            subject_question(SCHEMA[name], value)
+            for name, value in (
+                ("held_by", "desk"),
+                ("pet", "red kettle"),
+                ("sibling", "sister"),
+                ("relative", "sister"),
+            )
+        },
+    }
+    objects = {object_question(relation) for relation in SCHEMA.relations.values()}
+    seen: dict[str, set[str]] = {begin: set() for begin in false}
+    for seed in range(20):
+        every = [e for e in examples(tmp_path, seed) if e.passages[-1].holds is False]
+        unstated = [e for e in every if e.question not in objects]
+        assert len(unstated) == 2 + 1 + NEGATIVES
+        assert len(every) - len(unstated) == 3 * OTHER_RELATIONS
+        told = {"so": {"lives_in"}, "co": {"costs"}, "no": {"located_in", "owns"}}
+        for example in every:
+            begin = example.passages[-1].passage.text[:2]
+            assert example.question not in {object_question(SCHEMA[name]) for name in told[begin]}
+        for example in unstated:
+            assert not any(one.answers for one in example.passages)
+            seen[example.passages[-1].passage.text[:2]].add(example.question)
+    assert seen == false
 
 
 def test_wordings_of_a_subject() -> None:
     assert subject_wordings("the lamp") == ["the lamp", "lamp"]
     assert {"Maya's sister", "my sister", "your sister", "sister"} <= set(subject_wordings("Maya's sister"))
-
-
-RECIPE = {
-    "seed": 1,
-    "epochs": 25,
-    "learning_rate": 2e-3,
-    "head_rate": 4.0,
-    "warmup": 2,
-    "batch_tokens": 512,
-    "bfloat16": False,
-    "weight_decay": 0.0,
-    "clip": 1.0,
-    "log_every": 50,
-}
-
-
-def test_a_picker_learns_what_it_is_shown(tmp_path: Path) -> None:
-    parsed(tmp_path, TEXT)
-    device = torch.device("cpu")
-    untrained = PickerModel(list(SCHEMA.relations)).eval()
-    trained = train(Recipe.model_validate(RECIPE), tmp_path, device)
-    assert recall(trained, tmp_path, device)[2] == 1.0
-    assert recall(untrained, tmp_path, device)[2] < 1.0

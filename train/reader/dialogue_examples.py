@@ -36,13 +36,13 @@ def dialogue_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Exampl
     source = dialogue.id
     for statement in dialogue.statements:
         said = f"{statement.subject} {statement.predicate} {statement.object}"
-        read = _with_turns_before(dialogue, statement.number)
+        read = with_turns_before(dialogue, statement.number)
         yield Example(source, "stance", said, read, label=STANCES.index(statement.stance))
         yield _slot(dialogue, statement, statement.number, told=True)
         if (elsewhere := _silent(dialogue, statement, rng)) is not None:
             yield _slot(dialogue, statement, elsewhere, told=False)
     for change in dialogue.changes:
-        read = _with_turns_before(dialogue, change.new_number)
+        read = with_turns_before(dialogue, change.new_number)
         for number, label in ((change.old_number, change.kind), *_unchanged(dialogue, change.new_number, rng)):
             earlier = dialogue.messages[number - 1]
             yield Example(source, "change", f"{earlier.speaker}: {earlier.text}", read, label=CHANGES.index(label))
@@ -57,14 +57,14 @@ def passage_of(dialogue: Dialogue, number: int, *, rank: int = 0, context: bool 
     return Passage(message.text, message.speaker, message.said_at, rank, context)
 
 
-def _with_turns_before(dialogue: Dialogue, number: int) -> tuple[Labelled, ...]:
+def with_turns_before(dialogue: Dialogue, number: int) -> tuple[Labelled, ...]:
     before = (Labelled(passage_of(dialogue, n, context=True), holds=None) for n in _turns_before(dialogue, number))
     return (*before, Labelled(passage_of(dialogue, number), holds=None))
 
 
 def _slot(dialogue: Dialogue, statement: Statement, number: int, *, told: bool) -> Example:
     """What a message says about a subject and a predicate, and in which stance."""
-    *before, own = _with_turns_before(dialogue, number)
+    *before, own = with_turns_before(dialogue, number)
     answers = tuple(spans_of(own.passage, statement.object)) if told else ()
     asked = slot_question(statement.subject, statement.predicate)
     kind, label = (KINDS.index("span"), STANCES.index(statement.stance)) if told else (None, None)

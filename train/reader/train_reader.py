@@ -28,7 +28,7 @@ from torch import Tensor
 
 from nscma_torch.errors import ConfigError
 from nscma_torch.reading.bundled_encoder import BundledEncoder
-from nscma_torch.reading.fact_picker import FactPicker
+from nscma_torch.reading.fact_proposer import FactProposer
 from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.reader_model import Encoder, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
@@ -37,7 +37,7 @@ from nscma_torch.tensor_files import all_tensors, open_tensors
 from train.reader.batches import Group, batches, group_of, padded
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
-from train.reader.exchange_examples import exchange_examples, likely_relations
+from train.reader.exchange_examples import exchange_examples, proposals_of
 from train.reader.exchange_text import read_all
 from train.reader.learning_rate import warmup_cosine
 from train.reader.losses import losses
@@ -114,9 +114,10 @@ def stage_groups(
     if stage.exchange_epochs and exchanges is not None:
         schema = load_relations()
         told = list(read_all(exchanges, schema))
-        for exchange, likely in zip(told, likely_relations(told, FactPicker.from_pretrained(), schema), strict=True):
+        proposer = FactProposer.from_pretrained(schema)
+        for exchange, proposed in zip(told, proposals_of(told, proposer), strict=True):
             for _ in range(stage.exchange_epochs):
-                examples += exchange_examples(exchange, schema, rng, likely)
+                examples += exchange_examples(exchange, schema, rng, proposed)
     packers = [Packer(tokenizer, tokens) for tokens in recipe.max_tokens]
     return [group_of(example, rng.choice(packers), recipe.most_rows) for example in examples]
 

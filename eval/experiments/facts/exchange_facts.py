@@ -1,10 +1,13 @@
 """What the embedded tasks read of labelled exchanges, whose messages are read with the turns before them.
 
-    python -m eval.experiments.facts.exchange_facts [--exchanges DIR] [--config FILE] [--alone] [--errors]
+    python -m eval.experiments.facts.exchange_facts [--exchanges DIR] [--relations FILE] [--config FILE] [--alone]
+        [--open] [--errors]
 
 A statement is right where a label of its message has its relation, object and subject, and its polarity: what has ended
 or is denied is read as negated. `asserted` are the labels that hold, have ended or are denied; of the others, which are
-future, wished, supposed, hearsay or fiction, `taken` became a statement. With `--alone` no turn before is read.
+future, wished, supposed, hearsay or fiction, `taken` became a statement. With `--alone` no turn before is read. Open
+statements are left out, or with `--open`, over exchanges in which every statement is labelled, are all that is
+measured: one is right where a label has its subject, object and some word of its predicate.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from eval.reporting.shares import wilson
 from nscma_torch.reading.merged_statements import ASSERTED
 from nscma_torch.reading.reader_input import TURNS_BEFORE
 from nscma_torch.records import Scope, Statement, Unit
-from nscma_torch.relations import load_relations
+from nscma_torch.relations import Schema, load_relations
 from train.reader.examples import plain
 from train.reader.exchange_examples import subject_wordings
 from train.reader.exchange_text import LabelledFact, read_all
@@ -41,16 +44,16 @@ class Told(NamedTuple):
     facts: list[LabelledFact]
 
 
-def messages(folder: Path) -> Iterator[Told]:
-    """The messages of a folder's exchanges."""
-    for exchange in read_all(folder, load_relations()):
+def messages(folder: Path, schema: Schema, *, open_ones: bool = False) -> Iterator[Told]:
+    """The messages of a folder's exchanges, with the labels of the schema's relations or with those of none."""
+    for exchange in read_all(folder, schema):
         units = [
             Unit(f"{exchange.id} {i}", Scope("u"), "chunk", m.text, (), m.said_at.replace(tzinfo=UTC), name=m.speaker)
             for i, m in enumerate(exchange.messages)
         ]
         for i, unit in enumerate(units):
             others = [own.name or "" for own in units[:i] if own.name != unit.name]
-            facts = [fact for fact in exchange.facts if fact.number == i + 1 and not fact.open]
+            facts = [fact for fact in exchange.facts if fact.number == i + 1 and fact.open == open_ones]
             yield Told(unit, units[max(0, i - TURNS_BEFORE) : i], others[-1] if others else "", facts)
 
 
@@ -58,7 +61,11 @@ def says(statement: Statement, fact: LabelledFact) -> bool:
     """Whether a statement names the relation, the object and the subject of a label."""
     subjects = subject_wordings(fact.subject)
     named = any(_same(statement.subject, wording) for wording in subjects)
-    return statement.relation == fact.relation and _same(statement.object, fact.object) and named
+    if fact.open:
+        related = bool(set(plain(statement.topic).split()) & set(plain(fact.relation).split()))
+    else:
+        related = statement.relation == fact.relation
+    return related and _same(statement.object, fact.object) and named
 
 
 def agrees(statement: Statement, fact: LabelledFact) -> bool:
@@ -100,14 +107,18 @@ def main() -> None:
     """Print precision, recall, and what was taken for a fact."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--exchanges", type=Path, default=FOLDER, help="folder with one of exchanges for each author")
+    parser.add_argument("--relations", type=Path, help="the schema of the labels; by default the bundled one")
     parser.add_argument("--alone", action="store_true", help="read each message without the turns before it")
+    parser.add_argument("--open", action="store_true", help="measure open statements instead of the schema's")
     parser.add_argument("--errors", action="store_true", help="print every false statement")
     add_config(parser)
     arguments = parser.parse_args()
-    told = list(messages(arguments.exchanges))
-    with reader_of(load_relations(), arguments.config) as reader:
+    schema = load_relations(arguments.relations)
+    told = list(messages(arguments.exchanges, schema, open_ones=arguments.open))
+    with reader_of(schema, arguments.config) as reader:
         before = [[] if arguments.alone else message.before for message in told]
         found = reader.read([message.unit for message in told], [message.listener for message in told], before)
+    found = [tuple(one for one in own if schema[one.relation].open == arguments.open) for own in found]
     if arguments.errors:
         for message, statements in zip(told, found, strict=True):
             for one in statements:

@@ -1,0 +1,212 @@
+"""Proposes the facts that a message may state, with one pass over it whatever the number of relations.
+
+    proposer = FactProposer.from_pretrained(load_relations())
+    (found,) = proposer.propose([[Passage("I moved to Porto in May", speaker="Ana")]])
+    found.facts[0].relation, found.facts[0].object.text  # "lives_in", "Porto"
+
+It proposes facts of the relations that it was trained on. The trained reader is asked about each proposal
+(`fact_reader.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nscma_torch.reading.fact_questions import has_topic, object_question
+from nscma_torch.reading.low_rank import LowRank
+from nscma_torch.reading.proposer_model import ProposerModel
+from nscma_torch.reading.reader import ReadSpan
+from nscma_torch.reading.reader_input import PADDED_TO, Packer, Passage, Row, padded_rows, target_tokens
+from nscma_torch.relations import Schema
+from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.text.minilm import DIMENSION, MAX_TOKENS, POSITIONS
+
+WEIGHTS = Path(__file__).with_name("weights") / "proposer.safetensors"
+RELATIONS = "relations"  # key of their names in the metadata of a file of weights
+ASKED = "what is told?"  # what stands in the place of a question in a row
+FIRST = 0.05  # least probability of an object's first token
+MOST_FACTS = 24  # proposals of a message
+MAX_OBJECT, MAX_NAMED = 15, 11  # tokens of the longest object, and of the longest subject or topic
+_STARTS = 6  # likeliest first tokens of a subject or topic that are tried
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A fact that a message may state, in its words or those of the turns before.
+
+    `placed` is the probability of the object's first and last token, `told` that the message tells it of the relation
+    in some stance, `stances` the probability of each of `STANCES` where it does. `subject` is None where it was not
+    looked for.
+    """
+
+    relation: str
+    subject: ReadSpan | None
+    object: ReadSpan
+    topic: str
+    placed: float
+    told: float
+    stances: tuple[float, ...]
+
+
+class Proposals(NamedTuple):
+    """What a message may state, likeliest first, and the probability that it states anything of each relation."""
+
+    facts: tuple[Proposal, ...]
+    picks: dict[str, float]
+
+
+class _Object(NamedTuple):
+    """Tokens `first` to `last` as an object of relation number `relation`."""
+
+    probability: float
+    first: int
+    last: int
+    relation: int
+
+
+class FactProposer:
+    """A trained `ProposerModel` with those relations of a schema that it was trained on."""
+
+    def __init__(self, model: ProposerModel, schema: Schema) -> None:
+        self._names = [name for name in schema.relations if name in model.relations]
+        self._with_topic = [has_topic(schema[name]) for name in self._names]
+        with torch.no_grad():
+            words = words_of(model, [object_question(schema[name]) for name in self._names])
+            places = torch.tensor([model.relations.index(name) for name in self._names], dtype=torch.int64)
+            self._vectors = model.vectors(words, places.to(words.device))
+        model.merge()
+        self._model = model
+        self._device = model.own.device
+        self._packer = Packer(model.tokenizer, POSITIONS)
+        self._multiple = PADDED_TO if model.own.dtype == torch.bfloat16 else 1
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        schema: Schema,
+        weights: Path | None = None,
+        *,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> FactProposer:
+        """The bundled proposer, or one that `train/reader/train_proposer` wrote.
+
+        Raises:
+            ModelNotFoundError: a file is missing.
+            ModelError: what is there is no proposer of this version.
+            ChecksumError: the bundled encoder's files are not the published ones.
+        """
+        path = weights or WEIGHTS
+        remedy = "install nscma-torch again" if weights is None else "give a file that train/reader wrote"
+        with open_tensors(path, "a proposer", missing=f"the proposer's weights are missing: {path}; {remedy}") as file:
+            model = ProposerModel(file.metadata()[RELATIONS].split())
+            model.load(all_tensors(file), path)
+        return cls(model.to(torch.device(device), dtype), schema)
+
+    @property
+    def relations(self) -> Sequence[str]:
+        """The names of the relations of which it proposes facts."""
+        return self._names
+
+    @torch.no_grad()
+    def propose(self, messages: Sequence[Sequence[Passage]]) -> list[Proposals]:
+        """What the last passage of each list may state; those before it are what it is understood by."""
+        return [self._proposals(own) if self._names else Proposals((), {}) for own in messages]
+
+    def _proposals(self, passages: Sequence[Passage]) -> Proposals:
+        row = self._packer.rows(ASKED, passages)[0]
+        ids, mask, _ = padded_rows([row], self._multiple)
+        target = target_tokens([row], ids.shape[1])
+        x = self._model.hidden(ids.to(self._device), mask.to(self._device), target.to(self._device))
+        ends = self._model.objects(x, self._vectors)[0].sigmoid().cpu()  # [L, 2, R]
+        firsts = ends[:, 0] * target[0, :, None]
+        picks = dict(zip(self._names, firsts.amax(0).tolist(), strict=True))
+        objects = self._objects(row, firsts, ends[:, 1])
+        if not objects:
+            return Proposals((), picks)
+        relations, first, last = (torch.tensor([o[i] for o in objects], device=self._device) for i in (3, 1, 2))
+        pointers, stances = self._model.about(x, torch.zeros_like(first), first, last, self._vectors[relations])
+        inside = torch.tensor([piece is not None for piece in row.pieces], device=self._device)
+        pointers = pointers[:, : len(row.pieces)].masked_fill(~inside[:, None], -torch.inf).log_softmax(1).cpu()
+        told = stances.softmax(-1).tolist()
+        facts = []
+        for one, points, (*own, untold) in zip(objects, pointers, told, strict=True):
+            topic = _pointed(row, passages, points[:, 2], points[:, 3]).text if self._with_topic[one.relation] else ""
+            facts.append(
+                Proposal(
+                    self._names[one.relation],
+                    _pointed(row, passages, points[:, 0], points[:, 1]),
+                    _span(row, passages, one.first, one.last, one.probability),
+                    topic,
+                    one.probability,
+                    1 - untold,
+                    tuple(p / max(1 - untold, 1e-6) for p in own),
+                )
+            )
+        return Proposals(tuple(facts), picks)
+
+    def _objects(self, row: Row, firsts: Tensor, lasts: Tensor) -> list[_Object]:
+        """The likeliest objects, of one relation none that overlaps a likelier one; [L, R] each."""
+        found = []
+        for first, relation in (firsts >= FIRST).nonzero().tolist():
+            last = first + int(lasts[first : _reach(row, first, MAX_OBJECT), relation].argmax())
+            found.append(_Object(float(firsts[first, relation] * lasts[last, relation]), first, last, relation))
+        kept: list[_Object] = []
+        for one in sorted(found, reverse=True):
+            beside = (o for o in kept if o.relation == one.relation)
+            if not any(o.first <= one.last and one.first <= o.last for o in beside):
+                kept.append(one)
+        return kept[:MOST_FACTS]
+
+
+@torch.no_grad()
+def words_of(model: ProposerModel, texts: Sequence[str]) -> Tensor:  # [n, d]
+    """Unit vectors of texts by the encoder without its changes."""
+    changes = [module for module in model.encoder.modules() if isinstance(module, LowRank)]
+    kept = [module.b.clone() for module in changes]
+    for module in changes:
+        module.b.zero_()
+    found = torch.empty(len(texts), DIMENSION, dtype=model.own.dtype, device=model.own.device)
+    for number, text in enumerate(texts):
+        ids = torch.tensor([model.tokenizer.encode(text).ids[:MAX_TOKENS]], device=model.own.device)
+        found[number] = model.encoder(ids, torch.ones_like(ids, dtype=torch.bool))[0]
+    for module, b in zip(changes, kept, strict=True):
+        module.b.copy_(b)
+    return found
+
+
+def _reach(row: Row, first: int, most: int) -> int:
+    """The end of the tokens from `first` on that one span may have: of one source, at most so many."""
+    end = first + 1
+    start = row.pieces[first]
+    while start is not None and end < min(len(row.pieces), first + most):
+        piece = row.pieces[end]
+        if piece is None or piece[:2] != start[:2]:
+            break
+        end += 1
+    return end
+
+
+def _pointed(row: Row, passages: Sequence[Passage], first: Tensor, last: Tensor) -> ReadSpan:
+    """The likeliest span of two pointers' log-probabilities, [L] each."""
+    spans: Iterator[tuple[float, int, int]] = (
+        (float(first[i] + last[j]), i, j)
+        for i in first.topk(min(_STARTS, len(first))).indices.tolist()
+        if row.pieces[i] is not None
+        for j in [i + int(last[i : _reach(row, i, MAX_NAMED)].argmax())]
+    )
+    score, i, j = max(spans)
+    return _span(row, passages, i, j, math.exp(score))
+
+
+def _span(row: Row, passages: Sequence[Passage], first: int, last: int, share: float) -> ReadSpan:
+    at = row.characters_of(first, last)
+    source = passages[at.passage].text if at.of_text else passages[at.passage].speaker
+    return ReadSpan(source[at.start : at.end], at.passage, at.start, at.end, at.of_text, share)

@@ -1,0 +1,229 @@
+"""Train the proposer of facts (`nscma_torch/reading/proposer_model.py`) on labelled exchanges and dialogues.
+
+    python -m train.reader.train_proposer --config FILE --exchanges DIR --complete DIR --dialogues DIR --out FILE
+
+`--exchanges` has all facts of the schema labelled, `--complete` every statement, `--dialogues` some. A run that was
+stopped goes on from `FILE.checkpoint` as if it had not been. One CPU or one GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from safetensors.torch import save_file
+from torch import Tensor
+
+from nscma_torch.reading.fact_proposer import RELATIONS, words_of
+from nscma_torch.reading.fact_questions import object_question, open_object_question
+from nscma_torch.reading.proposer_model import ProposerModel
+from nscma_torch.reading.reader_input import Packer
+from nscma_torch.relations import Schema, load_relations
+from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.text.minilm import POSITIONS
+from train.reader.dialogue_text import read_dialogues
+from train.reader.exchange_text import read_all
+from train.reader.learning_rate import warmup_cosine
+from train.reader.proposer_examples import Message, of_dialogue, of_exchange
+from train.reader.proposer_losses import Relations, losses
+
+CHUNK = 1024  # rows that are sorted by length together
+
+
+class Recipe(BaseModel):
+    """The keys of `configs/train/proposer.toml`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start: str
+    seed: int
+    epochs: int
+    dialogue_epochs: int
+    learning_rate: float
+    encoder_rate: float
+    own_vectors: float
+    warmup: int
+    batch_tokens: int
+    bfloat16: bool
+    weight_decay: float
+    clip: float
+    ema: float
+    log_every: int
+    save_every: int
+
+
+class Folders(BaseModel):
+    """Where the labelled texts are; None where there are none."""
+
+    exchanges: Path | None
+    complete: Path | None
+    dialogues: Path | None
+
+
+def epoch_messages(folders: Folders, schema: Schema, packer: Packer, seed: str, *, dialogues: bool) -> list[Message]:
+    """The messages of one epoch, with turns before them that `seed` draws."""
+    rng = random.Random(seed)
+    found: list[Message] = []
+    for folder, open_known in ((folders.exchanges, False), (folders.complete, True)):
+        for exchange in read_all(folder, schema) if folder is not None else ():
+            found += of_exchange(exchange, packer, rng, open_known=open_known)
+    for path in sorted(folders.dialogues.glob("*/*.txt")) if dialogues and folders.dialogues is not None else ():
+        for dialogue in read_dialogues(path):
+            found += of_dialogue(dialogue, packer)
+    return found
+
+
+def batches(messages: Sequence[Message], tokens: int, rng: random.Random) -> Iterator[list[Message]]:
+    """All messages once, in batches of at most `tokens` tokens, padding included."""
+    order = list(messages)
+    rng.shuffle(order)
+    for at in range(0, len(order), CHUNK):
+        made: list[list[Message]] = [[]]
+        for message in sorted(order[at : at + CHUNK], key=lambda own: len(own.row.ids)):
+            if made[-1] and (len(made[-1]) + 1) * len(message.row.ids) > tokens:
+                made.append([])
+            made[-1].append(message)
+        rng.shuffle(made)
+        yield from made
+
+
+class Training:
+    """The state of a run: weights, their mean, the optimizer, and how many batches are done."""
+
+    def __init__(self, recipe: Recipe, folders: Folders, out: Path, device: torch.device) -> None:
+        torch.manual_seed(recipe.seed)
+        self._recipe = recipe
+        self._out = out
+        self._device = device
+        self._checkpoint = out.with_name(out.name + ".checkpoint")
+        schema = load_relations()
+        self.model = ProposerModel(list(schema.relations))
+        packer = Packer(self.model.tokenizer, POSITIONS)
+        self._order = [
+            batch
+            for epoch in range(recipe.epochs)
+            for batch in batches(
+                epoch_messages(
+                    folders, schema, packer, f"{recipe.seed} turns {epoch}", dialogues=epoch < recipe.dialogue_epochs
+                ),
+                recipe.batch_tokens,
+                random.Random(f"{recipe.seed} order {epoch}"),
+            )
+        ]
+        names = tuple(schema.relations)
+        predicates = {fact.relation for batch in self._order for own in batch for fact in own.facts if fact.open}
+        self._words = {
+            text: vector
+            for texts in [sorted(map(open_object_question, predicates))]
+            for text, vector in zip(texts, words_of(self.model, texts), strict=True)
+        }
+        asked = words_of(self.model, [object_question(schema[name]) for name in names])
+        self._relations = Relations(names, asked, names.index(next(n for n in names if schema[n].open)))
+        if recipe.start:
+            path = Path(recipe.start)
+            with open_tensors(path, "a proposer", missing=f"start names {path}, which is not there") as file:
+                self.model.load(all_tensors(file), path)
+        self.model.to(device)
+        self._trained = self.model.trained()
+        self._mean = {name: p.detach().clone() for name, p in self._trained.items()}
+        groups = [
+            {"params": [p], "scale": recipe.encoder_rate if name.startswith("encoder.") else 1.0}
+            for name, p in self._trained.items()
+        ]
+        self._optimizer = torch.optim.AdamW(groups, weight_decay=recipe.weight_decay)
+        self.done = 0
+        if self._checkpoint.exists():
+            state = torch.load(self._checkpoint, map_location=device, weights_only=True)
+            self.model.load(state["model"], self._checkpoint)
+            self._mean = state["mean"]
+            self._optimizer.load_state_dict(state["optimizer"])
+            self.done = state["done"]
+
+    def _words_of(self, texts: list[str]) -> Tensor:
+        own = [self._words[text] for text in texts]
+        return torch.stack(own) if own else self._relations.words[:0]
+
+    def run(self, stop: int | None = None) -> None:
+        """All batches that are not done yet, or those before number `stop`."""
+        recipe, began, tokens = self._recipe, time.monotonic(), 0
+        sums: dict[str, list[float]] = {}
+        self.model.train()
+        for number in range(self.done, len(self._order) if stop is None else stop):
+            batch = self._order[number]
+            torch.manual_seed(recipe.seed + number)  # of what draws the relations that are read by their words
+            for name, value in self._step(batch, number).items():
+                sums.setdefault(name, []).append(value)
+            tokens += sum(len(message.row.ids) for message in batch)
+            self.done = number + 1
+            if self.done % recipe.log_every == 0 or self.done == len(self._order):
+                means = {name: round(sum(values) / len(values), 4) for name, values in sums.items()}
+                speed = round(tokens / (time.monotonic() - began))
+                self._log({"batch": self.done, "of": len(self._order), "tokens/s": speed, **means})
+                sums.clear()
+            if self.done % recipe.save_every == 0:
+                self._save_checkpoint()
+        self._save_checkpoint()
+
+    def _step(self, batch: list[Message], number: int) -> dict[str, float]:
+        recipe = self._recipe
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=recipe.bfloat16):
+            parts = losses(self.model, batch, self._relations, self._words_of, recipe.own_vectors)
+        torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._trained.values(), recipe.clip)
+        rate = recipe.learning_rate * warmup_cosine(number, recipe.warmup, len(self._order))
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate * group["scale"]
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        decay = min(recipe.ema, (1 + number) / (10 + number))
+        with torch.no_grad():
+            for name, value in self._trained.items():
+                self._mean[name].lerp_(value, 1 - decay)
+        return {name: value.item() for name, value in parts.items()}
+
+    def _save_checkpoint(self) -> None:
+        state = {
+            "model": dict(self._trained),
+            "mean": self._mean,
+            "optimizer": self._optimizer.state_dict(),
+            "done": self.done,
+        }
+        partial = self._checkpoint.with_name(self._checkpoint.name + ".partial")
+        torch.save(state, partial)
+        partial.replace(self._checkpoint)
+        weights = {name: p.to("cpu", torch.bfloat16).contiguous() for name, p in self._mean.items()}
+        save_file(weights, self._out, {RELATIONS: " ".join(self._relations.names)})
+
+    def _log(self, line: dict[str, object]) -> None:
+        text = json.dumps(line)
+        print(text, flush=True)
+        with self._out.with_name(self._out.name + ".jsonl").open("a", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+
+def main() -> None:
+    """Train, or go on with it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--exchanges", type=Path, help="folder with one of exchanges for each author")
+    parser.add_argument("--complete", type=Path, help="the same, of which every statement is labelled")
+    parser.add_argument("--dialogues", type=Path, help="folder with one of dialogues for each author")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    recipe = Recipe.model_validate(tomllib.loads(arguments.config.read_text(encoding="utf-8")))
+    folders = Folders(exchanges=arguments.exchanges, complete=arguments.complete, dialogues=arguments.dialogues)
+    Training(recipe, folders, arguments.out, torch.device(arguments.device)).run()
+
+
+if __name__ == "__main__":
+    main()
