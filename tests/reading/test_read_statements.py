@@ -211,3 +211,10 @@ def test_what_the_proposer_was_not_trained_on_needs_more_confidence() -> None:
     unknown = ReadMessage([(between, fact)], {"lives_in": 0.9})
     known = ReadMessage([(between, fact)], {"visited": 0.9})
     assert asserted(unknown, SCHEMA) == [] and asserted(known, SCHEMA) == [between]
+
+
+def test_no_open_statement_runs_over_the_end_of_a_clause() -> None:
+    text = "Wout passed the test, and he is off dairy"
+    assert read(text, ("statement", "Wout", "dairy", "holds"), topic="passed the test, and he is off") == []
+    (passed,) = read(text, ("statement", "Wout", "the test", "holds"), topic="passed")
+    assert passed.object == "test"
