@@ -152,7 +152,7 @@ class _Answering:
         reached = self._graph.backwards(query.object, relation.name, self._as_of, topic=query.topic)
         if reached:
             return self._listed(reached)
-        if not relation.locates or not self._graph.resolve(query.object, self._as_of):
+        if not relation.locates or not self._is_known(query.object):
             return None
         text = (
             self._words.count(0) if query.count else self._words.none(self._graph.schema.kinds[relation.subject].like)
@@ -214,6 +214,12 @@ class _Answering:
         """Whether a fact was put into the archive though it may hold still: that it ended is not known."""
         at = self._as_of or self._graph.now
         return fact.status == "archived" and (fact.valid_to is None or (at is not None and fact.valid_to > at))
+
+    def _is_known(self, place: str) -> bool:
+        """Whether a fact of a relation names a place; what only an open statement names may hold anything."""
+        keys = {one.key for one in self._graph.resolve(place, self._as_of)}
+        facts = (fact for fact in self._graph.facts if not self._graph.schema[fact.relation].open)
+        return any({name_key(fact.subject), name_key(fact.object)} & keys for fact in facts)
 
     def _lies_in(self, place: str) -> bool:
         """Whether a place lies in the one asked about."""

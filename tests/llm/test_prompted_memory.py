@@ -141,7 +141,7 @@ def rounds(
 
 def test_a_memory_over_a_misbehaving_server(tmp_path: Path, light_proxy: Any) -> None:
     faults = {Fault.NONE: 2.0, Fault.TRUNCATED: 1.0, Fault.PROSE: 1.0, Fault.WRONG_TYPES: 1.0, Fault.EMPTY: 1.0}
-    counts = rounds(tmp_path, 20, light_proxy, faults, hierarchy=False, seed=3)
+    counts = rounds(tmp_path, 20, light_proxy, faults, hierarchy=False, seed=4)
     assert counts["failed, listed"] >= 1
     assert counts["facts at once"] >= 1
 
