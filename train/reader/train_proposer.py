@@ -9,7 +9,6 @@ stopped goes on from `FILE.checkpoint` as if it had not been. One CPU or one GPU
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 import tomllib
@@ -19,7 +18,7 @@ from pathlib import Path
 import torch
 from pydantic import BaseModel, ConfigDict
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from nscma_torch.reading.fact_proposer import RELATIONS, words_of
 from nscma_torch.reading.fact_questions import object_question, open_object_question
@@ -33,6 +32,7 @@ from train.reader.exchange_text import read_all
 from train.reader.learning_rate import warmup_cosine
 from train.reader.proposer_examples import Message, of_dialogue, of_exchange
 from train.reader.proposer_losses import Relations, losses
+from train.reader.training_state import TrainingState
 
 CHUNK = 1024  # rows that are sorted by length together
 
@@ -95,14 +95,13 @@ def batches(messages: Sequence[Message], tokens: int, rng: random.Random) -> Ite
 
 
 class Training:
-    """The state of a run: weights, their mean, the optimizer, and how many batches are done."""
+    """A run: a model, its state, and all batches."""
 
     def __init__(self, recipe: Recipe, folders: Folders, out: Path, device: torch.device) -> None:
         torch.manual_seed(recipe.seed)
         self._recipe = recipe
         self._out = out
         self._device = device
-        self._checkpoint = out.with_name(out.name + ".checkpoint")
         schema = load_relations()
         self.model = ProposerModel(list(schema.relations))
         packer = Packer(self.model.tokenizer, POSITIONS)
@@ -131,20 +130,14 @@ class Training:
             with open_tensors(path, "a proposer", missing=f"start names {path}, which is not there") as file:
                 self.model.load(all_tensors(file), path)
         self.model.to(device)
-        self._trained = self.model.trained()
-        self._mean = {name: p.detach().clone() for name, p in self._trained.items()}
+        self._state = TrainingState(self.model, out, device, self._new_optimizer, clip=recipe.clip, ema=recipe.ema)
+
+    def _new_optimizer(self, trained: dict[str, nn.Parameter]) -> torch.optim.Optimizer:
         groups = [
-            {"params": [p], "scale": recipe.encoder_rate if name.startswith("encoder.") else 1.0}
-            for name, p in self._trained.items()
+            {"params": [p], "scale": self._recipe.encoder_rate if name.startswith("encoder.") else 1.0}
+            for name, p in trained.items()
         ]
-        self._optimizer = torch.optim.AdamW(groups, weight_decay=recipe.weight_decay)
-        self.done = 0
-        if self._checkpoint.exists():
-            state = torch.load(self._checkpoint, map_location=device, weights_only=True)
-            self.model.load(state["model"], self._checkpoint)
-            self._mean = state["mean"]
-            self._optimizer.load_state_dict(state["optimizer"])
-            self.done = state["done"]
+        return torch.optim.AdamW(groups, weight_decay=self._recipe.weight_decay)
 
     def _words_of(self, texts: list[str]) -> Tensor:
         own = [self._words[text] for text in texts]
@@ -152,60 +145,37 @@ class Training:
 
     def run(self, stop: int | None = None) -> None:
         """All batches that are not done yet, or those before number `stop`."""
-        recipe, began, tokens = self._recipe, time.monotonic(), 0
+        recipe, state = self._recipe, self._state
+        began, tokens = time.monotonic(), 0
         sums: dict[str, list[float]] = {}
         self.model.train()
-        for number in range(self.done, len(self._order) if stop is None else stop):
+        for number in range(state.done, len(self._order) if stop is None else stop):
             batch = self._order[number]
             torch.manual_seed(recipe.seed + number)  # of what draws the relations that are read by their words
             for name, value in self._step(batch, number).items():
                 sums.setdefault(name, []).append(value)
             tokens += sum(len(message.row.ids) for message in batch)
-            self.done = number + 1
-            if self.done % recipe.log_every == 0 or self.done == len(self._order):
+            state.done = number + 1
+            if state.done % recipe.log_every == 0 or state.done == len(self._order):
                 means = {name: round(sum(values) / len(values), 4) for name, values in sums.items()}
                 speed = round(tokens / (time.monotonic() - began))
-                self._log({"batch": self.done, "of": len(self._order), "tokens/s": speed, **means})
+                state.log({"batch": state.done, "of": len(self._order), "tokens/s": speed, **means})
                 sums.clear()
-            if self.done % recipe.save_every == 0:
-                self._save_checkpoint()
-        self._save_checkpoint()
+            if state.done % recipe.save_every == 0:
+                self._save()
+        self._save()
 
     def _step(self, batch: list[Message], number: int) -> dict[str, float]:
         recipe = self._recipe
         with torch.autocast(self._device.type, torch.bfloat16, enabled=recipe.bfloat16):
             parts = losses(self.model, batch, self._relations, self._words_of, recipe.own_vectors)
-        torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._trained.values(), recipe.clip)
         rate = recipe.learning_rate * warmup_cosine(number, recipe.warmup, len(self._order))
-        for group in self._optimizer.param_groups:
-            group["lr"] = rate * group["scale"]
-        self._optimizer.step()
-        self._optimizer.zero_grad()
-        decay = min(recipe.ema, (1 + number) / (10 + number))
-        with torch.no_grad():
-            for name, value in self._trained.items():
-                self._mean[name].lerp_(value, 1 - decay)
+        self._state.step(torch.stack(list(parts.values())).sum(), rate)
         return {name: value.item() for name, value in parts.items()}
 
-    def _save_checkpoint(self) -> None:
-        state = {
-            "model": dict(self._trained),
-            "mean": self._mean,
-            "optimizer": self._optimizer.state_dict(),
-            "done": self.done,
-        }
-        partial = self._checkpoint.with_name(self._checkpoint.name + ".partial")
-        torch.save(state, partial)
-        partial.replace(self._checkpoint)
-        weights = {name: p.to("cpu", torch.bfloat16).contiguous() for name, p in self._mean.items()}
-        save_file(weights, self._out, {RELATIONS: " ".join(self._relations.names)})
-
-    def _log(self, line: dict[str, object]) -> None:
-        text = json.dumps(line)
-        print(text, flush=True)
-        with self._out.with_name(self._out.name + ".jsonl").open("a", encoding="utf-8") as file:
-            file.write(text + "\n")
+    def _save(self) -> None:
+        self._state.save()
+        save_file(self._state.mean_weights(), self._out, {RELATIONS: " ".join(self._relations.names)})
 
 
 def main() -> None:

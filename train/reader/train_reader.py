@@ -13,13 +13,11 @@ one CPU or one GPU.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -42,6 +40,7 @@ from train.reader.exchange_text import read_all
 from train.reader.learning_rate import warmup_cosine
 from train.reader.losses import losses
 from train.reader.public_sets import public_examples
+from train.reader.training_state import TrainingState
 
 BUNDLED = "bundled"
 
@@ -123,55 +122,55 @@ def stage_groups(
 
 
 class Training:
-    """The state of a run: weights, their mean, the optimiser, and how many batches of which stage are done."""
+    """A run: a model, its state, and the batches of the current stage."""
 
     def __init__(self, recipe: Recipe, device: torch.device, out: Path) -> None:
         torch.manual_seed(recipe.seed)
         self._recipe = recipe
         self._device = device
         self._out = out
-        self._checkpoint = out.with_name(out.name + ".checkpoint")
         self.model = new_model(recipe, out).to(device)
-        self._trained = self.model.trained()
-        self._mean = {name: p.detach().clone() for name, p in self._trained.items()}
-        self._optimizer = self._new_optimizer()
-        self.stage = self.done = 0
-        if self._checkpoint.exists():
-            state = torch.load(self._checkpoint, map_location=device, weights_only=True)
-            self.model.load(state["model"], self._checkpoint)
-            self._mean = state["mean"]
-            self._optimizer.load_state_dict(state["optimizer"])
-            self.stage, self.done = state["stage"], state["done"]
+        self._state = TrainingState(
+            self.model,
+            out,
+            device,
+            lambda trained: torch.optim.AdamW(trained.values(), weight_decay=recipe.weight_decay),
+            clip=recipe.clip,
+            ema=recipe.ema,
+        )
 
-    def _new_optimizer(self) -> torch.optim.AdamW:
-        return torch.optim.AdamW(self._trained.values(), weight_decay=self._recipe.weight_decay)
+    @property
+    def stage(self) -> int:
+        """The number of the current stage."""
+        return self._state.stage
 
     def run(self, groups: Sequence[Group]) -> None:
         """All batches of the current stage that are not done yet; then the next stage is current."""
-        recipe, stage = self._recipe, self._recipe.stages[self.stage]
-        order = list(batches(groups, recipe.batch_tokens, random.Random(f"{recipe.seed} order {self.stage}")))
+        recipe, state = self._recipe, self._state
+        stage = recipe.stages[state.stage]
+        order = list(batches(groups, recipe.batch_tokens, random.Random(f"{recipe.seed} order {state.stage}")))
         sums: dict[str, list[float]] = {}
         tokens, began = 0, time.monotonic()
         self.model.train()
         last = stage.stop_after or len(order)
-        for number in range(self.done, min(last, len(order))):
+        for number in range(state.done, min(last, len(order))):
             rate = stage.learning_rate * warmup_cosine(number, stage.warmup, len(order))
             torch.manual_seed(recipe.seed + number)  # of the encoder's dropout, the same after a stop
             for name, value in self._step(order[number], rate).items():
                 sums.setdefault(name, []).append(value)
             tokens += sum(len(row.row.ids) for group in order[number] for row in group.rows)
-            self.done = number + 1
-            if self.done % recipe.log_every == 0 or self.done == len(order):
+            state.done = number + 1
+            if state.done % recipe.log_every == 0 or state.done == len(order):
                 means = {name: round(sum(values) / len(values), 4) for name, values in sums.items()}
                 speed = tokens / (time.monotonic() - began)
-                self._log(
-                    {"stage": stage.name, "batch": self.done, "of": len(order), "tokens/s": round(speed), **means}
+                state.log(
+                    {"stage": stage.name, "batch": state.done, "of": len(order), "tokens/s": round(speed), **means}
                 )
                 sums.clear()
-            if self.done % recipe.save_every == 0:
-                self._save_checkpoint()
-        self.stage, self.done, self._optimizer = self.stage + 1, 0, self._new_optimizer()
-        self._save_checkpoint()
+            if state.done % recipe.save_every == 0:
+                self._save()
+        state.next_stage()
+        self._save()
 
     def _step(self, groups: list[Group], rate: float) -> dict[str, float]:
         recipe = self._recipe
@@ -180,40 +179,16 @@ class Training:
             out = self.model(batch.ids.to(self._device), batch.mask.to(self._device), batch.passage.to(self._device))
         parts = losses(out, batch)
         loss = torch.stack([recipe.weights[name] * value for name, value in parts.items()]).sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._trained.values(), recipe.clip)
-        for group in self._optimizer.param_groups:
-            group["lr"] = rate
-        self._optimizer.step()
-        self._optimizer.zero_grad()
-        decay = min(recipe.ema, (1 + self.done) / (10 + self.done))  # the mean of a stage begins with its first weights
-        with torch.no_grad():
-            for name, value in self._trained.items():
-                self._mean[name].lerp_(value, 1 - decay)
+        self._state.step(loss, rate)
         return {name: value.item() for name, value in parts.items()}
 
     def mean_state(self) -> dict[str, Tensor]:
-        """The mean of the weights over steps, which reads a little better than the last ones."""
-        return {name: value.to(torch.bfloat16).contiguous() for name, value in self._mean.items()}
+        """The mean of the weights over steps."""
+        return self._state.mean_weights()
 
-    def _save_checkpoint(self) -> None:
-        state = {
-            "model": dict(self._trained),
-            "mean": self._mean,
-            "optimizer": self._optimizer.state_dict(),
-            "stage": self.stage,
-            "done": self.done,
-        }
-        partial = self._checkpoint.with_name(self._checkpoint.name + ".partial")
-        torch.save(state, partial)
-        partial.replace(self._checkpoint)
+    def _save(self) -> None:
+        self._state.save()
         self.model.encoder.write(self.mean_state(), self._out)
-
-    def _log(self, line: dict[str, Any]) -> None:
-        text = json.dumps(line)
-        print(text, flush=True)
-        with self._out.with_name(self._out.name + ".jsonl").open("a", encoding="utf-8") as file:
-            file.write(text + "\n")
 
 
 def main() -> None:

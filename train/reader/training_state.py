@@ -1,0 +1,98 @@
+"""What a run of training keeps: weights, their mean, the optimizer and how far it is, so that a stopped one goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+
+class Model(Protocol):
+    """A network that tells what of it is trained."""
+
+    def trained(self) -> dict[str, nn.Parameter]:
+        """What training changes, by name."""
+
+    def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
+        """Take over weights of these names and shapes; ModelError, which names `source`, for others."""
+
+
+class TrainingState:
+    """The state of a run that writes to `out`; its checkpoint is `OUT.checkpoint`, its log `OUT.jsonl`.
+
+    Args:
+        new_optimizer: makes an optimizer of the trained parameters; a group of it may have a `scale` of the rate.
+        clip: largest norm of the gradient.
+        ema: decay of the mean of the weights over steps.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        out: Path,
+        device: torch.device,
+        new_optimizer: Callable[[dict[str, nn.Parameter]], torch.optim.Optimizer],
+        *,
+        clip: float,
+        ema: float,
+    ) -> None:
+        self._out = out
+        self._checkpoint = out.with_name(out.name + ".checkpoint")
+        self._trained = model.trained()
+        self._new_optimizer = new_optimizer
+        self._clip = clip
+        self._ema = ema
+        self._mean = {name: p.detach().clone() for name, p in self._trained.items()}
+        self._optimizer = new_optimizer(self._trained)
+        self.stage = self.done = 0
+        if self._checkpoint.exists():
+            state = torch.load(self._checkpoint, map_location=device, weights_only=True)
+            model.load(state["model"], self._checkpoint)
+            self._mean = state["mean"]
+            self._optimizer.load_state_dict(state["optimizer"])
+            self.stage, self.done = state["stage"], state["done"]
+
+    def next_stage(self) -> None:
+        """Begin a stage, with an optimizer of its own."""
+        self.stage, self.done, self._optimizer = self.stage + 1, 0, self._new_optimizer(self._trained)
+
+    def step(self, loss: Tensor, rate: float) -> None:
+        """Lower a loss by one step; the mean of a stage begins with its first weights."""
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._trained.values(), self._clip)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate * group.get("scale", 1.0)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        decay = min(self._ema, (1 + self.done) / (10 + self.done))
+        with torch.no_grad():
+            for name, value in self._trained.items():
+                self._mean[name].lerp_(value, 1 - decay)
+
+    def mean_weights(self) -> dict[str, Tensor]:
+        """The mean of the weights over steps in bfloat16, which reads a little better than the last ones."""
+        return {name: value.to("cpu", torch.bfloat16).contiguous() for name, value in self._mean.items()}
+
+    def save(self) -> None:
+        """Write the checkpoint, whole or not at all."""
+        state = {
+            "model": dict(self._trained),
+            "mean": self._mean,
+            "optimizer": self._optimizer.state_dict(),
+            "stage": self.stage,
+            "done": self.done,
+        }
+        partial = self._checkpoint.with_name(self._checkpoint.name + ".partial")
+        torch.save(state, partial)
+        partial.replace(self._checkpoint)
+
+    def log(self, line: dict[str, Any]) -> None:
+        """Print an object, and add it to the log."""
+        text = json.dumps(line)
+        print(text, flush=True)
+        with self._out.with_name(self._out.name + ".jsonl").open("a", encoding="utf-8") as file:
+            file.write(text + "\n")
