@@ -34,17 +34,21 @@ _EVEN = tuple([1 / len(STANCES)] * len(STANCES))
 class ReadFact:
     """A fact as it was found, in the words of its message or of the turns before.
 
-    `topic` is "" for a relation without one. `told` is the probability that the message states the fact in some stance,
-    `stances` that of each of `STANCES`, `features` what the confidence is made of.
+    `topic` is "" for a relation without one. `stances` has the probability of each of `STANCES`, `features` what the
+    confidence is made of.
     """
 
     relation: str
     subject: ReadSpan
     object: ReadSpan
-    told: float
     stances: tuple[float, ...]
-    topic: str = ""
-    features: tuple[float, ...] = ()
+    topic: str
+    features: tuple[float, ...]
+
+    @property
+    def told(self) -> float:
+        """The probability in the reader's view that the message states the fact in some stance."""
+        return self.features[3]
 
     @property
     def confidence(self) -> float:
@@ -116,7 +120,6 @@ def _judged(proposal: Proposal, result: ReadResult) -> ReadFact:
         proposal.relation,
         max(own, read, key=lambda span: span.share),
         proposal.object,
-        told,
         tuple(p / sum(stances) for p in stances),
         proposal.topic,
         (proposal.placed, proposal.told, own.share, told, share),

@@ -51,7 +51,7 @@ class Scripted(FactReader):
         what = span(passages, value)
         if whose is None or what is None or what.passage != last:
             return None
-        return ReadFact(relation, whose, what, 0.99, stances(stance), self.topic, CERTAIN)
+        return ReadFact(relation, whose, what, stances(stance), self.topic, CERTAIN)
 
 
 def span(passages: Sequence[Passage], words: str) -> ReadSpan | None:
@@ -168,7 +168,7 @@ def test_what_the_reader_takes_for_no_assertion_is_not_taken_from_a_form() -> No
 
 def test_a_form_is_not_believed_where_its_relation_is_impossible() -> None:
     home, bike = Statement("Maya", "lives_in", "Lyon"), Statement("Maya", "owns", "bike")
-    unknown = Statement("Maya", "pet", "Rex")  # of a relation that the picker does not know
+    unknown = Statement("Maya", "pet", "Rex")  # of a relation that the proposer does not know
     assert both((home, bike, unknown), pairs(("lives_in", "@", "Lyon", "holds")), SCHEMA) == (home, unknown)
 
 
