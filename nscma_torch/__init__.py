@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from nscma_torch.relations import Relation, Schema, load_relations
     from nscma_torch.storage.profiles import ProfileLine
+    from nscma_torch.storage.sessions import Session
     from nscma_torch.storage.skills import Skill
 
 __version__ = "0.1.0"
@@ -69,6 +70,7 @@ _HOME = {
     ),
     **dict.fromkeys(("Relation", "Schema", "load_relations"), "nscma_torch.relations"),
     "ProfileLine": "nscma_torch.storage.profiles",
+    "Session": "nscma_torch.storage.sessions",
     "Skill": "nscma_torch.storage.skills",
     **dict.fromkeys(
         ("EgoSplit", "ego_split", "knn_graph", "label_propagation", "personalized_pagerank", "update_split"),
@@ -106,6 +108,7 @@ __all__ = [
     "Relation",
     "Schema",
     "Scope",
+    "Session",
     "Skill",
     "SleepReport",
     "Statement",

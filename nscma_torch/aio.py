@@ -54,6 +54,8 @@ class AsyncMemory:
     get = _mirror(Memory.get)
     get_all = _mirror(Memory.get_all)
     log = _mirror(Memory.log)
+    sessions = _mirror(Memory.sessions)
+    window = _mirror(Memory.window)
     history = _mirror(Memory.history)
     replay = _mirror(Memory.replay)
     flush = _mirror(Memory.flush)

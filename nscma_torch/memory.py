@@ -42,6 +42,7 @@ from nscma_torch.storage import (
     history,
     jobs,
     profiles,
+    sessions,
     skills,
     statistics,
     transfer,
@@ -50,6 +51,7 @@ from nscma_torch.storage import (
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.profiles import ProfileLine
+from nscma_torch.storage.sessions import Session
 from nscma_torch.storage.skills import Skill
 from nscma_torch.text.messages import MessagesLike, as_messages
 from nscma_torch.text.names import name_key
@@ -336,6 +338,41 @@ class Memory:
         conditions = () if deferred is None else (episodes.decided(not checked_flag(deferred, "deferred")),)
         with self.components.database.read() as connection:
             return list(episodes.select_all(connection, scope, *conditions, limit=checked_limit(limit)))
+
+    def sessions(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        limit: int | None = None,
+        now: datetime | None = None,
+    ) -> list[Session]:
+        """The conversations of a scope, the one last spoken in first."""
+        at, most = to_micros(clock(now)), checked_limit(limit)
+        with self.components.database.read() as connection:
+            return sessions.sessions(connection, Scope(user_id, agent_id, run_id), at, limit=most)
+
+    def window(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        session: str | None = None,
+        turns: int | None = None,
+        now: datetime | None = None,
+    ) -> list[Episode]:
+        """Short-term memory: the messages of the last turns of a conversation, oldest first.
+
+        Of the session of that name, by default of the one last spoken in; a turn is a message with the replies to it.
+        `turns` is `controller.active_turns` by default. Raises `NotFoundError` for an unknown session.
+        """
+        at = to_micros(clock(now))
+        most = self.config.controller.active_turns if turns is None else checked_count(turns, "turns")
+        name = None if session is None else checked_text(session, "the session")
+        with self.components.database.read() as connection:
+            return sessions.window(connection, Scope(user_id, agent_id, run_id), most, at, session=name)
 
     def history(self, memory_id: str, *, user_id: str) -> list[HistoryEvent]:
         """What happened to a message, oldest first. Raises `NotFoundError` for an unknown id."""

@@ -49,6 +49,17 @@ def add(run: Run) -> list[dict[str, Any]]:
     return entries
 
 
+def test_sessions_and_window(run: Run) -> None:
+    add(run)
+    listed = json.loads(ok(run("sessions", "--json")))
+    assert [(one["name"], one["messages"]) for one in listed] == [("s2", 1), (None, 3)]
+    assert "I moved to Porto" in ok(run("sessions"))
+    assert "peanuts" in ok(run("window", "s2"))
+    newest = json.loads(ok(run("window", "--turns", "1", "--json")))
+    assert [one["text"] for one in newest] == [CHAT[3]["content"]]
+    assert run("window", "s3").exit_code != 0
+
+
 def test_add_and_log(run: Run) -> None:
     report = json.loads(ok(run("add", "chat.jsonl", "--json")))
     assert (report["added"], report["known"]) == (4, 0)
