@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from safetensors.torch import load_file
 
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import Packer, Passage
 from nscma_torch.text.minilm import bundled_folder, load_tokenizer
+from train.reader import public_sets
 from train.reader.batches import Group, group_of
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
+from train.reader.examples import Example
 from train.reader.train_reader import Recipe, Training
 
 DIALOGUE = """== c-1 | friends
@@ -27,7 +32,7 @@ DIALOGUE = """== c-1 | friends
 ? single What colour is the fence? | brown | 3 | stale: green
 = holds 1 | the shed | is | green
 """
-RECIPE = {
+RECIPE: dict[str, Any] = {
     "base": "bundled",
     "start": "",
     "seed": 1,
@@ -100,3 +105,18 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     passages = [Passage("we painted the shed green on monday", "Maya"), Passage("the fence stays brown", "Maya")]
     (read,) = reader.read(["Maya asks: What colour is the fence?"], [passages])
     assert read.spans[0].text == "brown" and read.spans[0].passage == 1
+
+
+def test_a_set_that_is_named_has_its_own_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = [Example(f"{name}/a.json", "read", "who?", ()) for name in ("qamr", "gap") for _ in range(200)]
+    monkeypatch.setattr(public_sets, "public_examples", lambda *_: iter(held))
+    drawn = public_sets.drawn_examples(Path(), random.Random(1), 0.1, {"gap": 1.0})
+    counted = Counter(example.source for example in drawn)
+    assert counted["gap/a.json"] == 200
+    assert 5 < counted["qamr/a.json"] < 40
+
+
+def test_a_share_of_a_set_that_there_is_not_is_an_error() -> None:
+    stage = {**RECIPE["stages"][0], "public_shares": {"squad3": 1.0}}
+    with pytest.raises(ValidationError, match="no public set is named squad3: there are counterfactual_nli, gap"):
+        Recipe.model_validate({**RECIPE, "stages": [stage]})

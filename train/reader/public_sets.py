@@ -10,7 +10,7 @@ import gzip
 import io
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ ENTAILMENT = (
     "counterfactual_nli/revised_hypothesis/train.tsv",
     "counterfactual_nli/revised_premise/train.tsv",
 )
+SETS = frozenset(name.split("/")[0] for name in (*(name for name, _ in SQUAD_FORM), QAMR, *GAP, *ENTAILMENT))
 WITHOUT_ANSWER = 0.3
 _TRUTH = {"entailment": KINDS.index("yes"), "contradiction": KINDS.index("no")}
 _SPAN = KINDS.index("span")
@@ -49,6 +50,13 @@ def public_examples(folder: Path, rng: random.Random, *, test: bool = False) -> 
     for name in ENTAILMENT:
         yield from _entailment(folder, name, first_test[name], rng, test=test)
     yield from pronouns(folder, test=test)
+
+
+def drawn_examples(folder: Path, rng: random.Random, share: float, shares: Mapping[str, float]) -> Iterator[Example]:
+    """Of each set's training examples the share that `shares` has for its folder's name, or `share`."""
+    for example in public_examples(folder, rng):
+        if rng.random() < shares.get(example.source.split("/")[0], share):
+            yield example
 
 
 def _first_test_units(folder: Path) -> dict[str, int]:

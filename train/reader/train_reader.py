@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -39,7 +39,7 @@ from train.reader.exchange_examples import exchange_examples, proposals_of
 from train.reader.exchange_text import read_all
 from train.reader.learning_rate import warmup_cosine
 from train.reader.losses import losses
-from train.reader.public_sets import public_examples
+from train.reader.public_sets import SETS, drawn_examples
 from train.reader.training_state import TrainingState
 
 BUNDLED = "bundled"
@@ -55,8 +55,16 @@ class Stage(BaseModel):
     warmup: int
     stop_after: int
     public_share: float
+    public_shares: dict[str, float] = {}
     dialogue_epochs: int
     exchange_epochs: int
+
+    @field_validator("public_shares")
+    @classmethod
+    def _known(cls, shares: dict[str, float]) -> dict[str, float]:
+        if unknown := sorted(shares.keys() - SETS):
+            raise ValueError(f"no public set is named {unknown[0]}: there are {', '.join(sorted(SETS))}")
+        return shares
 
 
 class Recipe(BaseModel):
@@ -105,7 +113,7 @@ def stage_groups(
 ) -> list[Group]:
     """The examples of a stage, each as often as it is read, in rows of a length that is drawn for each."""
     stage, rng = recipe.stages[number], random.Random(f"{recipe.seed} examples {number}")
-    examples = [e for e in public_examples(data / "reading", rng) if rng.random() < stage.public_share]
+    examples = list(drawn_examples(data / "reading", rng, stage.public_share, stage.public_shares))
     for path in sorted(dialogues.glob("*/*.txt")) if stage.dialogue_epochs and dialogues is not None else ():
         for dialogue in read_dialogues(path):
             for _ in range(stage.dialogue_epochs):
