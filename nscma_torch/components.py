@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,6 +120,7 @@ class Components:
             return self.embedded_tasks
         from nscma_torch.llm.prompted import PromptedTasks
 
+        least = self.config.reading.instead_of_model
         return PromptedTasks(
             self.engine,
             relations=self.relations,
@@ -127,6 +129,7 @@ class Components:
             summary_words=self.config.hierarchy.summary_words,
             words=self.config.answer.words,
             tally=self.tally,
+            extract_surely=partial(self.embedded_tasks.extract_surely, least=least) if least < 1 else None,
         )
 
     @locked_cached_property

@@ -354,8 +354,8 @@ class Stats:
 
     `written` and `deferred` are the gate's decisions; `units` counts active ones by kind, `facts` those believed now by
     status; `failures` are errors of jobs that failed, or wait after one; `stage_seconds` is what this process spent on
-    ingestion. `language` does the language work; `language_work` counts its requests, tokens, failed requests, and
-    readings dropped as ungrounded: not said by the text.
+    ingestion. `language` does the language work; `language_work` counts its requests, tokens, failed requests,
+    readings dropped as ungrounded (not said by the text), and texts that needed no request: spared.
     """
 
     users: int

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nscma_torch.config import load_config
 from nscma_torch.device import torch_device
+from nscma_torch.errors import ConfigError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
@@ -34,6 +35,15 @@ class Reader:
             some = slice(i, i + _BATCH)
             found += self._tasks.extract(units[some], listeners=listeners[some], before=before[some])
         return [one.statements for one in found]
+
+    def read_surely(
+        self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]], least: float
+    ) -> list[tuple[Statement, ...] | None]:
+        """The same by the embedded tasks; None for each unit about which they are less sure than `least`."""
+        if not isinstance(self._tasks, EmbeddedTasks):
+            raise ConfigError("what the reader is sure of is asked of the embedded tasks: give no llm.engine")
+        found = self._tasks.extract_surely(units, listeners=listeners, before=before, least=least)
+        return [None if one is None else one.statements for one in found]
 
     def work(self) -> str:
         """What a model's reading cost, and how much of it was dropped; "" for the embedded tasks."""

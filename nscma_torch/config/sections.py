@@ -244,7 +244,8 @@ class Reading(Section):
         1.0,
         ge=0,
         le=1,
-        description="Confidence from which the reader's answer spares a configured language model; 1: it answers all.",
+        description="Confidence from which the reader's answer, or what it reads of a message, spares a configured "
+        "language model; 1: that does all.",
     )
     facts: str = Field(
         "bundled",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from nscma_torch.config import Config
 from nscma_torch.errors import EngineRefusedError
@@ -29,6 +30,15 @@ from nscma_torch.text.sentences import split_sentences
 _DEFAULTS = Config()
 
 
+class SureExtraction(Protocol):
+    """What reads the units that need no language model."""
+
+    def __call__(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]]
+    ) -> list[Extraction | None]:
+        """An extraction for each unit; None for one that the model is to read."""
+
+
 class PromptedTasks:
     """`LanguageTasks`, `RetrievalTasks` and `CuratorTasks` over an engine.
 
@@ -39,7 +49,10 @@ class PromptedTasks:
         temperature: 0 is greedy.
         summary_words: longest summary.
         words: longest passage that an answer shows; a shorter message is shown whole.
-        tally: counts requests, tokens, requests that failed, and readings that were dropped as ungrounded.
+        tally: counts requests, tokens, requests that failed, readings that were dropped as ungrounded, and texts whose
+            statements needed no request.
+        extract_surely: makes the extraction of the units that need no model, and None for the others; without it the
+            model reads all.
     """
 
     def __init__(
@@ -52,7 +65,9 @@ class PromptedTasks:
         summary_words: int = _DEFAULTS.hierarchy.summary_words,
         words: int = _DEFAULTS.answer.words,
         tally: Counter[str] | None = None,
+        extract_surely: SureExtraction | None = None,
     ) -> None:
+        self._extract_surely = extract_surely
         self._schema = relations or load_relations()
         self._summary_words = summary_words
         self._words = words
@@ -64,15 +79,21 @@ class PromptedTasks:
         units: Sequence[Unit],
         *,
         listeners: Sequence[str],
-        before: Sequence[Sequence[Unit]] = (),  # noqa: ARG002 - a statement is grounded in its own unit's text
+        before: Sequence[Sequence[Unit]] = (),  # the model gets none: a statement is grounded in its own unit's text
     ) -> list[Extraction]:
         """Statements and notes of each unit that its text bears out; see `reading`."""
-        readings = [Reading(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
+        known: list[Extraction | None] = [None] * len(units)
+        if self._extract_surely is not None:
+            known = self._extract_surely(units, listeners=listeners, before=before)
+            self._asker.count("spared", len(known) - known.count(None))
+        pairs = zip(units, listeners, known, strict=True)
+        readings = [Reading(unit, listener) for unit, listener, own in pairs if own is None]
         asked = [prompts.extraction(self._schema, one.unit, one.sentences, one.listener) for one in readings]
         forms, _ = self._asker.ask(prompts.extraction_form(self._schema), asked)
-        extracted = [one.extraction(form, self._schema) for one, form in zip(readings, forms, strict=True)]
+        extracted = (one.extraction(form, self._schema) for one, form in zip(readings, forms, strict=True))
+        found = [next(extracted) if own is None else own for own in known]
         self._asker.count("ungrounded", sum(one.dropped for one in readings))
-        return extracted
+        return found
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """A summary of each group; of one that does not fit a prompt, the summary of its parts' summaries."""

@@ -17,11 +17,11 @@ from nscma_torch.config import Config
 from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.extractive_summary import extract_summary
-from nscma_torch.reading.merged_statements import both
+from nscma_torch.reading.merged_statements import ReadMessage, both, is_sure
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.statements import StatementReader, statement_reader
-from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
+from nscma_torch.records import Answer, Evidence, Extraction, Hit, Statement, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.dates import find_dates
 from nscma_torch.text.number_words import HAN_NUMERALS, TO_TWENTY
@@ -102,19 +102,37 @@ class EmbeddedTasks:
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
     ) -> list[Extraction]:
         """Sentences of each unit that state a fact, their speaker and relative dates resolved; and its statements."""
-        by_forms = [self._forms.read(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
-        if self._facts is not None:
-            read = self._facts.read(units, listeners=listeners, before=before)
-            by_forms = [both(forms, own, self._relations) for forms, own in zip(by_forms, read, strict=True)]
         return [
-            Extraction(
-                tuple(_attributed(unit, unit.text[span.start : span.end]) for span in spans),
-                statements,
-                tuple((span.start, span.end) for span in spans),
-            )
-            for unit, statements in zip(units, by_forms, strict=True)
-            for spans in [_factual(unit.text)]
+            _extraction(unit, own)
+            for unit, (own, _) in zip(units, self._statements(units, listeners, before), strict=True)
         ]
+
+    def extract_surely(
+        self,
+        units: Sequence[Unit],
+        *,
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]] = (),
+        least: float,
+    ) -> list[Extraction | None]:
+        """The same, but None for each unit about which the trained reader is less sure than `least`, or cannot read."""
+        read = self._statements(units, listeners, before)
+        return [
+            _extraction(unit, own)
+            if facts is not None and script(unit.text) != "cjk" and is_sure(facts, least)
+            else None
+            for unit, (own, facts) in zip(units, read, strict=True)
+        ]
+
+    def _statements(
+        self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
+    ) -> list[tuple[tuple[Statement, ...], ReadMessage | None]]:
+        """The statements of each unit, and what the trained reader makes of it."""
+        by_forms = [self._forms.read(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
+        if self._facts is None:
+            return [(tuple(forms), None) for forms in by_forms]
+        read = self._facts.read(units, listeners=listeners, before=before)
+        return [(both(forms, own, self._relations), own) for forms, own in zip(by_forms, read, strict=True)]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """The units' own sentences that cover most of what they share."""
@@ -178,6 +196,16 @@ def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
         for hit, own in zip(hits, covers, strict=True)
         if not (hit.renewed and any(at >= hit.occurred_at and other >= own for at, other in newest))
     ]
+
+
+def _extraction(unit: Unit, statements: tuple[Statement, ...]) -> Extraction:
+    """Statements, and the sentences that state a fact."""
+    spans = _factual(unit.text)
+    return Extraction(
+        tuple(_attributed(unit, unit.text[span.start : span.end]) for span in spans),
+        statements,
+        tuple((span.start, span.end) for span in spans),
+    )
 
 
 def _factual(text: str) -> list[Span]:

@@ -74,6 +74,11 @@ def both(by_forms: Sequence[Statement], read: ReadMessage, schema: Schema) -> tu
     return tuple(sorted([*kept, *fresh], key=lambda one: one.start))
 
 
+def is_sure(read: ReadMessage, least: float) -> bool:
+    """Whether the reader finds or rules out each statement that it considered, by this probability at least."""
+    return all(max(one.confidence, 1 - one.confidence) >= least for one, _ in read.statements)
+
+
 def _told(open_one: Statement, other: Statement, schema: Schema) -> bool:
     """Whether a statement of a relation has, as its object or what that replaces, words of an open one."""
     words = set(name_key(f"{open_one.topic} {open_one.object}").split())

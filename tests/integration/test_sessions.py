@@ -79,9 +79,8 @@ def test_what_is_hidden_or_erased_is_in_neither(talks: Memory) -> None:
     assert texts(talks, session="travel") == ["I am off to Bergen."]
     talks.erase(user_id="ada", memory_id=bergen.id)
     assert [one.name for one in talks.sessions(user_id="ada")] == [None, "tea"]
-    talks.add(
-        said(40, "one day only", "short"), user_id="ada", expiration_date=BEGIN + timedelta(days=1), now=BEGIN + timedelta(hours=1)
-    )  # fmt: skip
+    soon, later = BEGIN + timedelta(hours=1), BEGIN + timedelta(days=1)
+    talks.add(said(40, "one day only", "short"), user_id="ada", expiration_date=later, now=soon)
     names = [one.name for one in talks.sessions(user_id="ada", now=BEGIN + timedelta(hours=2))]
     assert names[0] == "short"
     assert "short" not in [one.name for one in talks.sessions(user_id="ada", now=BEGIN + timedelta(days=2))]

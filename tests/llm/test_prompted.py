@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
+import torch
 
+from nscma_torch.config import Reading
 from nscma_torch.errors import EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.reading.read_statements import configured_facts
 from nscma_torch.records import Extraction, Statement
 from nscma_torch.relations import load_relations
 from tests.llm.scripted import SAID, ScriptedEngine, data_of, extraction, hit, statement, unit
@@ -207,6 +211,21 @@ def test_a_batch_is_one_call_and_nothing_at_all_is_none() -> None:
         tasks.extract([], listeners=[]) == tasks.summarize([]) == tasks.rerank("a?", []) == tasks.select("a?", []) == []
     )
     assert len(engine.batches) == 1
+
+
+def test_what_the_reader_is_sure_of_is_not_asked() -> None:
+    engine = ScriptedEngine(cities)
+    read = EmbeddedTasks(read_facts=configured_facts(Reading(), load_relations(), torch.device("cpu")))
+    tasks = PromptedTasks(engine, extract_surely=partial(read.extract_surely, least=0.9))
+    texts = ["Thanks, see you on Friday!", "Kim1 lives in Oslo.", "Kim2 lives in Oslo 明天见。", "小明住在北京。"]
+    found = tasks.extract([unit(text) for text in texts], listeners=[""] * 4)
+    asked = [text for text in texts if any(text in str(request.turns) for request in engine.batches[0])]
+    assert texts[3] in asked  # in a language that the reader does not know
+    assert texts[0] not in asked
+    assert tasks.tally["spared"] == 4 - len(asked)
+    assert shown(found[1]) == ["Kim1 | lives_in | Oslo"]  # by whomever
+    alone = read.extract([unit(texts[0])], listeners=[""])
+    assert found[0] == alone[0]
 
 
 def test_what_succeeded_of_a_batch_that_failed_is_not_asked_again() -> None:

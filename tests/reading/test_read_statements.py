@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
-from nscma_torch.reading.merged_statements import SURE, SURE_OTHER, ReadMessage, asserted, both
+from nscma_torch.reading.merged_statements import SURE, SURE_OTHER, ReadMessage, asserted, both, is_sure
 from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import Passage
@@ -218,3 +218,14 @@ def test_no_open_statement_runs_over_the_end_of_a_clause() -> None:
     assert read(text, ("statement", "Wout", "dairy", "holds"), topic="passed the test, and he is off") == []
     (passed,) = read(text, ("statement", "Wout", "the test", "holds"), topic="passed")
     assert passed.object == "test"
+
+
+def test_a_message_is_surely_read_where_each_statement_is_found_or_ruled_out() -> None:
+    message = pairs(("pet", "@", "Rex", "holds"), ("friend", "@", "Rex", "holds"))
+    for confidences, sure in (((0.95, 0.03), True), ((0.95, 0.3), False), ((0.8, 0.03), False)):
+        statements = [
+            (replace(one, confidence=confidence), fact)
+            for confidence, (one, fact) in zip(confidences, message.statements, strict=True)
+        ]
+        assert is_sure(message._replace(statements=statements), 0.9) == sure
+    assert is_sure(ReadMessage([], {}), 1.0)

@@ -1,13 +1,16 @@
 """What the embedded tasks read of labelled exchanges, whose messages are read with the turns before them.
 
     python -m eval.experiments.facts.exchange_facts [--exchanges DIR] [--relations FILE] [--config FILE] [--alone]
-        [--open] [--errors]
+        [--open] [--errors] [--sure P...]
 
 A statement is right where a label of its message has its relation, object and subject, and its polarity: what has ended
 or is denied is read as negated. `asserted` are the labels that hold, have ended or are denied; of the others, which are
 future, wished, supposed, hearsay or fiction, `taken` became a statement. With `--alone` no turn before is read. Open
 statements are left out, or with `--open`, over exchanges in which every statement is labelled, are all that is
 measured: one is right where a label has its subject, object and some word of its predicate.
+
+With `--sure` only the messages are measured of which the reader is so sure that no language model is asked
+(`reading.instead_of_model`), for each P; "spared" is their share of all.
 """
 
 from __future__ import annotations
@@ -111,14 +114,29 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="read each message without the turns before it")
     parser.add_argument("--open", action="store_true", help="measure open statements instead of the schema's")
     parser.add_argument("--errors", action="store_true", help="print every false statement")
+    parser.add_argument("--sure", type=float, nargs="+", default=[], metavar="P", help="measure what spares a model")
     add_config(parser)
     arguments = parser.parse_args()
     schema = load_relations(arguments.relations)
     told = list(messages(arguments.exchanges, schema, open_ones=arguments.open))
+    before = [[] if arguments.alone else message.before for message in told]
+    read = [message.unit for message in told], [message.listener for message in told], before
     with reader_of(schema, arguments.config) as reader:
-        before = [[] if arguments.alone else message.before for message in told]
-        found = reader.read([message.unit for message in told], [message.listener for message in told], before)
-    found = [tuple(one for one in own if schema[one.relation].open == arguments.open) for own in found]
+        if not arguments.sure:
+            _report(told, reader.read(*read), schema, arguments)
+        for least in arguments.sure:
+            found = reader.read_surely(*read, least)
+            sure = [(message, own) for message, own in zip(told, found, strict=True) if own is not None]
+            print(f"sure by {least:g}:")
+            _print_share("spared", len(sure), len(told))
+            if sure:
+                _report([message for message, _ in sure], [own for _, own in sure], schema, arguments)
+
+
+def _report(
+    told: Sequence[Told], read: Sequence[tuple[Statement, ...]], schema: Schema, arguments: argparse.Namespace
+) -> None:
+    found = [tuple(one for one in own if schema[one.relation].open == arguments.open) for own in read]
     if arguments.errors:
         for message, statements in zip(told, found, strict=True):
             for one in statements:
@@ -126,11 +144,18 @@ def main() -> None:
                     said = f"{'not ' * one.negated}{one.subject} | {one.relation} {one.topic} | {one.object}"
                     print(f"{said}   in: {message.unit.text}")
     totals = counts(told, found)
-    pairs = (("precision", "right", "read"), ("recall", "found", "asserted"), ("taken", "taken", "others"))
-    for name, part, whole in pairs:
-        ones = np.repeat([1.0, 0.0], [totals[part], totals[whole] - totals[part]])
-        low, high = wilson(ones, LEVEL)
-        print(f"{name} {ones.mean():.3f} [{low:.3f}, {high:.3f}] ({totals[part]} of {totals[whole]})")
+    for name, part, whole in (
+        ("precision", "right", "read"),
+        ("recall", "found", "asserted"),
+        ("taken", "taken", "others"),
+    ):
+        _print_share(name, totals[part], totals[whole])
+
+
+def _print_share(name: str, part: int, whole: int) -> None:
+    ones = np.repeat([1.0, 0.0], [part, whole - part])
+    low, high = wilson(ones, LEVEL)
+    print(f"{name} {ones.mean():.3f} [{low:.3f}, {high:.3f}] ({part} of {whole})")
 
 
 if __name__ == "__main__":
