@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.errors import NscmaError
     from nscma_torch.memory import Memory
-    from nscma_torch.neural import AttachedMemory, NeuralMemory, NeuralMemoryState, attach_memory
+    from nscma_torch.neural import (
+        AttachedMemory,
+        NeuralMemory,
+        NeuralMemoryState,
+        Recalled,
+        RetrievalMemory,
+        attach_memory,
+    )
     from nscma_torch.records import (
         Added,
         Answer,
@@ -60,7 +67,10 @@ _HOME = {
     "Redecision": "nscma_torch.encode.replay",
     "Memory": "nscma_torch.memory",
     **dict.fromkeys(("Gating", "SurpriseGate", "SurpriseGateState"), "nscma_torch.buffer"),
-    **dict.fromkeys(("AttachedMemory", "NeuralMemory", "NeuralMemoryState", "attach_memory"), "nscma_torch.neural"),
+    **dict.fromkeys(
+        ("AttachedMemory", "NeuralMemory", "NeuralMemoryState", "Recalled", "RetrievalMemory", "attach_memory"),
+        "nscma_torch.neural",
+    ),
     **dict.fromkeys(
         (
             *("Added", "Answer", "CuratorDecision", "Decision", "Episode", "EraseReceipt", "Evidence", "Extraction"),
@@ -104,8 +114,10 @@ __all__ = [
     "Node",
     "NscmaError",
     "ProfileLine",
+    "Recalled",
     "Redecision",
     "Relation",
+    "RetrievalMemory",
     "Schema",
     "Scope",
     "Session",

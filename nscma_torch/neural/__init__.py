@@ -1,7 +1,9 @@
 """A memory inside a network: modules whose weights learn while they read. Stands alone: no store, no language model."""
 
 from nscma_torch.neural.attach import AttachedMemory, attach_memory
+from nscma_torch.neural.nearest import Recalled
 from nscma_torch.neural.neural_memory import NeuralMemory
+from nscma_torch.neural.retrieval_memory import RetrievalMemory
 from nscma_torch.neural.state import NeuralMemoryState
 
-__all__ = ["AttachedMemory", "NeuralMemory", "NeuralMemoryState", "attach_memory"]
+__all__ = ["AttachedMemory", "NeuralMemory", "NeuralMemoryState", "Recalled", "RetrievalMemory", "attach_memory"]
