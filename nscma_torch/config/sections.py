@@ -290,6 +290,16 @@ class Facts(Section):
 class Curator(Section):
     """Conflicts, forgetting and sleep."""
 
+    rule: Literal["timeline", "score"] = Field(
+        "timeline",
+        description="What decides a conflict: 'timeline' lets what a speaker says later end what he said before, and "
+        "weighs the words of several by 'score', which decides alone where it is named (NSCMA section 3.5).",
+    )
+    conflict_set: Literal["cardinality", "relation"] = Field(
+        "cardinality",
+        description="Facts of one subject and relation that exclude each other: those of relations with one object at "
+        "a time, or with 'relation' those of every relation (the conflict set of NSCMA section 3.5).",
+    )
     half_life: float = Field(90.0, gt=0, description="Days after which a statement weighs half against others' words.")
     decision_ratio: float = Field(
         1.25, ge=1, description="Ratio of scores below which both sides of a contradiction are kept."

@@ -73,16 +73,33 @@ class Rules:
         half_life: microseconds after which a claim weighs half.
         decision_ratio: ratio of scores, at least 1, below which neither side is the better.
         correction_window: microseconds within which a correction that names nothing is about what was said just before.
+        by_score: scores decide every conflict, whoever speaks and whatever he says of it (NSCMA section 3.5).
+        one_object: every relation holds one object at a time (the conflict set of NSCMA section 3.5).
     """
 
     half_life: int
     decision_ratio: float
     correction_window: int
+    by_score: bool = False
+    one_object: bool = False
 
     @classmethod
     def of(cls, section: CuratorSection) -> Rules:
         """The rules of a configuration's [curator] section, whose times are days."""
-        return cls(int(section.half_life * _DAY), section.decision_ratio, int(section.correction_window * _DAY))
+        return cls(
+            int(section.half_life * _DAY),
+            section.decision_ratio,
+            int(section.correction_window * _DAY),
+            by_score=section.rule == "score",
+            one_object=section.conflict_set == "relation",
+        )
+
+
+def scored(claim: Claim) -> Claim:
+    """The claim as scores alone weigh it: what it says of another value is left out, or denies it where that is all."""
+    if claim.value or not claim.replaces:
+        return replace(claim, replaces="", correction=False, decisive=False)
+    return replace(claim, value=claim.replaces, replaces="", negated=True, correction=False, decisive=False)
 
 
 def prepare(claims: Sequence[Claim], rules: Rules) -> tuple[list[Claim], list[tuple[Claim, Claim]]]:

@@ -47,10 +47,13 @@ class Dispute:
     sides: tuple[Side, ...]
 
 
-def open_disputes(connection: Connection, namespace: str, schema: Schema, judge: str) -> list[Dispute]:
+def open_disputes(
+    connection: Connection, namespace: str, schema: Schema, judge: str, *, one_object: bool = False
+) -> list[Dispute]:
     """The disputes of a namespace in which each side has statements of its own.
 
-    Left out are those whose verdict was undone, and those that `judge` left open on the same statements.
+    Left out are those whose verdict was undone, and those that `judge` left open on the same statements. `one_object`:
+    every relation holds one object at a time.
     """
     owner = namespaces.owner(connection, namespace)
     disputed = facts.select_facts(connection, owner, statuses=("disputed",))
@@ -58,8 +61,9 @@ def open_disputes(connection: Connection, namespace: str, schema: Schema, judge:
     sides: dict[tuple[object, ...], list[FactRow]] = {}
     for row in facts.believed(connection, namespace, keys):
         if row.status == "disputed":
-            value = "" if single(row.relation, schema) else row.object_key
-            sides.setdefault((row.subject, family(row.relation, schema), row.topic, value), []).append(row)
+            one = one_object or single(row.relation, schema)
+            relations = (row.relation,) if one else family(row.relation, schema)
+            sides.setdefault((row.subject, relations, row.topic, "" if one else row.object_key), []).append(row)
     said = statements.of_keys(connection, namespace, keys)
     undone = [one for one in decisions.overrulings(connection, namespace, keys) if one.record.undone]
     left = [one.before for one in decisions.left_open(connection, namespace, keys)]

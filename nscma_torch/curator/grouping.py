@@ -40,13 +40,18 @@ def closed(keys: Iterable[Key], schema: Schema) -> set[Key]:
     return {Key(key.subject, relation, key.topic) for key in keys for relation in family(key.relation, schema)}
 
 
-def groups_of(rows: Sequence[StatementRow], schema: Schema, correction_window: int) -> list[Group]:
+def groups_of(
+    rows: Sequence[StatementRow], schema: Schema, correction_window: int, *, one_object: bool = False
+) -> list[Group]:
     """The groups of statements, which are complete for their keys and in the order of saying.
 
-    `correction_window`: microseconds within which a correction that names nothing is about what was said just before.
+    Args:
+        correction_window: microseconds within which a correction that names nothing is about what was said just before.
+        one_object: every relation holds one object at a time, and has no opposite.
     """
     found: dict[tuple[str, tuple[str, ...], str, str], Group] = {}
-    families = {relation: family(relation, schema) for relation in {row.relation for row in rows}}
+    relations = {row.relation for row in rows}
+    families = {relation: (relation,) if one_object else family(relation, schema) for relation in relations}
 
     def group(row: StatementRow, object_key: str) -> Group:
         key = (row.subject, families[row.relation], row.topic, object_key)
@@ -58,8 +63,8 @@ def groups_of(rows: Sequence[StatementRow], schema: Schema, correction_window: i
     for own in by_key.values():
         for place, row in enumerate(own):
             value, replaced = object_of(row), _replaced(row)
-            if single(row.relation, schema):
-                vague = schema[row.relation].named and _is_description(row.object)
+            if one_object or single(row.relation, schema):
+                vague = row.relation in schema and schema[row.relation].named and _is_description(row.object)
                 claim = _claim(row, schema, value, row.negated, replaced, correction=row.correction, vague=vague)
                 group(row, "").claims.append(claim)
                 continue

@@ -82,7 +82,7 @@ def _held(rows: Sequence[StatementRow], schema: Schema, rules: Rules, into: Mapp
     """The names that hold or held, in the order that they were first said."""
     own = [replace(row, subject=_end(row.subject, into)) for row in rows]
     held: dict[int, Name] = {}
-    for group in groups_of(own, schema, rules.correction_window):
+    for group in groups_of(own, schema, rules.correction_window, one_object=rules.one_object):
         for span in resolve(group.claims, rules).spans:
             key = group.object_key or span.value
             claims = span.claims

@@ -66,7 +66,8 @@ def resolve_groups(
     known = decisions.decided(connection, [row.seq for row in rows])
     fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
     parted = partings([*rows, *beyond], keys, schema)
-    groups = groups_of(sorted([*rows, *parted], key=statements.said), schema, rules.correction_window)
+    ordered = sorted([*rows, *parted], key=statements.said)
+    groups = groups_of(ordered, schema, rules.correction_window, one_object=rules.one_object)
     by_seq = {row.seq: row for row in (*rows, *beyond)}
     light = overruled(decisions.overrulings(connection, namespace, keys), by_seq.values())
     timelines = [(group, resolve(weighed(group.claims, light), rules)) for group in groups]

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.curation import Curator
-from nscma_torch.curator.disputes import open_disputes
+from nscma_torch.curator.disputes import Dispute, open_disputes
 from nscma_torch.curator.forgetting import fade
 from nscma_torch.curator.merging import propose
 from nscma_torch.curator.profile import write_profile
@@ -134,7 +134,7 @@ class Sleeper:
         judge = self._judge()
         with self._database.read() as connection:
             own = [namespace for sleeper in sleepers for namespace in namespaces.of_scope(connection, Scope(sleeper))]
-            found = {namespace: open_disputes(connection, namespace, self._schema, judge) for namespace in own}
+            found = {namespace: self._open(connection, namespace, judge) for namespace in own}
         for namespace, disputes in found.items():
             try:
                 asked = [[side.said for side in dispute.sides] for dispute in disputes]
@@ -147,10 +147,14 @@ class Sleeper:
             for dispute, right in zip(disputes, verdicts, strict=True):
                 with self._database.write() as connection:
                     before = self._disputed(connection, namespace)
-                    if dispute in open_disputes(connection, namespace, self._schema, judge):
+                    if dispute in self._open(connection, namespace, judge):
                         self._curator.rule(connection, dispute, right, judge, to_micros(now))
                     settled += len(before - self._disputed(connection, namespace))
         return settled, failures
+
+    def _open(self, connection: Connection, namespace: str, judge: str) -> list[Dispute]:
+        every = self._settings.conflict_set == "relation"
+        return open_disputes(connection, namespace, self._schema, judge, one_object=every)
 
     def _queue(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         recalled = jobs.count_recalls(connection, EXTRACT)

@@ -2,14 +2,14 @@
 
 A group holds one value at a time. Its claims are applied in the order of world time (NSCMA section 3.5 applies them in
 the order of arrival). A claim of another value ends the current one if the same speaker makes it or if it says so
-itself; otherwise the two are weighed against each other.
+itself; otherwise, and always with `Rules.by_score`, the two are weighed against each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nscma_torch.curator.claims import Claim, Place, Rules, prepare
+from nscma_torch.curator.claims import Claim, Place, Rules, prepare, scored
 from nscma_torch.curator.timeline_records import Effect, Outcome, Span, Timeline
 from nscma_torch.records import SEQUENCE_STEP, FactStatus
 
@@ -20,7 +20,7 @@ _LESS = "it weighs less than what others say"
 
 def resolve(claims: Sequence[Claim], rules: Rules) -> Timeline:
     """The timeline of a group."""
-    counting, corrected = prepare(claims, rules)
+    counting, corrected = prepare([scored(claim) for claim in claims] if rules.by_score else claims, rules)
     fold = _Fold(rules)
     for wrong, correction in corrected:
         fold.strike(wrong, correction)
@@ -81,7 +81,7 @@ class _Fold:
         before = list(self._open)
         named = self._leave(claim, span) if claim.replaces not in ("", claim.value) else []
         if claim.value:
-            others = [side for side in self._open if side is not span and _decides(claim, side)]
+            others = [side for side in self._open if side is not span and self._decides(claim, side)]
             self._close(others, claim.time, claim, _ELSE)
             effect: Effect = "joins" if span else "opens"
             if span is None:
@@ -133,7 +133,7 @@ class _Fold:
         self._did[claim.seq] = ("past", [past], past.reason)
 
     def _doubt(self, denied: Sequence[Span], time: int, claim: Claim) -> None:
-        self._close([span for span in denied if _decides(claim, span)], time, claim, _OVER)
+        self._close([span for span in denied if self._decides(claim, span)], time, claim, _OVER)
         for span in denied:
             if span.valid_to is None:
                 span.denied_at = span.denied_at if span.deniers else time
@@ -215,6 +215,19 @@ class _Fold:
         side.reason = reason
         self._open.remove(side)
 
+    def _decides(self, claim: Claim, side: Span) -> bool:
+        """Whether a claim that contradicts a side ends it without being weighed against it.
+
+        It does if it says so, if it names what it replaces, if one of the side's own speakers makes it, or if both name
+        when they begin: then one followed the other.
+        """
+        if self._rules.by_score:
+            return False
+        dated = claim.begins is not None and side.supporters[0].begins is not None
+        follows = dated and side.valid_from is not None and claim.begins is not None and claim.begins > side.valid_from
+        moves = claim.replaces not in ("", claim.value) and not claim.correction
+        return claim.decisive or moves or follows or any(other.speaker == claim.speaker for other in side.supporters)
+
     def _weigh(self) -> None:
         """Drop what weighs clearly less than what contradicts it."""
         ratio = self._rules.decision_ratio
@@ -271,18 +284,6 @@ class _Fold:
         if len(self._open) > 1 or self._rules.decision_ratio * denied > held:
             return "disputed", "others say otherwise, and neither side weighs clearly more"
         return "active", "nothing that weighs as much contradicts it"
-
-
-def _decides(claim: Claim, side: Span) -> bool:
-    """Whether a claim that contradicts a side ends it without being weighed against it.
-
-    It does if it says so, if it names what it replaces, if one of the side's own speakers makes it, or if both name
-    when they begin: then one followed the other.
-    """
-    dated = claim.begins is not None and side.supporters[0].begins is not None
-    follows = dated and side.valid_from is not None and claim.begins is not None and claim.begins > side.valid_from
-    moves = claim.replaces not in ("", claim.value) and not claim.correction
-    return claim.decisive or moves or follows or any(other.speaker == claim.speaker for other in side.supporters)
 
 
 def _ends(span: Span) -> int:
