@@ -114,7 +114,7 @@ class FactQA:
         for fact in found:
             if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
                 continue
-            about = matter(fact, question)
+            about = matter(fact, question, query.subject)
             later = said_later(
                 connection,
                 scope,
@@ -147,7 +147,7 @@ class FactQA:
         (fact,) = own
         if not fact.object or not fact.episode_ids or fact.valid_to is not None:
             return None
-        about = naming(fact, question)
+        about = naming(fact, question, query.subject)
         with self._database.read() as connection:
             if not episodes.all_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
                 return None

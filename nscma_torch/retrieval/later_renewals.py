@@ -31,18 +31,19 @@ _USER = frozenset(terms("user"))  # what a fact calls whose memory it is: no wor
 _SHORT = 8  # words of a message that speaks of what was said just before without naming it
 
 
-def matter(known: Fact | Statement, question: str) -> frozenset[str]:
+def matter(known: Fact | Statement, question: str, asked_of: str = "") -> frozenset[str]:
     """Lexical terms of which a message about the same matter has at least one.
 
     Those of its topic, or of the thing that it is about ("flight" of "user's flight"); of what is known about a person,
-    those of the question.
+    those of the question without the names of the person, of which `asked_of` is the one in the question.
     """
     if known.topic:
         return frozenset(terms(known.topic))
     owner, _, thing = known.subject.rpartition("'s ")
     if owner or (known.subject[:1].islower() and name_key(known.subject) != "user"):
         return frozenset(terms(thing))
-    return frozenset(query_terms(question)) - set(terms(known.subject)) - set(terms(known.object))
+    names = terms(f"{known.subject} {asked_of}")
+    return frozenset(query_terms(question)) - set(names) - set(terms(known.object))
 
 
 def may_renew(
@@ -61,9 +62,9 @@ def may_renew(
     )
 
 
-def naming(known: Fact | Statement, question: str) -> frozenset[str]:
+def naming(known: Fact | Statement, question: str, asked_of: str = "") -> frozenset[str]:
     """Lexical terms of which a message that may change a fact has at least one: its matter's, or its subject's."""
-    return matter(known, question) | (frozenset(terms(known.subject)) - _USER)
+    return matter(known, question, asked_of) | (frozenset(terms(f"{known.subject} {asked_of}")) - _USER)
 
 
 def on_the_matter(text: str, about: Collection[str], *, follows: bool) -> bool:

@@ -115,6 +115,13 @@ def test_the_matter_is_the_topic_the_thing_or_what_is_asked_of_a_person(
     assert matter(known, question) == terms
 
 
+def test_what_a_person_is_called_is_no_matter_of_what_is_known_about_them(memory: Memory) -> None:
+    told(memory, "I live in Rome.", "My name is Ana.")
+    assert memory.ask("Where does Ana live?", user_id="ada", now=NOW + timedelta(days=9)).text == "Rome"
+    told(memory, "Ana found a flat in Lyon, I live there now.")
+    assert memory.ask("Where does Ana live?", user_id="ada", now=NOW + timedelta(days=9)).text != "Rome"
+
+
 def test_another_user_renews_nothing(memory: Memory) -> None:
     told(memory, "My budget is 3000.")
     memory.add("The budget went up to 3500.", user_id="ben", timestamp=NOW + timedelta(days=1))
