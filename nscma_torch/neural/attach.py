@@ -1,4 +1,4 @@
-"""A memory for a Hugging Face decoder: gate, context and layer of Titans (Behrouz et al. 2025, section 4).
+"""A memory for a Hugging Face decoder: gate, context and layer of Titans (Behrouz et al. 2025, section 4), retrieval.
 
 Shape legend: B streams, T tokens, D hidden size of the decoder.
 """
@@ -197,9 +197,11 @@ def attach_memory(
     chunk: int | None = None,
     norm: bool = True,
     max_step: float = 1.0,
+    k: int = 32,
+    capacity: int | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> AttachedMemory:
-    """Give layers of a decoder of transformers a `NeuralMemory` each.
+    """Give layers of a decoder of transformers a memory each: a `NeuralMemory`, or keys and values to search.
 
     It goes into Llama, Mistral, Qwen, Phi, Gemma, OPT, GPT-2, GPT-NeoX and decoders built like them: one list of
     layers, each with an attention, that get the keyword arguments of the decoder (not Falcon, BLOOM, MPT, GPT-J).
@@ -213,11 +215,16 @@ def attach_memory(
             "layer" (MAL): the memory before the attention; the layer reads h + m.
             "context" (MAC): the layer attends once more, to [persistent tokens, m of the segment, segment], and the
             difference is added through a gate of D numbers. It needs attention "sdpa" or "eager".
+            "retrieval" (Memorizing Transformers): as "gate", but m is attention to the k nearest keys of all earlier
+            segments, found exactly; `MemoryStreams.delete` makes it forget tokens by their numbers.
             The projection of m, or for "context" the gate, is 0 at first.
         dim: width of the memory, by default D but at most 256.
         reach: a token is stored and looked up with this many tokens, itself and those before it.
         persistent: learned tokens before every segment, for "context" only.
-        heads, expansion, depth, segment, chunk, norm, max_step: of `NeuralMemory`. The segment is the context's too.
+        heads, expansion, depth, segment, chunk, norm, max_step: of `NeuralMemory`. The segment is the context's too;
+            retrieval has heads and segment, and nothing of the others.
+        k, capacity: for "retrieval" only: keys that a token attends to, and tokens of a stream that are kept, the
+            newest; a multiple of the segment, None for all.
         dtype: of the memory's parameters: float32, or bfloat16; their state is float32 always.
 
     Raises:
@@ -230,7 +237,8 @@ def attach_memory(
         raise InvalidInputError(f"dtype must be torch.float32 or torch.bfloat16, got {dtype}")
     sizes = {"dim": dim, "reach": reach, "persistent": persistent, "heads": heads, "expansion": expansion}
     settings = {"kind": kind, "layers": layers, **sizes, "depth": depth, "segment": segment, "chunk": chunk}
-    return AttachedMemory(model, {**settings, "norm": norm, "max_step": max_step}).to(dtype)
+    settings |= {"norm": norm, "max_step": max_step, "k": k, "capacity": capacity}
+    return AttachedMemory(model, settings).to(dtype)
 
 
 def _without_call(_layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""One attached memory: a `NeuralMemory` of its own width inside one decoder layer, and what it keeps between calls.
+"""One attached memory, of its own width inside one decoder layer, and what it keeps between calls.
 
 Shape legend: B streams, T tokens, D hidden size of the decoder, M = `dim` of the memory, R = `reach`.
 """
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nscma_torch.neural.neural_memory import NeuralMemory
+from nscma_torch.neural.retrieval_attention import KeyValueState, RetrievalAttention
 from nscma_torch.neural.segment import SegmentState
 from nscma_torch.neural.state import NeuralMemoryState
 
@@ -22,7 +23,7 @@ from nscma_torch.neural.state import NeuralMemoryState
 class BlockState:
     """What one block has kept of B streams; a value, never changed in place."""
 
-    memory: NeuralMemoryState
+    memory: NeuralMemoryState | KeyValueState
     recent: Tensor  # [B, R - 1, D] the last inputs, zero before the first
     segment: SegmentState | None = None  # memory as context: the tokens of the segment that is not full
 
@@ -38,10 +39,8 @@ class BlockState:
 
     def select(self, rows: Tensor) -> Self:  # rows: [B'] int64, streams of the new batch
         """The state of some of the streams, in any order, repeated or left out."""
-        heads = len(self.memory.weights[0]) // len(self.recent)
-        inner = (rows[:, None] * heads + torch.arange(heads, device=rows.device)).flatten()
         segment = None if self.segment is None else self.segment.map(lambda tensor: tensor[rows])
-        memory = self.memory.map(lambda tensor: tensor[inner])
+        memory = self.memory.select(rows, len(self.recent))
         return replace(self, memory=memory, recent=self.recent[rows], segment=segment)
 
 
@@ -49,24 +48,23 @@ torch.serialization.add_safe_globals([BlockState, SegmentState])  # so that kept
 
 
 class MemoryBlock(nn.Module):
-    """Projects the hidden states of a layer into a `NeuralMemory`, and what it recalls back.
+    """Projects the hidden states of a layer into a memory, and what it recalls back.
 
-        u_t = [ rms(h_t), rms(h_{t-1}), ..., rms(h_{t-R+1}) ] D      m_t = NeuralMemory(u)_t U
+        u_t = [ rms(h_t), rms(h_{t-1}), ..., rms(h_{t-R+1}) ] D      m_t = memory(u)_t U
 
     The inputs of R tokens side by side take the place of the convolution of Titans (section 4.4): a value can be stored
     under the token before it. Everything is computed in the dtype of the block's parameters.
 
     Args:
         hidden: D.
-        dim: M.
+        memory: of width M.
         reach: R, 1 for the token alone.
-        memory: further arguments of `NeuralMemory`.
     """
 
-    def __init__(self, hidden: int, dim: int, reach: int, **memory: object) -> None:
+    def __init__(self, hidden: int, memory: NeuralMemory | RetrievalAttention, reach: int) -> None:
         super().__init__()
         self.hidden, self.reach = hidden, reach
-        self.memory = NeuralMemory(dim, **memory)  # type: ignore[arg-type]
+        self.memory, dim = memory, memory.dim
         self.down = nn.Linear(hidden * reach, dim, bias=False)
         self.up = nn.Linear(dim, hidden, bias=False)
         if reach > 1 and dim > 1:

@@ -1,4 +1,4 @@
-"""The three ways of Titans to put a memory into a decoder layer, as hooks: gate, context, layer (section 4)."""
+"""Ways to put a memory into a decoder layer, as hooks: gate, context, layer (Titans, section 4), and retrieval."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from torch.utils.hooks import RemovableHandle
 from nscma_torch.errors import InvalidInputError, ModelError
 from nscma_torch.neural.decoder import SUPPORTED
 from nscma_torch.neural.memory_block import BlockState, MemoryBlock
+from nscma_torch.neural.neural_memory import NeuralMemory
+from nscma_torch.neural.retrieval_attention import RetrievalAttention
 from nscma_torch.neural.segment import SegmentState, attend_with_memory
 from nscma_torch.neural.streams import Call
 
-Kind = Literal["gate", "context", "layer"]
+Kind = Literal["gate", "context", "layer", "retrieval"]
 
 
 class Attended(NamedTuple):
@@ -34,9 +36,16 @@ class Placement(nn.Module):
         super().__init__()
         if reach < 1 or persistent < 0:
             raise InvalidInputError(f"reach must be positive and persistent not negative, got {reach}, {persistent}")
-        self.block = MemoryBlock(hidden, min(hidden, 256) if dim is None else dim, reach, **memory)
+        self.block = MemoryBlock(hidden, self.make_memory(min(hidden, 256) if dim is None else dim, **memory), reach)
         self._slot = 0
         self._now: Call | None = None
+
+    def make_memory(
+        self, dim: int, *, k: int = 32, capacity: int | None = None, **options: Any
+    ) -> NeuralMemory | RetrievalAttention:
+        """The memory of this width; the arguments are those of every kind."""
+        del k, capacity  # of retrieval alone
+        return NeuralMemory(dim, **options)
 
     def init_state(self, batch: int) -> BlockState:
         """The state of streams that have read nothing."""
@@ -107,6 +116,27 @@ class MemoryAsGate(Placement):
         return run.out + (gate * recalled).to(run.out.dtype)
 
 
+class RetrievalAsGate(MemoryAsGate):
+    """As `MemoryAsGate`, m by attention to the k nearest keys of earlier segments (Wu et al. 2022).
+
+    The paper blends, g m + (1 - g) attention with g = sigmoid(b) of each head, its keys and values those of the layer's
+    own attention; here m has projections of its own and is added, so that a frozen model is at first what it was.
+    """
+
+    def make_memory(
+        self,
+        dim: int,
+        *,
+        k: int = 32,
+        capacity: int | None = None,
+        heads: int = 1,
+        segment: int = 64,
+        **options: Any,
+    ) -> RetrievalAttention:
+        del options  # of NeuralMemory alone
+        return RetrievalAttention(dim, heads=heads, k=k, segment=segment, capacity=capacity)
+
+
 class MemoryAsLayer(Placement):
     """Before the attention: the layer reads h + m (MAL, equation 29, with the residual stream)."""
 
@@ -157,4 +187,9 @@ class MemoryAsContext(Placement):
         return out + torch.tanh(self.bias).to(out.dtype) * (again - out)
 
 
-PLACEMENTS: dict[str, type[Placement]] = {"gate": MemoryAsGate, "context": MemoryAsContext, "layer": MemoryAsLayer}
+PLACEMENTS: dict[str, type[Placement]] = {
+    "gate": MemoryAsGate,
+    "context": MemoryAsContext,
+    "layer": MemoryAsLayer,
+    "retrieval": RetrievalAsGate,
+}

@@ -50,7 +50,7 @@ class RetrievalMemory(nn.Module):
 
         weight_j = softmax_j(scale <q, key_j>)        `.mixed` = sum_j weight_j value_j
 
-    which is attention to the k nearest keys (Wu et al. 2022, "Memorizing Transformers", section 3.1). Gradients flow to
+    which is attention to the k nearest keys (Wu et al. 2022, "Memorizing Transformers"). Gradients flow to
     the queries, and to whatever the keys and values that were written were computed from; `detach_` cuts that off.
 
     The items are buffers, in the order of writing, with room to grow that doubles when it is full. `state_dict` holds

@@ -30,6 +30,12 @@ class NeuralMemoryState(MemoryState):
     segment: int | None = None  # tokens whose gradients are taken at the weights of their start; None: of the first
     chunk: int | None = None  # tokens written as one step
 
+    def select(self, rows: Tensor, batch: int) -> Self:  # rows: [B'] int64, of the B streams that these are
+        """The state of some of the streams, in any order, repeated or left out."""
+        heads = len(self.weights[0]) // batch
+        inner = (rows[:, None] * heads + torch.arange(heads, device=rows.device)).flatten()
+        return self.map(lambda tensor: tensor[inner])
+
     def save(self, path: str | Path) -> None:
         """Write one safetensors file, pending tokens included."""
         tensors: dict[str, Tensor] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache as cached
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.neural.memory_block import BlockState
+from nscma_torch.neural.retrieval_attention import KeyValueState
 
 
 class MemoryStreams:
@@ -34,6 +36,28 @@ class MemoryStreams:
     def select(self, rows: Tensor) -> None:  # [B'] int64
         """Keep these streams, in this order; one may be repeated."""
         self.states = [state.select(rows.to(state.recent.device)) for state in self.states]
+
+    def delete(self, stream: int, tokens: Sequence[int]) -> None:
+        """Forget tokens of one stream, of what "retrieval" has kept; the number of its first token is 0.
+
+        With `reach` R, the R - 1 tokens after one hold something of it: name them too. The model's own cache is not
+        touched.
+
+        Raises InvalidInputError for a memory of another kind, whose weights hold all that was read as one, and for a
+        stream or token that there is not.
+        """
+        known = [state.memory for state in self.states if isinstance(state.memory, KeyValueState)]
+        if len(known) < len(self.states):
+            raise InvalidInputError('only kind="retrieval" forgets single tokens: reset() the streams instead')
+        if not 0 <= stream < (self.batch or 0):
+            raise InvalidInputError(f"stream must be a number below {self.batch or 0}, got {stream}")
+        read = known[0].first + known[0].stored.shape[1]
+        if not all(0 <= token < read for token in tokens):
+            raise InvalidInputError(f"tokens must be numbers below {read}, of those read, got {[*tokens][:9]}")
+        self.states = [
+            replace(state, memory=memory.without(stream, torch.tensor(tokens, device=memory.keys.device)))
+            for state, memory in zip(self.states, known, strict=True)
+        ]
 
     @property
     def batch(self) -> int | None:

@@ -33,6 +33,8 @@ from transformers import (
     OPTForCausalLM,
     Phi3Config,
     Phi3ForCausalLM,
+    PhiConfig,
+    PhiForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
@@ -43,7 +45,7 @@ import nscma_torch
 from nscma_torch import AttachedMemory, attach_memory
 from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
 
-KINDS = ("gate", "context", "layer")
+KINDS = ("gate", "context", "layer", "retrieval")
 SIZES: dict[str, Any] = {
     **{"vocab_size": 50, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3},
     **{"num_attention_heads": 4, "num_key_value_heads": 2, "pad_token_id": 0, "bos_token_id": None},
@@ -60,11 +62,12 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "llama": lambda: LlamaForCausalLM(LlamaConfig(**SIZES)),
     "mistral": lambda: MistralForCausalLM(MistralConfig(**SIZES, sliding_window=12)),
     "opt": lambda: OPTForCausalLM(OPTConfig(**SAME_HEADS, ffn_dim=48, word_embed_proj_dim=32)),
+    "phi": lambda: PhiForCausalLM(PhiConfig(**SIZES)),
     "phi3": lambda: Phi3ForCausalLM(Phi3Config(**SIZES)),
     "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**SIZES)),
     "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**SIZES, head_dim=8)),
 }
-OPTIONS: dict[str, Any] = {"dim": 16, "segment": 8, "chunk": 4, "heads": 2}
+OPTIONS: dict[str, Any] = {"dim": 16, "segment": 8, "chunk": 4, "heads": 2, "k": 5}
 
 
 def decoder(family: str = "mistral") -> Any:
@@ -213,10 +216,11 @@ def test_generation_continues_what_was_read(family: str, kind: str) -> None:
             assert torch.equal(model(made[:, :at]).logits[:, -1].argmax(-1), made[:, at])
 
 
-def test_beam_search_reorders_the_memories() -> None:
+@pytest.mark.parametrize("kind", ["gate", "retrieval"])
+def test_beam_search_reorders_the_memories(kind: str) -> None:
     """With the cache, where memories follow their beams, the beams are those of reading all anew each time."""
     model, x = decoder(), tokens(3, 11)
-    attached(model, "gate", "all")
+    attached(model, kind, "all")
     beams = {"num_beams": 4, "num_return_sequences": 4, "max_new_tokens": 9, "do_sample": False}
     with torch.no_grad():
         assert torch.equal(model.generate(x, **beams), model.generate(x, use_cache=False, **beams))
@@ -235,6 +239,33 @@ def test_a_copy_of_the_cache_is_a_way_back() -> None:
         kept.batch_select_indices(torch.tensor([1]))
         kept.batch_repeat_interleave(3)
         assert model(x[[1, 1, 1]], past_key_values=kept).logits.shape[0] == 3
+
+
+def test_single_tokens_can_be_forgotten_of_retrieval() -> None:
+    model, x = decoder(), tokens()
+    memory = attach_memory(model, [0, 2], "retrieval", **OPTIONS, reach=1)
+    for block in memory.blocks.values():
+        torch.nn.init.normal_(block.block.up.weight)  # type: ignore[union-attr, arg-type]
+    with torch.no_grad(), memory.session() as streams:
+        model(x[:, :16], use_cache=False)
+        kept = list(streams.states)
+        plain = model(x[:, 16:], use_cache=False).logits
+        streams.states = kept
+        streams.delete(1, [3, 4])
+        for state in streams.states:
+            assert not state.memory.keys[1, :, 3:5].any() and state.memory.keys[0, :, 3:5].any()  # type: ignore[union-attr]
+        changed = model(x[:, 16:], use_cache=False).logits
+        torch.testing.assert_close(changed[0], plain[0], atol=1e-6, rtol=1e-6)
+        assert (changed[1] - plain[1]).abs().max() > 1e-4
+        for stream, numbers in ((2, [1]), (0, [29]), (0, [-1])):
+            with pytest.raises(InvalidInputError, match="below"):
+                streams.delete(stream, numbers)
+    memory.detach()
+    other = attached(model, "gate")
+    with torch.no_grad(), other.session() as streams:
+        model(x, use_cache=False)
+        with pytest.raises(InvalidInputError, match="retrieval"):
+            streams.delete(0, [1])
 
 
 def test_padding_is_not_stored() -> None:
@@ -320,6 +351,9 @@ def test_errors_leave_the_model_as_it_was() -> None:
         {"heads": 5},
         {"reach": 0},
         {"dim": -1},
+        {"kind": "retrieval", "k": 0},
+        {"kind": "retrieval", "capacity": 65},
+        {"kind": "retrieval", "segment": None},
     ):
         with pytest.raises(InvalidInputError):
             attach_memory(model, **arguments)  # type: ignore[arg-type]
