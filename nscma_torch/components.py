@@ -259,7 +259,7 @@ class Components:
         section = self.config.retrieval
         reranker = (lambda: self.reranker) if section.reranker else None
         graphs, tasks = (lambda: self.fact_graphs), (lambda: self.tasks)
-        return Retriever(self.searcher, self.database, graphs, tasks, section.strategy, reranker)
+        return Retriever(self.searcher, self.database, graphs, tasks, section, reranker)
 
     @locked_cached_property
     def reranker(self) -> Reranker:

@@ -218,7 +218,7 @@ class Memory:
         run_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
         top_k: int = 10,
-        threshold: float = 0.0,
+        threshold: float | None = None,
         kinds: Sequence[UnitKind] | None = None,
         strategy: str | None = None,
         budget: int | None = None,
@@ -232,7 +232,7 @@ class Memory:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
             kinds: which units are searched: chunk, summary, skill, or of triple and atomic_fact what facts.units names;
                 by default the configured ones.
-            threshold: lowest score; scores are relative to the best of each lane, and strategies add to them.
+            threshold: lowest score, None for any; scores are relative to each lane's best, and strategies add to them.
             strategy: a name of `retrieval.strategies`, or auto; by default the configured one.
             budget: most tokens of all texts together; what does not fit is left out, never mid-sentence.
             as_of: search the memory as it was at that time: what was said later is not found.
@@ -247,7 +247,7 @@ class Memory:
             bounds,
             strategy=strategy,
             top_k=checked_count(top_k),
-            threshold=checked_number(threshold, "threshold"),
+            threshold=None if threshold is None else checked_number(threshold, "threshold"),
             budget=most,
             explain=checked_flag(explain, "explain"),
         )

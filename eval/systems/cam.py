@@ -2,7 +2,9 @@
 
 "CAM: A Constructivist View of Agentic Memory for LLM-Based Reading Comprehension" (2025). Its table of variants by
 options: online (batches are integrated as they come) or offline (built once), without hierarchy (the foundational
-network alone), without flexibility (every node belongs to one cluster), and its three retrievals.
+network alone), without flexibility (every node belongs to one cluster), and its three retrievals, which compare the
+question with nodes by their cosine alone. Active nodes reach the reader, summaries and chunks (section 4.2); that
+summaries may be left out measures what they are worth.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ class CamOptions(Section):
     hierarchical: bool = Field(True, description="Whether there are summaries above the network of chunks.")
     flexible: bool = Field(True, description="Whether a node may belong to several clusters.")
     retrieval: Literal["prune-and-grow", "traversal", "global"] = Field("prune-and-grow", description="Strategy.")
+    read: Literal["nodes", "chunks"] = Field("nodes", description="Whether the reader gets summaries too, or chunks.")
     top_k: int = Field(10, gt=0, description="Nodes that are read.")
     section_chars: int = Field(BLOCK_CHARS, ge=0, description="As of kind nscma.")
     config: dict[str, Any] = Field({}, description="As of kind nscma.")
@@ -42,7 +45,12 @@ def make_cam(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
     own = {
         "gate": {"rule": "everything"},
         "hierarchy": hierarchy,
-        "retrieval": {"strategy": options.retrieval, "kinds": ["chunk"]},
+        "retrieval": {
+            "strategy": options.retrieval,
+            "kinds": ["chunk", "summary"] if options.read == "nodes" else ["chunk"],
+            "nodes": "cosine",
+            "prune_and_grow": {"grown": 0, "association": 0.0},
+        },
     }
     offline = options.development == "offline"
     made = NscmaOptions(

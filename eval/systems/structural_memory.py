@@ -3,7 +3,7 @@
 Zeng et al. 2024, "On the Structural Memory of LLM Agents": chunks, knowledge triples, atomic facts, summaries or all
 four (mixed), retrieved in a single step, reranked or iteratively, and read as they are (memory-only) or as the messages
 behind them (memory-doc). The sensitivity options have the paper's letters. A strategy of `nscma_torch.retrieval` ranks;
-`iterative` there weighs all rounds, where the paper ranks by the last question alone.
+`iterative` there weighs all rounds, unless `retrieval.iterative.ranked_by` is the paper's "last-question".
 
 Evidence is the ranking of places, what was read before what a single-step search of the structure finds beside it; how
 a fact or a summary has places says `eval.metrics.evidence_places`.
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -25,14 +24,12 @@ from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED
 from eval.systems.memories import USER, MemoryOptions, MemorySystem, Remembered, setup_of
 from eval.systems.options import options_of
-from nscma_torch.config import Section
+from nscma_torch.config import Section, override
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Hit, Message, Scope, UnitKind
-from nscma_torch.retrieval.context import RetrievalContext, Strategy
+from nscma_torch.retrieval.context import RetrievalContext
 from nscma_torch.retrieval.search_bounds import Bounds
-from nscma_torch.retrieval.strategies.iterative import iterative
-from nscma_torch.retrieval.strategies.rerank import rerank
-from nscma_torch.retrieval.strategies.single_step import single_step
+from nscma_torch.retrieval.strategies import STRATEGIES
 from nscma_torch.text.documents import BLOCK_CHARS
 
 Structure = Literal["chunk", "triple", "atomic_fact", "summary", "mixed"]
@@ -92,14 +89,15 @@ class StructureSession:
         skew = timedelta(seconds=parts.config.limits.max_clock_skew)
         bounds = Bounds(Scope(USER), now, skew, KINDS[wanted.structure])
         graphs, tasks = (lambda: parts.fact_graphs), (lambda: parts.tasks)
-        context = RetrievalContext(parts.searcher, parts.database, graphs, tasks, bounds)
-        strategies: Mapping[str, Strategy] = {
-            "single-step": single_step,
-            "rerank": partial(rerank, looked_at=wanted.k),
-            "iterative": partial(iterative, rounds=wanted.n, read=wanted.t),
-        }
-        kept = min(wanted.r, wanted.k) if wanted.strategy == "rerank" else wanted.k
-        hits = list(context.hits(strategies[wanted.strategy](context, question, kept).scores).values())
+        settings = override(
+            parts.config.retrieval,
+            {
+                "rerank": {"looked_at": wanted.k, "kept": wanted.r},
+                "iterative": {"refinements": wanted.n, "refined_from": wanted.t},
+            },
+        )
+        context = RetrievalContext(parts.searcher, parts.database, graphs, tasks, bounds, settings=settings)
+        hits = list(context.hits(STRATEGIES[wanted.strategy](context, question, wanted.k).scores).values())
         return parts.retriever.behind(question, hits, bounds) if wanted.answering == "memory-doc" else hits
 
     def store_bytes(self) -> int:

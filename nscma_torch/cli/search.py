@@ -27,7 +27,7 @@ def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     *,
     top_k: TopK = 10,
-    threshold: Annotated[float, typer.Option("--threshold", help="Lowest score; 0 keeps all.")] = 0.0,
+    threshold: Annotated[float | None, typer.Option("--threshold", help="Lowest score.")] = None,
     filter: Filter = None,
     kind: Annotated[
         list[str] | None, typer.Option("--kind", help="chunk, summary or of facts.units; repeatable.")

@@ -10,6 +10,12 @@ from pydantic import Field, model_validator
 
 from nscma_torch.config.language import Llm
 from nscma_torch.config.section import Section
+from nscma_torch.config.strategies import (
+    IterativeStrategy,
+    PruneAndGrowStrategy,
+    RerankStrategy,
+    TraversalStrategy,
+)
 
 FAISS_FACTORY = r"^(Flat|IVF([1-9][0-9]*)(,Flat)?|HNSW([2-9]|[1-9][0-9]+)(,Flat)?)$"
 
@@ -155,7 +161,12 @@ class Index(Section):
 class Score(Section):
     """Episodic score (NSCMA section 3.4.1): alpha*sim + beta*exp(-lambda*(now - t)) + gamma*importance."""
 
-    alpha: float = Field(1.0, ge=0, description="Weight of the cosine similarity.")
+    similarity: Literal["contextual", "cosine"] = Field(
+        "contextual",
+        description="sim(q, d): the cosine of the question without speakers' names to a unit's vector with a share of "
+        "its neighbours', or cos(q, d) itself, as in the paper.",
+    )
+    alpha: float = Field(1.0, ge=0, description="Weight of the similarity.")
     beta: float = Field(0.0, ge=0, description="Weight of the recency.")
     gamma: float = Field(0.0, ge=0, description="Weight of the importance, which is in [0, 1].")
     half_life: float = Field(30.0, gt=0, description="Days after which recency is one half; lambda = ln 2 / half_life.")
@@ -172,8 +183,10 @@ class Retrieval(Section):
     lanes: tuple[Literal["lexical", "vector"], ...] = Field(
         ("lexical", "vector"), min_length=1, description="Which lanes a search runs."
     )
-    fusion: Literal["relative", "rrf"] = Field(
-        "relative", description="Mean of scores relative to each lane's best, or reciprocal rank fusion with c = 60."
+    fusion: Literal["relative", "rrf", "sum"] = Field(
+        "relative",
+        description="Mean of scores relative to each lane's best, reciprocal rank fusion with c = 60, or the sum as it "
+        "is: of the vector lane alone, Score(d) of [score].",
     )
     strategy: Literal[
         "auto", "single-step", "links", "rerank", "iterative", "traversal", "global", "prune-and-grow", "graph"
@@ -200,6 +213,15 @@ class Retrieval(Section):
     b: float = Field(0.75, ge=0, le=1, description="BM25: how much length counts.")
     hops: tuple[float, ...] = Field((0.5, 0.3, 0.15), description="BM25: weight of a term 1, 2, … turns away.")
     reach: float = Field(40.0, gt=0, description="BM25: terms above which a unit lends less to its neighbours.")
+    nodes: Literal["hybrid", "cosine"] = Field(
+        "hybrid",
+        description="Score of chunks and summaries in traversal, global and prune-and-grow: that of a search, or the "
+        "cosine of question and node alone, as in CAM section 4.2.",
+    )
+    rerank: RerankStrategy = RerankStrategy()
+    iterative: IterativeStrategy = IterativeStrategy()
+    traversal: TraversalStrategy = TraversalStrategy()
+    prune_and_grow: PruneAndGrowStrategy = PruneAndGrowStrategy()
 
 
 class Answer(Section):
@@ -271,6 +293,14 @@ class Hierarchy(Section):
     gamma: float = Field(0.2, ge=0, le=1, description="Score above which two chunks are joined.")
     links: int = Field(12, gt=0, description="Edges that a cluster draws on the levels above.")
     overlapping: bool = Field(True, description="Ego-splitting: a chunk may belong to several clusters.")
+    propagation: Literal["weighted", "majority"] = Field(
+        "weighted",
+        description="The label that a node takes: the one that weighs most among its neighbours, or the one that most "
+        "of them have, as in CAM section 4.1.",
+    )
+    propagation_rounds: int = Field(
+        0, ge=0, description="Rounds after which label propagation ends; 0 for when no label changes any more."
+    )
     max_levels: int = Field(8, ge=0, description="Levels of clusters; 0 keeps the network of chunks alone.")
     min_members: int = Field(3, gt=1, description="Members below which a cluster gets no summary.")
     max_members: int = Field(24, gt=2, description="Members above which a cluster is split.")

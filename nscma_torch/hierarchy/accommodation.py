@@ -11,10 +11,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from nscma_torch.hierarchy.level import Level
+from nscma_torch.hierarchy.level import Level, Propagation
 
 
-def accommodated(level: Level, max_members: int) -> Level:
+def accommodated(level: Level, max_members: int, rule: Propagation = Propagation()) -> Level:
     """The level with connected clusters of at most `max_members` nodes.
 
     The part with the smallest persona id keeps the cluster's label, the others get new ones, so the result does not
@@ -26,7 +26,7 @@ def accommodated(level: Level, max_members: int) -> Level:
         if not bool(cut.any()):
             return level
         ends = torch.unique(level.split.persona_edge_index[:, cut])
-        level = _connected(replace(level, cut=level.cut | cut)).settled(ends)
+        level = _connected(replace(level, cut=level.cut | cut)).settled(ends, rule)
 
 
 def _connected(level: Level) -> Level:

@@ -18,7 +18,7 @@ from nscma_kernels import knn_graph
 from nscma_torch.config import Hierarchy
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.clusters import Clusters, clusters_of, difference, linked
-from nscma_torch.hierarchy.level import Edit, Level
+from nscma_torch.hierarchy.level import Edit, Level, Propagation
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ def _clustered(level: Level, edit: Edit, settings: Hierarchy) -> Level:
     edited, frontier = level.edited(edit, overlapping=settings.overlapping)
     if not settings.max_levels:
         return edited
-    return accommodated(edited.settled(frontier), settings.max_members)
+    rule = Propagation(settings.propagation == "weighted", settings.propagation_rounds or None)
+    return accommodated(edited.settled(frontier, rule), settings.max_members, rule)
 
 
 def _above(level: Level, clusters: Clusters, upper: Level, settings: Hierarchy) -> Edit:

@@ -29,6 +29,19 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class Propagation:
+    """How labels spread (CAM section 4.1, step 2 of the online clustering updates).
+
+    Attributes:
+        weighted: whether neighbours count by the weight of their edges; if not, each counts one, as in the paper.
+        max_rounds: the paper's limit of iterations; None: until no label changes.
+    """
+
+    weighted: bool = True
+    max_rounds: int | None = None
+
+
+@dataclass(frozen=True)
 class Level:
     """A network G_l (CAM equation 1) and its clustering.
 
@@ -136,18 +149,19 @@ class Level:
             return left, frontier[stays].nonzero().flatten()
         return self, frontier.nonzero().flatten()
 
-    def settled(self, frontier: Tensor) -> Level:
+    def settled(self, frontier: Tensor, rule: Propagation = Propagation()) -> Level:
         """Clusters after label propagation over the persona network, from the personas of the frontier on."""
         if not len(frontier):
             return self
         holding = ~self.cut
         labels = label_propagation(
             self.split.persona_edge_index[:, holding],
-            self.weight[holding],
+            self.weight[holding] if rule.weighted else None,
             len(self.split.ids),
             labels=self.labels,
             frontier=frontier,
             ids=self.split.ids,
+            max_rounds=rule.max_rounds,
         )
         return replace(self, labels=labels)
 

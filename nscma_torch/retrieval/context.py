@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from torch import Tensor
 
+from nscma_torch.config import Retrieval
 from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.records import Hit, Unit, UnitKind
@@ -32,6 +34,7 @@ class RetrievalContext:
         tasks: Callable[[], LanguageTasks],
         bounds: Bounds,
         *,
+        settings: Retrieval | None = None,
         reranker: Reranker | None = None,
         explain: bool = False,
     ) -> None:
@@ -43,6 +46,7 @@ class RetrievalContext:
         self._reranker = reranker
         self._explain = explain
         self.bounds = bounds
+        self.settings = Retrieval() if settings is None else settings
 
     @property
     def tasks(self) -> RetrievalTasks:
@@ -56,6 +60,16 @@ class RetrievalContext:
         """The best units by hybrid search; of the bounds' kinds, or of these."""
         bounds = self.bounds if kinds is None else replace(self.bounds, kinds=tuple(kinds))
         return self._searcher.rank(text, bounds, top_k, explain=self._explain)
+
+    def rank_nodes(self, question: str, top_k: int | None = None) -> Ranking:
+        """The best nodes of the hierarchy, `retrieval.nodes` telling how they are scored; None for all.
+
+        Nodes are the units of the bounds' kinds and the summaries of every level.
+        """
+        kinds = tuple(dict.fromkeys((*self.bounds.kinds, "summary")))
+        if self.settings.nodes == "hybrid":
+            return self.rank(question, sys.maxsize if top_k is None else top_k, kinds=kinds)
+        return self._searcher.nearest(question, replace(self.bounds, kinds=kinds), top_k)
 
     def linked(self, texts: Sequence[str]) -> list[dict[int, float]]:
         """For each text, the units under the headings that it mentions, with the weight of the link in (0, 1]."""

@@ -28,4 +28,13 @@ def reciprocal_rank(lanes: Tensor, weights: Sequence[float]) -> Tensor:
     return shares @ torch.where(lanes > 0, 1.0 / (RRF_CONSTANT + ranks), torch.zeros_like(lanes))
 
 
-FUSIONS: dict[str, Callable[[Tensor, Sequence[float]], Tensor]] = {"relative": relative, "rrf": reciprocal_rank}
+def total(lanes: Tensor, weights: Sequence[float]) -> Tensor:
+    """Weighted sum of the lanes' scores as they are, mean weight 1: of one lane, its own scores. [n]."""
+    return lanes.new_tensor(weights) * len(weights) / sum(weights) @ lanes
+
+
+FUSIONS: dict[str, Callable[[Tensor, Sequence[float]], Tensor]] = {
+    "relative": relative,
+    "rrf": reciprocal_rank,
+    "sum": total,
+}

@@ -74,7 +74,7 @@ class ReaderQA:
         self, question: str, hits: Sequence[Hit], *, user_id: str, now: datetime, most: int | None = None
     ) -> ReadHits:
         """The reader's result of the first hits, `reading.passages` of them, with the turns before them."""
-        some = [hit for hit in hits if hit.unit.kind != "summary"][: most or self._settings.passages]
+        some = hits[: most or self._settings.passages]
         with self._database.read() as connection:
             asker = speakers.asker_of(connection, user_id)
             name = asker.named or asker.by_id or asker.name
@@ -191,17 +191,18 @@ def in_order(
     own = {numbers[-1] for numbers in numbered.values()}
     earlier = {number for numbers in numbered.values() for number in numbers} - own
     episodes = turns.load(connection, user_id, sorted(earlier))
-    placed: dict[tuple[datetime, int, int], tuple[Hit, Passage]] = {}
+    placed: dict[tuple[datetime, int, int, str], tuple[Hit, Passage]] = {}
     for rank, hit in enumerate(hits):
         unit = hit.unit
         numbers = numbered.get(hit.id, [0])
-        placed[unit.occurred_at, numbers[-1], unit.start] = hit, _passage(unit, user_name, rank, context=False)
+        derived = "" if unit.kind == "chunk" else unit.id  # several of one message have one place
+        placed[unit.occurred_at, numbers[-1], unit.start, derived] = hit, _passage(unit, user_name, rank, context=False)
         for number in numbers[:-1]:
             episode = episodes.get(number)
             if episode is not None and episode.occurred_at.date() == unit.occurred_at.date():
                 turn = unit_of(episode)
                 placed.setdefault(
-                    (turn.occurred_at, number, 0), (Hit(turn, 0.0), _passage(turn, user_name, rank, context=True))
+                    (turn.occurred_at, number, 0, ""), (Hit(turn, 0.0), _passage(turn, user_name, rank, context=True))
                 )
     ordered = [placed[place] for place in sorted(placed)]
     return [hit for hit, _ in ordered], [passage for _, passage in ordered]

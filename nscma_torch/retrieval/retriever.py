@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from nscma_torch.config import Retrieval
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Hit, UnitKind
@@ -27,7 +28,7 @@ class Retriever:
 
     Args:
         graphs, tasks: give the fact graphs and the configured language tasks, called when a strategy needs them.
-        strategy: the one that is taken where a question names none.
+        settings: of the strategies, and which one is taken where a question names none.
         reranker: makes what the rerank strategy asks, called when it is first needed; None for the language tasks.
     """
 
@@ -37,14 +38,14 @@ class Retriever:
         database: Database,
         graphs: Callable[[], FactGraphs],
         tasks: Callable[[], LanguageTasks],
-        strategy: str,
+        settings: Retrieval,
         reranker: Callable[[], Reranker] | None,
     ) -> None:
         self._searcher = searcher
         self._database = database
         self._graphs = graphs
         self._tasks = tasks
-        self._strategy = strategy
+        self._settings = settings
         self._reranker = reranker
 
     def retrieve(
@@ -54,7 +55,7 @@ class Retriever:
         *,
         strategy: str | None = None,
         top_k: int = 10,
-        threshold: float = 0.0,
+        threshold: float | None = None,
         budget: int | None = None,
         explain: bool = False,
         tasks: LanguageTasks | None = None,
@@ -77,11 +78,13 @@ class Retriever:
             self._graphs,
             self._tasks if tasks is None else lambda: tasks,
             bounds,
+            settings=self._settings,
             reranker=reranker,
             explain=explain,
         )
         found = STRATEGIES[name](context, question, max(top_k, HEAD) if newest_first else top_k)
-        found = replace(found, scores={seq: score for seq, score in found.scores.items() if score >= threshold})
+        if threshold is not None:
+            found = replace(found, scores={seq: score for seq, score in found.scores.items() if score >= threshold})
         if newest_first:
             found = _renewed(context, question, found, top_k)
         hits = _hits(context, found, explain)
@@ -113,7 +116,7 @@ class Retriever:
 
     def chosen(self, question: str, strategy: str | None, kinds: Collection[UnitKind]) -> Plan:
         """The strategy that this question about these kinds gets, and why."""
-        name = self._strategy if strategy is None else strategy
+        name = self._settings.strategy if strategy is None else strategy
         if name == "auto":
             return plan(question, kinds)
         if not isinstance(name, str) or name not in STRATEGIES:

@@ -94,7 +94,8 @@ class Searcher:
                 return Ranking({}, lambda: 0.0)
         while True:
             query = parse(text, names=people.names, now=bounds.now, user=people.user)
-            meaning = query_vector(self._embedder, query.meaning).to(self._device)
+            whole = self._config.score.similarity == "cosine"
+            meaning = query_vector(self._embedder, text if whole else query.meaning).to(self._device)
             with self.indexes.reading(user_id) as reading:
                 index = reading.index
                 mask = self._mask(reading.connection, index, bounds)
@@ -107,6 +108,23 @@ class Searcher:
         seqs = index.seqs[rows].tolist()
         parts = dict(zip(seqs, self._parts(index, scored, rows), strict=True)) if explain else {}
         return Ranking(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.answerability, parts)
+
+    def nearest(self, text: str, bounds: Bounds, top_k: int | None = None) -> Ranking:
+        """The units whose own vectors have the largest cosine with that of the whole text, below zero too; None: all.
+
+        f_emb(q) . f_emb(v) / (|f_emb(q)| |f_emb(v)|), CAM section 4.2. Equal ones are in the order in which they were
+        stored; units without a vector are left out.
+        """
+        parse(text, names=(), now=bounds.now)
+        meaning = query_vector(self._embedder, text).to(self._device)
+        with self.indexes.reading(bounds.scope.user_id) as reading:
+            index = reading.index
+            rows = torch.nonzero(self._mask(reading.connection, index, bounds) & index.embedded)[:, 0]
+        cosines, order = (index.vectors[rows].float() @ meaning).sort(descending=True, stable=True)
+        seqs, values = index.seqs[rows][order][:top_k].tolist(), cosines[:top_k].tolist()
+        parts = {seq: {"cosine": value} for seq, value in zip(seqs, values, strict=True)}
+        known = cache(lambda: self.rank(text, bounds, 1).answerability())
+        return Ranking(dict(zip(seqs, values, strict=True)), known, parts)
 
     def linked(self, texts: Sequence[str], bounds: Bounds) -> list[dict[int, float]]:
         """For each text, the units under the headings that it mentions, by row number, with the weight of the link.
@@ -181,19 +199,23 @@ class Searcher:
         index = reading.index
         if not bool(mask.any()):
             nothing = torch.zeros(len(mask), device=self._device)
-            return _Scored(dict.fromkeys(self._settings.lanes, nothing), nothing, nothing, lambda: 0.0)
-        lanes = {
-            lane: self._lexical(index, postings, query, mask)
-            if lane == "lexical"
-            else self._vector(reading, meaning, at, mask)
-            for lane in self._settings.lanes
-        }
+            return _Scored(dict.fromkeys(self._settings.lanes, nothing), nothing, nothing - torch.inf, lambda: 0.0)
+        lanes: dict[Lane, Tensor] = {}
+        found = torch.zeros_like(mask)
+        for lane in self._settings.lanes:
+            if lane == "lexical":
+                lanes[lane] = self._lexical(index, postings, query, mask)
+                found |= lanes[lane] > 0
+            else:
+                lanes[lane], rows = self._vector(reading, meaning, at, mask)
+                found[rows] = True
         own = index.said_by((), ("user",)) & ~index.said_by(people.others)
         named = index.said_by(query.speakers) | (own if people.user in query.speakers else torch.zeros_like(own))
         author = named | own if query.roles else named
         boost = 1 + self._settings.speaker_boost * author.float()
         weights = [_ADVICE[lane] if query.intent == "advice" else 1.0 for lane in lanes]
         fused = FUSIONS[self._settings.fusion](torch.stack(list(lanes.values())), weights) * boost
+        fused = fused.masked_fill(~found, -torch.inf)
 
         @cache
         def known() -> float:
@@ -235,13 +257,16 @@ class Searcher:
             scores += inside * idf(int(mask.sum()), int(inside.sum()))
         return scores
 
-    def _vector(self, reading: Reading, meaning: Tensor, at: int, mask: Tensor) -> Tensor:
-        """Episodic score of the nearest units, 0 for others. [n]"""
+    def _vector(self, reading: Reading, meaning: Tensor, at: int, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Episodic score of the nearest units, 0 for others [n], and the rows of these units; those of negative score
+        count as not found where scores are fused relative to the best or by rank.
+        """
         scores = torch.zeros(len(mask), device=self._device)
-        found = reading.vectors.search(reading.index, meaning, now=at, mask=mask, k=self._settings.candidates)
-        values, rows = found
-        scores[rows] = values.clamp(min=0)
-        return scores
+        values, rows = reading.vectors.search(reading.index, meaning, now=at, mask=mask, k=self._settings.candidates)
+        if self._settings.fusion != "sum":
+            values, rows = values[values > 0], rows[values > 0]
+        scores[rows] = values
+        return scores, rows
 
     def _parts(self, index: UserIndex, scored: _Scored, rows: Tensor) -> list[dict[str, float]]:
         lanes = scored.lanes
@@ -269,11 +294,11 @@ def _people(reading: Reading) -> _People:
 
 
 def best(scores: Tensor, k: int) -> Tensor:
-    """Rows of the k largest scores [n] that are positive; ties by the smaller row."""
+    """Rows of the k largest scores [n] above -inf; ties by the smaller row."""
     k = min(k, len(scores))
     if not k:
         return torch.empty(0, dtype=torch.int64, device=scores.device)
     least = scores.topk(k).values[-1]
     # topk leaves open which of several equal scores it takes: all that tie for the last place are ordered
-    rows = torch.nonzero((scores >= least) & (scores > 0))[:, 0]
+    rows = torch.nonzero((scores >= least) & (scores > -torch.inf))[:, 0]
     return rows[scores[rows].sort(descending=True, stable=True).indices[:k]]

@@ -17,7 +17,7 @@ from nscma_torch import extras
 from nscma_torch.config import Index, Score
 from nscma_torch.storage.faiss_store import FaissStore
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import MICROSECONDS_A_DAY, TensorSearch
+from nscma_torch.storage.vectors import MICROSECONDS_A_DAY, TensorSearch, compared
 
 _SPARE = 32  # proposals beyond k, so that near ties seldom leave a doubt
 _LEAST_SHARE = 0.1  # of the vectors; where a filter lets fewer pass, an approximate index takes as long as tensors
@@ -192,7 +192,8 @@ class FaissSearch:
         days = (index.occurred_at[rows] - self._t0).double() / MICROSECONDS_A_DAY
         recency = b * torch.exp(self._weights.decay * days) if b else torch.zeros_like(days)
         extra = torch.stack([recency.float(), c * index.importance[rows]], dim=1)
-        stored: NDArray[np.float32] = torch.cat([a * index.contextual[rows].float(), extra], dim=1).cpu().numpy()
+        vectors = a * compared(index, self._weights)[rows].float()
+        stored: NDArray[np.float32] = torch.cat([vectors, extra], dim=1).cpu().numpy()
         return stored
 
     def _hashed(self, index: UserIndex, rows: Tensor) -> Tensor:
@@ -200,7 +201,7 @@ class FaissSearch:
         factors = self._factors.to(index.device)
         hashes = [torch.empty(0, dtype=torch.int64)]
         for part in torch.split(rows.to(index.device), _BLOCK // 4) if len(rows) else ():
-            read = torch.cat([index.contextual[part].float(), index.importance[part, None]], dim=1)
+            read = torch.cat([compared(index, self._weights)[part].float(), index.importance[part, None]], dim=1)
             words = read.view(torch.int32).long().mul_(factors[1:]).sum(dim=1)
             hashes.append((words + index.occurred_at[part] * factors[0]).cpu())
         return torch.cat(hashes)

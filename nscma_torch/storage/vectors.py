@@ -2,7 +2,8 @@
 
 Score(d) = alpha*sim(q, d) + beta*exp(-lambda*(now - t_d)) + gamma*importance(d)   (NSCMA section 3.4.1)
 
-Times are measured in days here; n units, d dimension.
+sim is the cosine of the question to the unit's vector as `score.similarity` chooses it. Times are measured in days
+here; n units, d dimension.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from nscma_kernels import Filter, scored_topk
 from nscma_torch.config import Score
+from nscma_torch.storage.index_view import IndexView
 from nscma_torch.storage.user_index import UserIndex
 
 MICROSECONDS_A_DAY = 86_400_000_000
@@ -25,6 +27,11 @@ class VectorSearch(Protocol):
 
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Scores [m] and rows [m], best first, m <= k, among rows under `mask` [n]; `now` in microseconds."""
+
+
+def compared(index: IndexView, weights: Score) -> Tensor:
+    """The vectors [n, d] that questions are compared with: with a share of their neighbours', or the units' own."""
+    return index.vectors if weights.similarity == "cosine" else index.contextual
 
 
 class TensorSearch:
@@ -49,12 +56,12 @@ class TensorSearch:
             weights = query.new_tensor([recency, w.gamma])
         scores, rows = scored_topk(
             w.alpha * query[None],
-            index.contextual,
+            compared(index, w),
             k,
             columns=columns,
             weights=weights,
             rows=Filter(mask=mask & index.embedded),
-            longest=1.01,  # contextual vectors have unit length, before they are rounded
+            longest=1.01,  # vectors have unit length, before they are rounded
         )
         found = scores[0] > -torch.inf
         return scores[0][found], rows[0][found]

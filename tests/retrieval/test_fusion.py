@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from nscma_torch.retrieval.fusion import FUSIONS, reciprocal_rank, relative
+from nscma_torch.retrieval.fusion import FUSIONS, reciprocal_rank, relative, total
 from nscma_torch.retrieval.search import best
 
 LANES = torch.tensor([[3.0, 0.0, 1.5, 0.0], [0.2, 0.8, 0.0, 0.0]])
@@ -33,9 +33,15 @@ def test_what_no_lane_found_scores_nothing() -> None:
         assert scores[3] == 0 and bool((scores[:3] > 0).all())
 
 
+def test_the_sum_of_one_lane_is_its_score() -> None:
+    assert torch.equal(total(LANES[:1] - 1, (1.0,)), LANES[0] - 1)
+    assert torch.allclose(total(LANES, (0.5, 1.5)), torch.tensor([0.5 * 3 + 1.5 * 0.2, 1.5 * 0.8, 0.5 * 1.5, 0.0]))
+
+
 def test_best_orders_ties_by_row_and_drops_the_rest() -> None:
-    scores = torch.tensor([0.5, 0.0, 1.0, 0.5, -1.0, 0.5])
-    assert best(scores, 10).tolist() == [2, 0, 3, 5]
+    lost = -torch.inf
+    scores = torch.tensor([0.5, lost, 1.0, 0.5, -1.0, 0.5])
+    assert best(scores, 10).tolist() == [2, 0, 3, 5, 4]
     assert best(scores, 2).tolist() == [2, 0]
     same = torch.full((4001,), 0.5)
     assert best(same, 7).tolist() == list(range(7)), "which of many equal scores are taken is not left open"

@@ -15,7 +15,7 @@ from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.reading.short_answer import confidence
-from nscma_torch.records import Answer, Hit, Message, Scope
+from nscma_torch.records import Answer, Hit, Message, Scope, UnitKind
 from nscma_torch.retrieval.reader_qa import ReaderQA
 from nscma_torch.retrieval.search_bounds import Bounds
 
@@ -89,6 +89,22 @@ def test_an_answer_may_stand_in_a_turn_before_a_hit(chat: Memory) -> None:
     assert answer.text.splitlines()[0] == "950"
     assert answer.evidence[0].hit.unit.episode_ids and answer.evidence[0].text == SAID[4][2]
     assert (answer.evidence[0].start, answer.evidence[0].end) == (0, len(SAID[4][2]))
+
+
+@pytest.mark.parametrize("kind", ["summary", "atomic_fact"])
+def test_summaries_and_facts_reach_the_reader_each_by_itself(chat: Memory, kind: UnitKind) -> None:
+    """Summaries were left out, and of several units of one message only the last was read."""
+    (own,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
+    ids = ("one", "two") if kind == "summary" else own.unit.episode_ids * 2
+    hits = [
+        replace(own, unit=replace(own.unit, id=f"u{i}", kind=kind, text=text, episode_ids=(episode,), start=0))
+        for i, (text, episode) in enumerate(zip(("The rent is 950.", "Bo asked."), ids, strict=True))
+    ]
+    reader = RecordingReader()
+    qa = ReaderQA(chat._components.database, reader, Reading(sure=SURE, unsure=UNSURE))  # type: ignore[arg-type]
+    answer = qa.answer("What is the rent?", hits, QUOTED, answerability=1.0, user_id="ana", now=NOW)
+    assert [p.text for p in reader.passages if not p.context] == ["The rent is 950.", "Bo asked."]
+    assert answer.text.splitlines()[0] == "950" and answer.evidence[0].hit.unit.kind == kind
 
 
 @pytest.mark.parametrize(("answerable", "first"), [(0.9, "950"), (0.2, UNKNOWN)])

@@ -72,6 +72,40 @@ def test_nothing_is_found_where_all_is_gone(strategy: str, pages: Memory) -> Non
     assert pages.search("Velvet Dawn", user_id="ada", strategy=strategy, now=NOW) == []
 
 
+HIERARCHICAL = ("traversal", "global", "prune-and-grow")
+
+
+@pytest.mark.parametrize("strategy", HIERARCHICAL)
+def test_nodes_are_scored_by_their_cosine_alone(
+    strategy: str, open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    """CAM section 4.2: f_emb(q) . f_emb(v) / (|f_emb(q)| |f_emb(v)|), for chunks and summaries."""
+    retrieval = {"nodes": "cosine", "kinds": ["chunk", "summary"], "prune_and_grow": {"association": 0.0}}
+    hierarchy = {"min_members": 2, "gamma": 0.0}
+    memory = open_memory(f"{strategy}.db", proxy=light_proxy, config={"hierarchy": hierarchy, "retrieval": retrieval})
+    said = [Message("document", f"{title}\n{text}", NOW, title) for title, text in PAGES.items()]
+    list(memory.add_many(said, user_id="ada", now=NOW))
+    memory.sleep(now=NOW)
+    question = "Who directed Velvet Dawn?"
+    hits = memory.search(question, user_id="ada", strategy=strategy, top_k=50, now=NOW, explain=True)
+    embedder = memory.components.embedder
+    asked = embedder.embed_query(question)
+    nodes = {hit.unit.id: float(embedder.embed([hit.text])[0] @ asked) for hit in hits}
+    assert {hit.unit.kind for hit in hits} == {"chunk", "summary"}
+    assert {hit.unit.id: hit.score for hit in hits} == pytest.approx(nodes, abs=1e-5)
+    assert all(hit.parts["cosine"] == hit.score for hit in hits)
+
+
+def test_nearest_units_are_all_of_the_bounds_below_zero_too(pages: Memory) -> None:
+    searcher = pages.components.searcher
+    bounds = Bounds(Scope("ada"), NOW, kinds=("chunk",))
+    found = searcher.nearest("Who directed Velvet Dawn?", bounds)
+    assert len(found.scores) == len(PAGES) and min(found.scores.values()) < 0.2
+    assert list(found.scores.values()) == sorted(found.scores.values(), reverse=True)
+    assert searcher.nearest("Who directed Velvet Dawn?", bounds, 2).scores == dict(list(found.scores.items())[:2])
+    assert searcher.nearest("tea", Bounds(Scope("nobody"), NOW)).scores == {}
+
+
 def test_links_reach_what_the_question_does_not_name(pages: Memory) -> None:
     asked = "Where was the director of Velvet Dawn born?"
     linked = pages.search(asked, user_id="ada", strategy="links", top_k=2, explain=True, now=NOW)
@@ -127,8 +161,8 @@ def test_the_graph_walks_from_the_person_who_is_asked_about(
 def test_strategies_and_budgets_that_there_are_not(pages: Memory) -> None:
     with pytest.raises(InvalidInputError, match=r"no strategy 'best'.*single-step"):
         pages.search("tea", user_id="ada", strategy="best")
-    with pytest.raises(InvalidInputError, match="down to chunks"):
-        pages.search("tea", user_id="ada", strategy="traversal", kinds=("summary",))
+    with pytest.raises(InvalidInputError, match="chunks and summaries"):
+        pages.search("tea", user_id="ada", strategy="traversal", kinds=("skill",))
     with pytest.raises(InvalidInputError, match="budget is 0"):
         pages.search("tea", user_id="ada", budget=0)
 

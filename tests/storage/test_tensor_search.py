@@ -23,6 +23,7 @@ WEIGHTS = [
     Score(alpha=0.8, beta=0.7, half_life=30),
     Score(alpha=0.5, beta=1.5, gamma=0.25, half_life=2),
     Score(beta=1.0, gamma=1.0, half_life=math.log(2) / 3.0),
+    Score(similarity="cosine", alpha=0.8, beta=0.7, gamma=0.25, half_life=30),
 ]
 
 
@@ -47,7 +48,8 @@ def caught_up(memory: Memory, index: UserIndex) -> UserIndex:
 def literal(index: UserIndex, query: torch.Tensor, w: Score, now: int, mask: torch.Tensor) -> torch.Tensor:
     """The formula in float64, -inf where the mask leaves a unit out. [n]"""
     age = (now - index.occurred_at).double() / DAY
-    scores = w.alpha * (index.contextual.double() @ query.double()) + w.gamma * index.importance.double()
+    vectors = index.vectors if w.similarity == "cosine" else index.contextual
+    scores = w.alpha * (vectors.double() @ query.double()) + w.gamma * index.importance.double()
     scores += w.beta * torch.exp(-w.decay * age.clamp(min=0)) if w.beta else 0.0
     return scores.masked_fill(~mask, -torch.inf)
 

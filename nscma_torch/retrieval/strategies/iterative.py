@@ -1,31 +1,48 @@
-"""Searches again with the question extended by what was found (Structural Memory section 3.2, iterative retrieval).
+"""Searches again with the question refined by what was found (Structural Memory section 3.2, iterative retrieval).
 
-The paper ranks by the last question alone. That loses what only the first one finds, so here every round counts, with
-scores relative to its best: score = sum over rounds j of w^j s_j / max s_j.
+The paper: q_0 = q; q_j = LLM(M_j, P_refine) with M_j = Retriever(q_{j-1}, T); after N rounds M_r = Retriever(q_N, K),
+so that only the last question ranks (`ranked_by = "last-question"`). That loses what only the first one finds, so by
+default every round counts, with scores relative to its best: score = sum over rounds j of w^j s_j / max s_j.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.retrieval.context import RetrievalContext
 from nscma_torch.retrieval.ranking import Ranking, best_first
 
-_ROUNDS = 3  # N, searches at most
-_READ = 5  # T, hits of a round that the next question is made of
 _POOL = 100  # units of each round, at least
 _LATER = 0.5  # w; of .3-.7 best on even questions of LoCoMo, BEAM and the multi-hop sets together
 
 
-def iterative(
-    context: RetrievalContext, question: str, top_k: int, *, rounds: int = _ROUNDS, read: int = _READ
-) -> Ranking:
-    """The best units of at most N = `rounds`; a round whose question nothing can be added to is the last.
+def iterative(context: RetrievalContext, question: str, top_k: int) -> Ranking:
+    """The best units after at most N = `retrieval.iterative.refinements`; a round that refines nothing is the last.
 
-    The next question is made of the T = `read` best hits of a round.
+    The next question is made of the T = `retrieval.iterative.refined_from` best hits of a round.
     """
-    asked, rankings = [question], [context.rank(question, max(top_k, _POOL))]
-    while len(asked) < rounds:
-        best = dict(list(rankings[-1].scores.items())[:read])
+    if context.settings.iterative.ranked_by == "last-question":
+        return _by_last_question(context, question, top_k)
+    return _by_all_rounds(context, question, top_k)
+
+
+def _by_last_question(context: RetrievalContext, question: str, top_k: int) -> Ranking:
+    settings, asked = context.settings.iterative, [question]
+    for _ in range(settings.refinements):
+        found = context.rank(asked[-1], settings.refined_from)
+        better = context.tasks.refine(asked[-1], list(context.hits(found.scores).values()))
+        if not better or better in asked:
+            break
+        asked.append(better)
+    return replace(context.rank(asked[-1], top_k), trace=_trace(asked))
+
+
+def _by_all_rounds(context: RetrievalContext, question: str, top_k: int) -> Ranking:
+    settings, asked = context.settings.iterative, [question]
+    rankings = [context.rank(question, max(top_k, _POOL))]
+    while len(asked) < settings.refinements:
+        best = dict(list(rankings[-1].scores.items())[: settings.refined_from])
         better = context.tasks.refine(question, list(context.hits(best).values()))
         if not better or better in asked:
             break
@@ -42,4 +59,8 @@ def iterative(
     kept = best_first(scores, top_k)
     parts = {seq: {f"round_{j}": r.scores[seq] for j, r in enumerate(rankings, 1) if seq in r.scores} for seq in kept}
     parts = {seq: rankings[0].parts.get(seq, {}) | own for seq, own in parts.items()}
-    return Ranking(kept, rankings[0].answerability, parts, tuple(f"asked {one!r}" for one in asked))
+    return Ranking(kept, rankings[0].answerability, parts, _trace(asked))
+
+
+def _trace(asked: list[str]) -> tuple[str, ...]:
+    return tuple(f"asked {one!r}" for one in asked)

@@ -1,4 +1,8 @@
-"""From the top of the hierarchy down, level by level (CAM section 5.3, hierarchical traversal; RAPTOR)."""
+"""From the top of the hierarchy down, level by level (CAM section 4.2, hierarchical traversal; RAPTOR).
+
+The question is compared with the nodes of one level at a time, and only below the best of them with the next. What is
+returned are chunks, and the summaries that were opened on the way where summaries are asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,28 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.retrieval.context import RetrievalContext
 from nscma_torch.retrieval.ranking import Ranking, best_first
 
-_WIDTH = 20  # s, nodes that are opened on each level; of 10, 20, 40
-_ALL = 1 << 30
-
 
 def traversal(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The best chunks below the best nodes; where there is no hierarchy, nothing.
+    """The best nodes on the way down; where there is no hierarchy, nothing.
 
-    Raises `InvalidInputError` where chunks are not asked for: they alone are at the bottom.
+    `retrieval.traversal.width` summaries are opened on each level, `retrieval.nodes` says how nodes are scored.
+    Raises `InvalidInputError` where neither chunks nor summaries are asked for: nothing else is in a hierarchy.
     """
-    if "chunk" not in context.bounds.kinds:
-        raise InvalidInputError("traversal goes down to chunks; ask for kind chunk, or take another strategy")
-    ranked = context.rank(question, _ALL, kinds=(*context.bounds.kinds, "summary"))
+    kinds = context.bounds.kinds
+    if not {"chunk", "summary"}.intersection(kinds):
+        raise InvalidInputError("traversal finds chunks and summaries; ask for one of them, or take another strategy")
+    ranked = context.rank_nodes(question)
     level, steps = context.roots(), 0
-    reached: dict[int, float] = {}
+    passed: dict[int, float] = {}
     while level:
-        best = best_first({seq: ranked.scores[seq] for seq in level if seq in ranked.scores}, _ALL)
+        scored = {seq: ranked.scores[seq] for seq in level if seq in ranked.scores}
+        best = best_first(scored, len(scored))
         below = context.children(list(best))
-        reached |= {seq: score for seq, score in best.items() if seq not in below}
-        opened = [seq for seq in best if seq in below][:_WIDTH]
+        opened = [seq for seq in best if seq in below][: context.settings.traversal.width]
+        passed |= {seq: score for seq, score in best.items() if seq in opened or seq not in below}
         level = list(dict.fromkeys(child for seq in opened for child in below[seq]))
         steps += 1
-    kept = best_first(reached, top_k)
+    wanted = {seq: passed[seq] for seq, unit in context.units(passed).items() if unit.kind in kinds}
+    kept = best_first(wanted, top_k)
     parts = {seq: ranked.parts.get(seq, {}) for seq in kept}
-    return Ranking(kept, ranked.answerability, parts, trace=(f"{steps} levels, {len(reached)} units at the bottom",))
+    return Ranking(kept, ranked.answerability, parts, trace=(f"{steps} levels, {len(passed)} nodes on the way",))

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from nscma_torch.config import Retrieval, override
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.records import Hit, Scope, Unit, UnitKind
 from nscma_torch.retrieval.context import RetrievalContext
@@ -18,6 +19,8 @@ from nscma_torch.retrieval.strategies import STRATEGIES
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 SUMMARY = 100  # row numbers from here on are summaries
+BOTH: tuple[UnitKind, ...] = ("chunk", "summary")
+OF_BOTH = Bounds(Scope("ada"), NOW, kinds=BOTH)
 
 
 @dataclass
@@ -36,6 +39,7 @@ class Written:
     judged: list[list[int]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     bounds: Bounds = field(default_factory=lambda: Bounds(Scope("ada"), NOW))
+    settings: Retrieval = field(default_factory=Retrieval)
 
     @property
     def tasks(self) -> Written:
@@ -48,6 +52,9 @@ class Written:
         wanted = self.bounds.kinds if kinds is None else kinds
         known = {n: s for n, s in self.answers[text].items() if kind_of(n) in wanted}
         return Ranking(dict(sorted(known.items(), key=lambda item: -item[1])[:top_k]), 0.5)
+
+    def rank_nodes(self, question: str, top_k: int | None = None) -> Ranking:
+        return self.rank(question, 1 << 30 if top_k is None else top_k, (*self.bounds.kinds, "summary"))
 
     def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
         return {n: Unit(str(n), Scope("ada"), kind_of(n), str(n), (f"e{n}",), NOW) for n in seqs}
@@ -125,6 +132,16 @@ def test_rerank_orders_what_it_looked_at_and_lets_the_rest_follow() -> None:
     assert found.parts[49]["relevance"] == pytest.approx(0.99) and "relevance" not in found.parts[55]
 
 
+def test_rerank_by_the_paper_keeps_r_of_k() -> None:
+    """Structural Memory section 3.2: M_r = LLM(q, M_i, R, P) with M_i = Retriever(q, M_q, K)."""
+    relevant = {n: 0.5 + n / 1000 for n in range(200)}
+    written = Written({"q": {n: 1 - n / 300 for n in range(250)}}, relevant=relevant, bounds=OF_BOTH)
+    written.settings = override(Retrieval(), {"rerank": {"looked_at": 200, "kept": 75}})
+    assert list(run("rerank", written, 200).scores) == list(range(199, 124, -1))
+    assert written.judged == [list(range(200))]
+    assert list(run("rerank", written, 2).scores) == [199, 198], "fewer where fewer are asked for"
+
+
 def test_equal_relevance_leaves_the_order_of_the_search() -> None:
     written = Written({"q": {1: 0.9, 2: 0.8, 3: 0.7}}, relevant={1: 0.1, 2: 0.3, 3: 0.3})
     assert list(run("rerank", written, 3).scores) == [2, 3, 1]
@@ -139,6 +156,27 @@ def test_iterative_adds_later_rounds_for_less() -> None:
     assert found.scores == pytest.approx({1: 1.0, 2: 0.5 + 0.5 * 0.5, 3: 0.5, 4: 0.25})
     assert list(found.scores) == [1, 2, 3, 4]
     assert found.parts[2] == {"round_1": 1.0, "round_2": 0.25}
+
+
+def by_last_question(n: int, t: int) -> Retrieval:
+    return override(Retrieval(), {"iterative": {"ranked_by": "last-question", "refinements": n, "refined_from": t}})
+
+
+def test_iterative_by_the_paper_ranks_by_the_last_question_alone() -> None:
+    """Structural Memory section 3.2: q_j = LLM(M_j), M_j = Retriever(q_{j-1}, T); M_r = Retriever(q_N, K)."""
+    several = {n: 1 - n / 300 for n in range(250)}
+    answers = {"q": several, "q a": {3: 0.5, 2: 0.25}, "q b": {n + 1: s for n, s in several.items()}, "q c": {9: 1.0}}
+    written = Written(answers, questions=["q a", "q b", "q c"], bounds=OF_BOTH)
+    written.settings = by_last_question(2, 75)
+    found = run("iterative", written, 200)
+    assert written.asked == ["q", "q a", "q b"], "N = 2 refinements, then one search by q_2"
+    assert written.judged == [list(range(75)), [3, 2]], "T = 75"
+    assert found.scores == {n + 1: several[n] for n in range(200)}, "K = 200, and nothing of q_0 or q_1"
+
+
+def test_iterative_by_the_paper_ends_where_nothing_is_refined() -> None:
+    written = Written({"q": {1: 0.5}, "q a": {2: 1.0}}, questions=["q a", "q a"], settings=by_last_question(4, 5))
+    assert run("iterative", written, 5).scores == {2: 1.0} and written.asked == ["q", "q a", "q a"]
 
 
 @pytest.mark.parametrize("questions", [[], ["q"], ["longer than the embedder reads"]])
@@ -176,6 +214,35 @@ def test_prune_and_grow_looks_at_a_bounded_number_of_nodes() -> None:
     found = run("prune-and-grow", written, 100)
     assert len(written.judged) == 6 and max(map(len, written.judged)) <= 21
     assert found.scores.keys() == set(range(25)), "twenty at once, then one by one along the chain"
+
+
+def test_prune_and_grow_by_the_paper_returns_the_whole_active_set() -> None:
+    """CAM section 4.2: P grows by what helps beside and below all of P, and all of it reaches the reader."""
+    near = {n: 0.4 - n / 1000 for n in range(2, 40)}
+    scores = {SUMMARY: 0.9, 1: 0.8, SUMMARY + 1: 0.7, **near}
+    helps = frozenset({SUMMARY, 30, 31, 33})
+    written = Written({"q": scores}, helps=helps, below={SUMMARY: list(range(2, 40))}, bounds=OF_BOTH)
+    own = {"candidates": 3, "grown": 0, "association": 0.0, "returned": "active"}
+    written.settings = override(Retrieval(), {"prune_and_grow": own})
+    found = run("prune-and-grow", written, 1)
+    assert written.judged == [[SUMMARY, 1, SUMMARY + 1], [SUMMARY, *range(2, 40)]], "s = 3, then all children at once"
+    assert found.scores == {n: scores[n] for n in (SUMMARY, 30, 31, 33)}, "the own scores of all that is active"
+    written.settings = override(Retrieval(), {"prune_and_grow": {**own, "returned": "best"}})
+    assert list(run("prune-and-grow", written, 2).scores) == [SUMMARY, 30]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "found"),
+    [(("chunk",), [1, 2]), (BOTH, [SUMMARY + 1, SUMMARY, 1, 2]), (("summary",), [SUMMARY + 1, SUMMARY])],
+)
+def test_traversal_returns_the_summaries_on_the_way_where_they_are_asked_for(
+    kinds: tuple[UnitKind, ...], found: list[int]
+) -> None:
+    scores = {SUMMARY: 0.7, SUMMARY + 1: 0.8, SUMMARY + 2: 0.6, 1: 0.5, 2: 0.4, 3: 0.9}
+    below = {SUMMARY: [1, 2], SUMMARY + 1: [SUMMARY, SUMMARY + 2], SUMMARY + 2: [3]}
+    written = Written({"q": scores}, below=below, top=[SUMMARY + 1], bounds=Bounds(Scope("ada"), NOW, kinds=kinds))
+    written.settings = override(Retrieval(), {"traversal": {"width": 1}})
+    assert list(run("traversal", written, 10).scores) == found
 
 
 def test_traversal_opens_the_best_of_each_level_and_skips_nobody_at_the_bottom() -> None:
