@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from nscma_torch.buffer.gate import MessageGate
     from nscma_torch.buffer.salience_head import SalienceHead
+    from nscma_torch.curator.adviser import Adviser
     from nscma_torch.curator.curation import Curator
     from nscma_torch.curator.skills import Skills
     from nscma_torch.curator.sleep import Sleeper
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from nscma_torch.encode.writer import Writer
     from nscma_torch.hierarchy.integrator import Integrator
     from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+    from nscma_torch.reading.fact_changes import FactChanges
+    from nscma_torch.reading.reader import Reader
     from nscma_torch.retrieval.context import Reranker
     from nscma_torch.retrieval.fact_graphs import FactGraphs
     from nscma_torch.retrieval.fact_qa import FactQA
@@ -144,7 +147,26 @@ class Components:
             summary_words=words,
             relations=self.relations,
             read_facts=configured_facts(self.config.reading, self.relations, self.device),
+            fact_changes=self._fact_changes,
         )
+
+    @property
+    def _fact_changes(self) -> FactChanges | None:
+        """What chooses operations on facts without a language model; None where no reader is configured."""
+        from nscma_torch.reading.fact_changes import FactChanges
+
+        if self.config.reading.model == "none":
+            return None
+        return FactChanges(self._reader, self.config.curator.change)
+
+    def _reader(self) -> Reader:
+        """The trained reader that is configured."""
+        from nscma_torch.reading.reader import shared_reader
+        from nscma_torch.text.embedder import precision
+
+        section = self.config.reading
+        weights = None if section.model == "bundled" else Path(section.model)
+        return shared_reader(weights, self.device, precision(section.dtype, self.device))
 
     @locked_cached_property
     def engine(self) -> LazyEngine | None:
@@ -287,20 +309,33 @@ class Components:
         section = self.config.reading
         if section.model == "none":
             return None
-        from nscma_torch.reading.reader import shared_reader
         from nscma_torch.retrieval.reader_qa import ReaderQA
-        from nscma_torch.text.embedder import precision
 
-        weights = None if section.model == "bundled" else Path(section.model)
-        dtype = precision(section.dtype, self.device)
-        return ReaderQA(self.database, shared_reader(weights, self.device, dtype), section)
+        return ReaderQA(self.database, self._reader(), section)
 
     @locked_cached_property
     def curator(self) -> Curator:
         """Keeps facts in step with what was said."""
         from nscma_torch.curator.curation import Curator
 
-        return Curator(self.database, self.relations, self.config.curator)
+        return Curator(self.database, self.relations, self.config.curator, adviser=self._adviser)
+
+    @property
+    def _adviser(self) -> Adviser | None:
+        """What asks the language tasks about new statements; None where no rule does."""
+        from nscma_torch.curator.adviser import Adviser
+        from nscma_torch.protocols import FactTasks
+
+        settings = self.config.curator
+        if not settings.asks_model:
+            return None
+        if not isinstance(self.tasks, FactTasks):
+            raise ConfigError(
+                f'curator.rule and curator.opposites = "model" ask the language tasks to `operate` on facts, which '
+                f"{type(self.tasks).__name__} does not; give it that method, or set both to their defaults"
+            )
+        tasks = self.tasks
+        return Adviser(lambda: tasks, self._judge, lambda: self.embedder, self.relations, settings)
 
     @locked_cached_property
     def sleeper(self) -> Sleeper:
@@ -346,7 +381,9 @@ class Components:
             {
                 EXTRACT: Handler(extractor.run, section.batch_size, language=True),
                 RESTATE: Handler(RepeatRecheck(self.database).run, 1, stage=1),
-                CURATE: Handler(self.curator.run, section.batch_size, separable=False),
+                CURATE: Handler(
+                    self.curator.run, section.batch_size, separable=False, language=self.config.curator.asks_model
+                ),
                 INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False, stage=2, language=True),
             },
             recall_kind=EXTRACT,
@@ -364,6 +401,7 @@ class Components:
             lambda: self.worker,
             seconds=self.config.retrieval.settle_seconds,
             reads=lambda: isinstance(self.tasks, EmbeddedTasks),
+            decides=lambda: not self.config.curator.asks_model or isinstance(self.tasks, EmbeddedTasks),
         )
 
     def forget(self, user_id: str) -> None:

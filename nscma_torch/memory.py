@@ -629,9 +629,9 @@ class Memory:
         """What is wrong with the store, a sentence each; empty when every index equals its rows."""
         from nscma_torch.storage import check
 
-        single = [
-            name for name, relation in self.components.relations.relations.items() if relation.cardinality == "one"
-        ]
+        relations = self.components.relations.relations
+        known = [] if self.config.curator.rule == "model" else list(relations)  # a model may keep two of any relation
+        single = [name for name in known if relations[name].cardinality == "one"]
         with self.components.database.read() as connection:
             return check.problems(connection, single=single)
 

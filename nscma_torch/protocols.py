@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from nscma_torch.records import Answer, Extraction, Hit, Unit
+from nscma_torch.records import Answer, Extraction, FactOperation, Hit, ToldFact, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -88,6 +88,14 @@ class CuratorTasks(Protocol):
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
         """Of each dispute the place of the side that holds, None to leave it open; a side is what was said for it."""
+
+
+@runtime_checkable
+class FactTasks(Protocol):
+    """What the curator needs from language where a model decides what becomes of facts (mem0, the update phase)."""
+
+    def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
+        """Of each new fact, what it does to the known ones beside it, which are those most like it, best first."""
 
 
 @runtime_checkable

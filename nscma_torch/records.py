@@ -17,6 +17,7 @@ UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", "skill"]
 Status = Literal["active", "archived", "deleted"]
 FactStatus = Literal["active", "archived", "disputed"]
 Action = Literal["ADD", "UPDATE", "ARCHIVE", "NOOP", "MERGE", "PROPOSE"]
+Operation = Literal["ADD", "UPDATE", "DELETE", "NOOP"]
 ROLES = ("user", "assistant", "system", "tool", "document")
 
 
@@ -218,6 +219,30 @@ class CuratorDecision:
     reason: str
     fact_ids: tuple[str, ...]
     undone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFact:
+    """A fact as the language tasks compare it: in a plain sentence, and `said`, the sentence that states it.
+
+    `id` is that of the fact, or of the statement that is new.
+    """
+
+    id: str
+    text: str
+    said: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class FactOperation:
+    """What a new fact does to the known ones that it was compared with, named by their ids (mem0's four operations).
+
+    ADD: it stands beside them. UPDATE: it takes the place of those named. DELETE: those named are contradicted, and
+    archived. NOOP: nothing is new; those named say it already.
+    """
+
+    action: Operation
+    fact_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

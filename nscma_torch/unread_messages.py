@@ -55,15 +55,23 @@ class Settling:
             read; 0 leaves all work to `flush`.
         reads: whether messages are read here. Where a language model reads them that is left to `flush`: it may be slow
             or away, and its work is only counted.
+        decides: whether facts are made here of what was read: not where a language model decides on them.
     """
 
     def __init__(
-        self, database: Database, worker: Callable[[], Worker], *, seconds: float, reads: Callable[[], bool]
+        self,
+        database: Database,
+        worker: Callable[[], Worker],
+        *,
+        seconds: float,
+        reads: Callable[[], bool],
+        decides: Callable[[], bool],
     ) -> None:
         self._database = database
         self._worker = worker
         self._seconds = seconds
         self._reads = reads
+        self._decides = decides
 
     def settle(self, user_id: str) -> Settled:
         """Work the user's queue off within the time limit; what remains is counted, never hidden."""
@@ -72,13 +80,13 @@ class Settling:
             try:
                 if self._reads():
                     self._worker().settle(user_id, _KINDS, seconds=self._seconds)
-                if self._queued(user_id, (CURATE,)):
+                if self._decides() and self._queued(user_id, (CURATE,)):
                     self._worker().settle(user_id, (CURATE,), seconds=self._seconds)
             except (StoreAccessError, StoreBusyError, StoreFullError) as error:  # a question changes nothing by itself
                 problem = str(error)
         with self._database.read() as connection:
             states = jobs.waiting_episodes(connection, user_id, _READING)
-            unmade = jobs.queued(connection, user_id, (CURATE,))
+            unmade = jobs.queued(connection, user_id, (CURATE,), or_failed=True)
         return Settled(states.get("queued", 0), states.get("failed", 0), unmade, problem)
 
     def _queued(self, user_id: str, kinds: Collection[str]) -> bool:

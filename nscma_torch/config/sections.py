@@ -320,10 +320,25 @@ class Facts(Section):
 class Curator(Section):
     """Conflicts, forgetting and sleep."""
 
-    rule: Literal["timeline", "score"] = Field(
+    rule: Literal["timeline", "score", "model"] = Field(
         "timeline",
         description="What decides a conflict: 'timeline' lets what a speaker says later end what he said before, and "
-        "weighs the words of several by 'score', which decides alone where it is named (NSCMA section 3.5).",
+        "weighs the words of several by 'score', which decides alone where it is named (NSCMA section 3.5); 'model' "
+        "has the language tasks choose ADD, UPDATE, DELETE or NOOP for each statement (mem0).",
+    )
+    similar: int = Field(
+        10, gt=0, le=32, description="s: the most similar facts that a model compares a new statement with (mem0)."
+    )
+    opposites: Literal["relations", "model"] = Field(
+        "relations",
+        description="What ends facts of other relations: 'relations', the opposites of the relation file (likes, "
+        "dislikes), or also 'model', the language tasks, where they find a newer statement to contradict one.",
+    )
+    change: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="Likelihood of a change, by the trained reader, from which a statement contradicts a fact.",
     )
     conflict_set: Literal["cardinality", "relation"] = Field(
         "cardinality",
@@ -343,6 +358,11 @@ class Curator(Section):
     promotion: float = Field(0.05, ge=0, le=1, description="Share of what is missing to importance 1 per recall.")
     profile_lines: int = Field(24, gt=0, description="Most lines of a user's profile.")
     profile_objects: int = Field(6, gt=0, description="Most objects that one line of it names.")
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether the language tasks are asked about each new statement."""
+        return self.rule == "model" or self.opposites == "model"
 
 
 class Worker(Section):

@@ -18,7 +18,8 @@ class Claim:
     `begins` and `ends` are the times that it names itself; `order` puts claims of one time in the order they were
     said. An empty `value` denies all (with `negated`), or only says that `replaces` has ended. `correction`: what its
     speaker said before was never true; `past`: it held once. A `decisive` claim is not weighed against others.
-    `vague`: its value is a description, which takes no name's place. `confidence` and `trust` are in (0, 1].
+    `vague`: its value is a description, which takes no name's place. `repeats`: it supports what holds, and opens
+    nothing. `confidence` and `trust` are in (0, 1].
     `moved_to`: its place in the order of world time, where `prepare` has found another than the one that it gives.
     """
 
@@ -37,6 +38,7 @@ class Claim:
     trust: float = 1.0
     decisive: bool = False
     vague: bool = False
+    repeats: bool = False
     moved_to: Place | None = None
 
     @property
@@ -75,6 +77,8 @@ class Rules:
         correction_window: microseconds within which a correction that names nothing is about what was said just before.
         by_score: scores decide every conflict, whoever speaks and whatever he says of it (NSCMA section 3.5).
         one_object: every relation holds one object at a time (the conflict set of NSCMA section 3.5).
+        by_model: what a model chose for each statement decides every conflict (mem0).
+        asks_model: what a model chose counts, for conflicts between relations at least.
     """
 
     half_life: int
@@ -82,6 +86,8 @@ class Rules:
     correction_window: int
     by_score: bool = False
     one_object: bool = False
+    by_model: bool = False
+    asks_model: bool = False
 
     @classmethod
     def of(cls, section: CuratorSection) -> Rules:
@@ -92,6 +98,8 @@ class Rules:
             int(section.correction_window * _DAY),
             by_score=section.rule == "score",
             one_object=section.conflict_set == "relation",
+            by_model=section.rule == "model",
+            asks_model=section.asks_model,
         )
 
 

@@ -6,8 +6,9 @@ no later one rests on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -19,16 +20,20 @@ from nscma_torch.curator.grouping import NAMED
 from nscma_torch.curator.merging import MERGED, merged, unmerge
 from nscma_torch.curator.naming import follow_names
 from nscma_torch.curator.resolution import Resolved, resolve_groups
-from nscma_torch.errors import InvalidInputError, NotFoundError
+from nscma_torch.errors import ConfigError, InvalidInputError, NotFoundError
 from nscma_torch.records import CuratorDecision
 from nscma_torch.relations import Schema
 from nscma_torch.storage import decisions, entities, jobs, namespaces, statement_groups, statements, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.decisions import DecisionRow, NewDecision
+from nscma_torch.storage.decisions import OPERATION, REFUSED, DecisionRow, NewDecision
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import CURATE
+
+if TYPE_CHECKING:
+    from nscma_torch.curator.adviser import Adviser
+    from nscma_torch.curator.operations import Chosen
 
 
 class Curator:
@@ -36,6 +41,7 @@ class Curator:
 
     Args:
         clock: gives the system time at which facts are retired.
+        adviser: asks a model about each new statement, where `curator.rule` or `curator.opposites` is "model".
     """
 
     def __init__(
@@ -45,38 +51,78 @@ class Curator:
         settings: CuratorSection,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        adviser: Adviser | None = None,
     ) -> None:
         self._database = database
         self._schema = schema
         self._rules = Rules.of(settings)
         self._clock = clock
+        self._adviser = adviser
+        if self._rules.asks_model and adviser is None:
+            raise ConfigError('curator.rule and curator.opposites = "model" need language tasks; give an adviser')
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Resolve the groups of the jobs' namespace that wait for it, in one transaction."""
+        """Resolve the groups of the jobs' namespace that wait for it, in one transaction.
+
+        Where a model decides it is asked first, outside of transactions, about one statement after the other in the
+        order in which they were read: each is compared with the facts that those before it have left.
+        """
+        namespace = batch[0].lane
+        while self._adviser is not None and self._advise(self._adviser, namespace):
+            continue
         with self._database.write() as connection:
-            self.settle(connection, batch[0].lane, to_micros(self._clock()))
+            self.settle(connection, namespace, to_micros(self._clock()))
             jobs.finish(connection, batch)
+            if left := statements.unresolved(connection, namespace):  # said while the last one was asked about
+                statement_groups.mark(connection, namespace, left)
+
+    def _advise(self, adviser: Adviser, namespace: str) -> bool:
+        """Ask about the next statement, and commit what follows from it; False where none waits."""
+        with self._database.read() as connection:
+            question = adviser.next_question(connection, namespace)
+        if question is None:
+            return False
+        chosen = adviser.ask(question)
+        with self._database.write() as connection:
+            if adviser.next_question(connection, namespace) == question:
+                self.settle(connection, namespace, to_micros(self._clock()), chosen={question.row.seq: chosen})
+        return True
 
     def settle(
-        self, connection: Connection, namespace: str, now: int, *, recalled: Collection[str] = ()
+        self,
+        connection: Connection,
+        namespace: str,
+        now: int,
+        *,
+        recalled: Collection[str] = (),
+        chosen: Mapping[int, Chosen] | None = None,
     ) -> list[Resolved]:
         """Resolve the marked groups of a namespace and merge stated names, inside the caller's transaction.
 
-        `recalled` are ids of forgotten facts that become active again.
+        Groups with statements that a model is still to be asked about stay marked.
+
+        Args:
+            recalled: ids of forgotten facts that become active again.
+            chosen: what a model chose just now, by the row number of the statement.
         """
         done: list[Resolved] = []
-        while keys := statements.unresolved(connection, namespace):
+        waiting: set[Key] = set()
+        while keys := set(statements.unresolved(connection, namespace)) - waiting:
             user_id = namespaces.owner(connection, namespace).user_id
             resolved = resolve_groups(
-                connection, namespace, keys, self._schema, self._rules, now=now, recalled=recalled
+                connection, namespace, keys, self._schema, self._rules, now=now, recalled=recalled, chosen=chosen or {}
             )
-            statements.clear(connection, namespace, keys)
+            chosen = {}
+            waiting |= resolved.waiting
+            statement_groups.mark(connection, namespace, resolved.waiting)
+            statements.clear(connection, namespace, keys - waiting)
             decisions.insert(connection, namespace, user_id, resolved.decisions, now)
             if any(key.relation == NAMED for key in keys):
                 follow_names(connection, namespace, self._schema, self._rules, now)
             done.append(resolved)
         if done:
-            jobs.clear(connection, CURATE, namespace)
+            if not waiting:
+                jobs.clear(connection, CURATE, namespace)
             streams.touch_user(connection, namespaces.owner(connection, namespace).user_id)
         return done
 
@@ -114,7 +160,7 @@ class Curator:
                 recalled = bring_back(connection, decision)
             elif MERGED in decision.before:
                 unmerge(connection, decision)
-            elif decisions.OVERRULED in decision.before:
+            elif decisions.OVERRULED in decision.before or self._is_refusal(decision):
                 statement_groups.mark(connection, decision.namespace, [decision.key])
             elif decision.statement_seq is not None and decision.record.action != "PROPOSE":
                 statements.withdraw(connection, [decision.statement_seq], True)
@@ -124,6 +170,10 @@ class Curator:
             undone = decisions.find(connection, user_id, decision_id)
         assert undone is not None  # it was there, in this transaction
         return undone.record
+
+    def _is_refusal(self, decision: DecisionRow) -> bool:
+        """Whether a statement counts for nothing as what a model chose was refused; undone, it is asked about again."""
+        return self._rules.by_model and decision.before.get(OPERATION) == REFUSED
 
     def merge(self, user_id: str, proposal_id: str, *, at: datetime) -> CuratorDecision:
         """Merge the two entities of a proposal, in one transaction. Returns the MERGE decision, which can be undone.

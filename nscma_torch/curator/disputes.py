@@ -146,11 +146,11 @@ def _denials(fact: FactRow, rows: Sequence[StatementRow]) -> list[StatementRow]:
 def _side(connection: Connection, owner: Scope, fact: FactRow | None, rows: Sequence[StatementRow]) -> Side:
     shown = rows[-_SHOWN:]
     found = episodes.by_seqs(connection, owner.user_id, sorted({row.episode_seq for row in shown}))
-    units = {(row.episode_seq, row.start): _sentence(found[row.episode_seq], row) for row in shown}
+    units = {(row.episode_seq, row.start): sentence_unit(found[row.episode_seq], row) for row in shown}
     return Side(tuple(sorted(row.id for row in rows)), tuple(units.values()), fact)
 
 
-def _sentence(episode: Episode, row: StatementRow) -> Unit:
+def sentence_unit(episode: Episode, row: StatementRow) -> Unit:
     """The sentence that states it, with who said it and when."""
     around = (span for span in split_sentences(episode.text) if span.start <= row.start < span.end)
     span = next(around, Span(row.start, len(episode.text)))

@@ -65,25 +65,25 @@ def groups_of(
             value, replaced = object_of(row), _replaced(row)
             if one_object or single(row.relation, schema):
                 vague = row.relation in schema and schema[row.relation].named and _is_description(row.object)
-                claim = _claim(row, schema, value, row.negated, replaced, correction=row.correction, vague=vague)
+                claim = claim_of(row, schema, value, row.negated, replaced, correction=row.correction, vague=vague)
                 group(row, "").claims.append(claim)
                 continue
             if row.correction and not row.negated and not replaced:
                 replaced = _corrected(row, own[:place], correction_window)
             if replaced and replaced != value:
                 struck = row.correction
-                gone = _claim(row, schema, row.relation if struck else "", struck, row.relation, correction=struck)
+                gone = claim_of(row, schema, row.relation if struck else "", struck, row.relation, correction=struck)
                 group(row, replaced).claims.append(gone)
             if row.negated and row.relation in schema and schema[row.relation].particular:
                 value = _meant(row, own[:place])
             if value:
                 correction = row.correction and row.negated
-                claim = _claim(row, schema, row.relation, row.negated, correction=correction)
+                claim = claim_of(row, schema, row.relation, row.negated, correction=correction)
                 group(row, value).claims.append(claim)
             elif row.negated:
                 named = {object_of(other) for other in own if other.relation == row.relation} - {""}
                 for object_key in sorted(named):
-                    group(row, object_key).claims.append(_claim(row, schema, row.relation, True))
+                    group(row, object_key).claims.append(claim_of(row, schema, row.relation, True))
     return list(found.values())
 
 
@@ -146,7 +146,7 @@ def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_win
     return object_of(own[-1])
 
 
-def _claim(
+def claim_of(
     row: StatementRow,
     schema: Schema,
     value: str,

@@ -12,6 +12,7 @@ from nscma_torch.curator.claims import Rules
 from nscma_torch.curator.disputes import overruled, weighed
 from nscma_torch.curator.grouping import Group, closed, fact_of, groups_of
 from nscma_torch.curator.implied_denials import implied_denials, partings
+from nscma_torch.curator.operations import Chosen, Operations, end, linked, operated_groups
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.curator.timeline_records import Outcome, Span, Timeline
 from nscma_torch.records import Action
@@ -24,10 +25,14 @@ from nscma_torch.storage.statements import StatementRow
 
 
 class Resolved(NamedTuple):
-    """The facts that are believed now, and the decisions on statements that had none yet."""
+    """The facts that are believed now, and the decisions on statements that had none yet.
+
+    `waiting` groups have statements that count for nothing until a model was asked about them.
+    """
 
     facts: list[FactRow]
     decisions: list[NewDecision]
+    waiting: frozenset[Key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +53,19 @@ def resolve_groups(
     *,
     now: int,
     recalled: Collection[str],
+    chosen: Mapping[int, Chosen],
 ) -> Resolved:
     """Write the facts of these groups, and of those resolved with them, inside the caller's transaction.
 
     If statements were only added, facts are recorded at the time that the newest message was stored, whenever the job
     runs; if some were removed, at `now` (microseconds). Forgotten facts stay archived until something new is said of
     them, except those with an id in `recalled`. The status of units that state these facts is updated.
+
+    `chosen` are operations that a model chose just now, by the row number of the statement; they are logged.
     """
     keys = closed(keys, schema)
+    if rules.asks_model:
+        keys = closed(keys | linked(connection, namespace, keys, chosen), schema)
     user_id = namespaces.owner(connection, namespace).user_id
     rows = statements.of_keys(connection, namespace, keys)
     if others := implied_denials(rows, schema) - keys:
@@ -64,11 +74,25 @@ def resolve_groups(
     beyond = statements.of_keys(connection, namespace, implied_denials(rows, schema) - keys)
     old = facts.believed(connection, namespace, keys)
     known = decisions.decided(connection, [row.seq for row in rows])
+    if rules.asks_model:
+        known = {row.seq for row in rows} - chosen.keys()
     fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
+    said = {row.seq for row in rows} | {seq for row in old for seq in row.statement_seqs}
+    waiting: frozenset[Key] = frozenset()
+    by_seq = {row.seq: row for row in (*rows, *beyond)}
+    if rules.asks_model:
+        operations = Operations(connection, namespace, [*rows, *beyond], chosen)
+        waiting = frozenset(row.key for row in rows if operations.waits(row))
+        rows, beyond = operations.counting(rows, rules), operations.counting(beyond, rules)
+        by_seq |= operations.rows
     parted = partings([*rows, *beyond], keys, schema)
     ordered = sorted([*rows, *parted], key=statements.said)
-    groups = groups_of(ordered, schema, rules.correction_window, one_object=rules.one_object)
-    by_seq = {row.seq: row for row in (*rows, *beyond)}
+    if rules.by_model:
+        groups = operated_groups(rows, operations, schema)
+    else:
+        groups = groups_of(ordered, schema, rules.correction_window, one_object=rules.one_object)
+    if rules.asks_model:
+        end(groups, operations.endings(), schema)
     light = overruled(decisions.overrulings(connection, namespace, keys), by_seq.values())
     timelines = [(group, resolve(weighed(group.claims, light), rules)) for group in groups]
     forgotten = [row for row in old if row.archived_by == FORGETTING and row.id not in recalled]
@@ -85,13 +109,26 @@ def resolve_groups(
     at = max(at, *(row.recorded_at for row in old)) if old else at
     facts.retire(connection, [row.seq for row in retired], at)
     come = facts.insert(connection, namespace, user_id, [fact for fact in new if fact not in stays], at)
-    said = {row.seq for row in rows} | {seq for row in old for seq in row.statement_seqs}
     fact_units.follow(connection, said)
     believed = {**stays, **{row.new(): row for row in come}}
     did = _did(timelines, [[believed[fact] for fact in own] for own in wanted], by_seq)
     seqs = {row.seq for row in fresh}
     made = [_decision(row, did.get(row.seq, []), seqs) for row in fresh]
-    return Resolved([believed[fact] for fact in new], made)
+    if rules.asks_model:
+        made = [_by_model(one, chosen, by_model=rules.by_model) for one in made]
+    return Resolved([believed[fact] for fact in new], made, waiting)
+
+
+def _by_model(decision: NewDecision, chosen: Mapping[int, Chosen], *, by_model: bool) -> NewDecision:
+    """The decision on a statement with the operation that a model chose for it, which may be all that decided."""
+    assert decision.statement_seq is not None
+    own = chosen[decision.statement_seq]
+    if by_model:
+        return replace(decision, action=own.action, reason=own.reason, before=own.before)
+    if own.ends and decision.action == "NOOP":  # all that it does is to end facts of other groups
+        return replace(decision, action="ARCHIVE", reason=own.reason, before=own.before)
+    reason = f"{decision.reason}; {own.reason}" if own.ends or own.refused else decision.reason
+    return replace(decision, reason=reason, before=own.before)
 
 
 def _kept(fact: NewFact, forgotten: Collection[FactRow]) -> NewFact:

@@ -78,6 +78,9 @@ class _Fold:
         if claim.vague and span is None and any(_is_named(side) for side in self._open):
             self._did[claim.seq] = ("nothing", [], "it describes, and what holds has a name")
             return
+        if claim.repeats and span is None:
+            self._did[claim.seq] = ("nothing", [], "what it repeats is not held")
+            return
         before = list(self._open)
         named = self._leave(claim, span) if claim.replaces not in ("", claim.value) else []
         if claim.value:

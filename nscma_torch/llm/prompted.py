@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from nscma_torch.config import Config
@@ -22,7 +23,7 @@ from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.verified_extraction import Reading
 from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
-from nscma_torch.records import Answer, Evidence, Extraction, Hit, Unit, Usage
+from nscma_torch.records import Answer, Evidence, Extraction, FactOperation, Hit, ToldFact, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
@@ -40,7 +41,7 @@ class SureExtraction(Protocol):
 
 
 class PromptedTasks:
-    """`LanguageTasks`, `RetrievalTasks` and `CuratorTasks` over an engine.
+    """`LanguageTasks`, `RetrievalTasks`, `CuratorTasks` and `FactTasks` over an engine.
 
     Args:
         engine: closed by whoever made it.
@@ -137,6 +138,19 @@ class PromptedTasks:
         asked = [prompts.adjudication(sides) for sides in disputes]
         forms = self._of_sizes([len(sides) for sides in disputes], asked, prompts.verdict_form)
         return [form.right - 1 if form.right else None for form in forms]
+
+    def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
+        """The model's operations; known facts are numbered for it, so that it can name no other one.
+
+        Where not all known facts fit a prompt, those that are most like the new one are shown.
+        """
+        fitting = [self._asker.packed(known, partial(prompts.operating, one))[0] for one, known in new]
+        asked = [prompts.operating(one, known) for (one, _), known in zip(new, fitting, strict=True)]
+        forms = self._of_sizes([len(known) for known in fitting], asked, prompts.operation_form)
+        return [
+            FactOperation(form.operation, tuple(known[number - 1].id for number in dict.fromkeys(form.facts)))
+            for form, known in zip(forms, fitting, strict=True)
+        ]
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """The model's answer with the passages it names, or that it does not know; without hits nothing is asked."""

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nscma_torch.config import Config
+from nscma_torch.errors import ConfigError
 from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.extractive_summary import extract_summary
@@ -21,7 +22,7 @@ from nscma_torch.reading.merged_statements import ReadMessage, both, is_sure
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.statements import StatementReader, statement_reader
-from nscma_torch.records import Answer, Evidence, Extraction, Hit, Statement, Unit, Usage
+from nscma_torch.records import Answer, Evidence, Extraction, FactOperation, Hit, Statement, ToldFact, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.dates import find_dates
 from nscma_torch.text.number_words import HAN_NUMERALS, TO_TWENTY
@@ -30,6 +31,7 @@ from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.timestamps import format_day, format_days
 
 if TYPE_CHECKING:
+    from nscma_torch.reading.fact_changes import FactChanges
     from nscma_torch.reading.read_statements import StatementsOfReader
 
 _PLAIN = 0.5  # salience of a sentence without any cue
@@ -65,6 +67,7 @@ class EmbeddedTasks:
         summary_words: longest summary.
         relations: what facts there are, and the wordings that state them; None for the bundled ones.
         read_facts: makes what reads statements beside the forms; None for forms alone.
+        fact_changes: chooses operations on facts by the trained reader; None where there is none.
     """
 
     quotes = True
@@ -79,6 +82,7 @@ class EmbeddedTasks:
         words: int = _DEFAULTS.answer.words,
         summary_words: int = _DEFAULTS.hierarchy.summary_words,
         read_facts: Callable[[], StatementsOfReader] | None = None,
+        fact_changes: FactChanges | None = None,
     ) -> None:
         self._min_answerability = min_answerability
         self._passages = passages
@@ -87,6 +91,7 @@ class EmbeddedTasks:
         self._summary_words = summary_words
         self._relations = relations or load_relations()
         self._read_facts = read_facts
+        self._fact_changes = fact_changes
 
     @cached_property
     def _forms(self) -> StatementReader:
@@ -153,6 +158,14 @@ class EmbeddedTasks:
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
         """None: rules have weighed all that they can weigh, so what is disputed stays so."""
         return [None for _ in disputes]
+
+    def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
+        """By the trained reader's change head; see `FactChanges`."""
+        if self._fact_changes is None:
+            raise ConfigError(
+                'curator.rule and curator.opposites = "model" need a reader: set reading.model = "bundled"'
+            )
+        return self._fact_changes.operate(new)
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """The passages that answer best, each with its speaker and day; or that it does not know.

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_,
 
 from nscma_torch.records import Action, FactStatus
 from nscma_torch.storage import fact_units, namespaces
-from nscma_torch.storage.decisions import LEFT_OPEN, OVERRULED, UPHELD, cited
+from nscma_torch.storage.decisions import LEFT_OPEN, NAMED_FACTS, OVERRULED, UPHELD, cited
 from nscma_torch.storage.fact_schema import (
     TABLES,
     decisions,
@@ -211,16 +211,17 @@ def _texts(text: str) -> bool:
 
 
 def _verdicts(rows: _Rows) -> Iterator[str]:
-    """Every statement that a decision on a dispute names is there."""
-    named = [_D.before.contains(f'"{name}"', autoescape=True) for name in (OVERRULED, LEFT_OPEN)]
+    """Every statement that a decision on a dispute, or by a model, names is there."""
+    kinds = (OVERRULED, LEFT_OPEN, NAMED_FACTS)
+    named = [_D.before.contains(f'"{name}"', autoescape=True) for name in kinds]
     query = select(_D.id, _D.before).where(or_(*named))
     found = [(key, _json(before)) for key, before in rows(query, _D.user_id)]
     known = set(rows(select(_S.id), _S.user_id).scalars()) if found else set()
     for key, before in found:
-        if isinstance(before, dict) and not {OVERRULED, LEFT_OPEN}.isdisjoint(before):
-            sides = before.get(LEFT_OPEN, [before.get(OVERRULED), before.get(UPHELD)])
+        if isinstance(before, dict) and not before.keys().isdisjoint(kinds):
+            sides = before.get(LEFT_OPEN, before.get(NAMED_FACTS, [before.get(OVERRULED), before.get(UPHELD)]))
             if not isinstance(sides, list) or not all(_texts(json.dumps(side)) for side in sides):
-                yield f"decision {key} names no statements for the sides of a dispute"
+                yield f"decision {key} names no statements for what it decided on"
             elif gone := cited(before) - known:
                 yield f"decision {key} names {len(gone)} statements that are not there"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, select, tuple_
+from sqlalchemy import ColumnElement, Connection, or_, select, tuple_
 
 from nscma_torch.records import Action, CuratorDecision, Scope
 from nscma_torch.storage import namespaces
@@ -20,6 +20,9 @@ from nscma_torch.storage.streams import derive_id
 
 OVERRULED, UPHELD = "overruled", "upheld"  # keys of `before`: ids of the statements of two sides of a dispute
 LEFT_OPEN = "left_open"  # key of `before`: ids of the statements of each side of a dispute that nobody could tell
+# keys of `before`: what a model chose for a statement, and ids of the statements behind each fact that it named
+OPERATION, NAMED_FACTS = "operation", "named_facts"
+REFUSED = "REFUSED"  # an operation: what the model chose could not be used
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,32 @@ def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]
     return found
 
 
+def operations(connection: Connection, statement_seqs: Collection[int]) -> dict[int, DecisionRow]:
+    """The last decision on each of these statements that holds a model's operation, but for refusals that were undone.
+
+    By the statement's row number.
+    """
+    found: dict[int, DecisionRow] = {}
+    for some in pages(sorted(set(statement_seqs))):
+        query = select(decisions).where(_D.statement_seq.in_(some)).where(_holds(OPERATION)).order_by(_D.seq)
+        for row in map(_from_row, connection.execute(query).mappings()):
+            assert row.statement_seq is not None
+            if not (row.record.undone and row.before[OPERATION] == REFUSED):
+                found[row.statement_seq] = row
+    return found
+
+
+def naming_facts(connection: Connection, namespace: str) -> list[DecisionRow]:
+    """The decisions of a namespace with a model's operation on facts that it named, undone ones too, oldest first."""
+    query = select(decisions).where(_D.namespace == namespace, _holds(NAMED_FACTS)).order_by(_D.seq)
+    return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def _holds(name: str) -> ColumnElement[bool]:
+    """Whether a decision's `before` has this key."""
+    return _D.before.contains(f'"{name}"', autoescape=True)
+
+
 def overrulings(connection: Connection, namespace: str, keys: Collection[Key]) -> list[DecisionRow]:
     """Decisions on these groups that overruled statements, undone ones too, oldest first."""
     return _naming(connection, namespace, keys, OVERRULED)
@@ -161,22 +190,28 @@ def _naming(connection: Connection, namespace: str, keys: Collection[Key], name:
     found: list[DecisionRow] = []
     for some in pages(sorted(set(keys))):
         query = select(decisions).where(_D.namespace == namespace, tuple_(_D.subject, _D.relation, _D.topic).in_(some))
-        query = query.where(_D.before.contains(f'"{name}"', autoescape=True))
+        query = query.where(_holds(name))
         found += [_from_row(row) for row in connection.execute(query).mappings()]
     return sorted(found, key=lambda decision: decision.seq)
 
 
 def citing(connection: Connection, namespace: str, statement_ids: Iterable[str]) -> list[DecisionRow]:
-    """Decisions on disputes, undone ones too, whose sides name one of these statements."""
+    """Decisions on disputes or by a model, undone ones too, that name one of these statements."""
     wanted = set(statement_ids)
-    query = select(decisions).where(_D.namespace == namespace, _D.statement_seq.is_(None)).order_by(_D.seq)
+    naming = or_(_D.statement_seq.is_(None), _holds(NAMED_FACTS))
+    query = select(decisions).where(_D.namespace == namespace, naming).order_by(_D.seq)
     rows = map(_from_row, connection.execute(query).mappings()) if wanted else ()
     return [row for row in rows if not wanted.isdisjoint(cited(row.before))]
 
 
 def cited(before: Mapping[str, Any]) -> set[str]:
     """Ids of the statements that a decision's `before` names."""
-    sides = (before.get(OVERRULED, ()), before.get(UPHELD, ()), *before.get(LEFT_OPEN, ()))
+    sides = (
+        before.get(OVERRULED, ()),
+        before.get(UPHELD, ()),
+        *before.get(LEFT_OPEN, ()),
+        *before.get(NAMED_FACTS, ()),
+    )
     return {one for side in sides for one in side}
 
 

@@ -86,8 +86,10 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
         touched = _delete_facts(connection, erased, namespace, _F.seq.in_(resting.where(said)))
         by_it = _D.statement_seq.in_(select(_S.seq).where(said))
         _part(connection, namespace, by_it)
+        ended = _ended_by(connection, namespace, by_it)
         _delete(connection, erased, decisions, by_it)
         ids = connection.execute(select(_S.id).where(said)).scalars().all()
+        keys |= ended
         verdicts = decision_rows.citing(connection, namespace, ids)
         for some in pages([verdict.seq for verdict in verdicts]):
             _delete(connection, erased, decisions, _D.seq.in_(some))
@@ -125,6 +127,14 @@ def _part(connection: Connection, namespace: str, by_it: ColumnElement[bool]) ->
     own = set(connection.execute(select(_D.subject).where(*stands, by_it)).scalars())
     merged = (own - by_hand) & set(entity_rows.parents(connection, namespace))
     entity_rows.set_canonical(connection, namespace, dict.fromkeys(sorted(merged)))
+
+
+def _ended_by(connection: Connection, namespace: str, by_it: ColumnElement[bool]) -> set[Key]:
+    """The groups of the facts that a model named in these decisions, and which hold again without them."""
+    query = select(_D.before).where(_D.namespace == namespace, by_it)
+    named = {one for before in connection.execute(query).scalars() for one in decision_rows.cited(json.loads(before))}
+    numbers = statement_rows.seqs_of(connection, namespace, named)
+    return set(statement_rows.groups_of(connection, namespace, set(numbers.values())).values())
 
 
 def _still_written(connection: Connection, namespace: str, *names: str) -> set[str]:

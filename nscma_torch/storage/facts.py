@@ -78,6 +78,11 @@ def believed(connection: Connection, namespace: str, keys: Collection[Key]) -> l
     return found
 
 
+def current(connection: Connection, namespace: str) -> list[FactRow]:
+    """The facts of a namespace that are believed now and are not archived."""
+    return _rows(connection, _F.namespace == namespace, _F.retired_at.is_(None), _F.status != "archived")
+
+
 def by_ids(connection: Connection, user_id: str, ids: Collection[str]) -> list[FactRow]:
     """The user's facts with these ids, as they are believed now; retired ones are left out."""
     found: list[FactRow] = []

@@ -111,12 +111,11 @@ def waiting(connection: Connection, kinds: Collection[str]) -> bool:
     return any(connection.execute(query).first() for query in (queued, select(recalls.c.user_id).limit(1)))
 
 
-def queued(connection: Connection, user_id: str, kinds: Collection[str]) -> bool:
-    """Whether jobs of these kinds are queued for a user."""
-    query = (
-        select(jobs.c.seq).where(jobs.c.state == "queued", jobs.c.user_id == user_id, jobs.c.kind.in_(kinds)).limit(1)
-    )
-    return connection.execute(query).first() is not None
+def queued(connection: Connection, user_id: str, kinds: Collection[str], *, or_failed: bool = False) -> bool:
+    """Whether jobs of these kinds are queued for a user; with `or_failed`, or have failed."""
+    states = ("queued", "failed") if or_failed else ("queued",)
+    query = select(jobs.c.seq).where(jobs.c.state.in_(states), jobs.c.user_id == user_id, jobs.c.kind.in_(kinds))
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def waiting_episodes(connection: Connection, user_id: str, kinds: Collection[str]) -> dict[str, int]:

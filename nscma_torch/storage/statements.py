@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Column, Connection, Select, select
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Statement
@@ -30,14 +30,18 @@ __all__ = [
     "Key",
     "StatementRow",
     "any_superseded",
+    "by_ids",
+    "by_seqs",
     "clear",
     "concerned",
+    "groups_of",
     "mark",
     "of_episodes",
     "of_keys",
     "of_relation",
     "replace",
     "said",
+    "seqs_of",
     "unresolved",
     "withdraw",
 ]
@@ -165,17 +169,61 @@ def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> li
     chosen = set(keys)
     for some in pages(subjects):
         for row in connection.execute(query.where(_S.subject.in_(some))).mappings():
-            own = {name: into.get(row[name], row[name]) for name in ("subject", "object_key", "replaces_key")}
-            statement = StatementRow(**{**row, **own})
+            statement = _merged(row, into)
             if statement.key in chosen:
                 found.append(statement)
     return sorted(found, key=said)
+
+
+def by_ids(connection: Connection, namespace: str, ids: Collection[str]) -> list[StatementRow]:
+    """Those of these statements that count, in that order."""
+    return _chosen(connection, namespace, _S.id, ids)
+
+
+def by_seqs(connection: Connection, namespace: str, seqs: Collection[int]) -> list[StatementRow]:
+    """Those of the statements with these row numbers that count, in that order."""
+    return _chosen(connection, namespace, _S.seq, seqs)
+
+
+def _chosen(connection: Connection, namespace: str, column: Column[Any], values: Collection[Any]) -> list[StatementRow]:
+    into = entities.canonical(connection, namespace) if values else {}
+    found: list[StatementRow] = []
+    for some in pages(sorted(set(values))):
+        rows = connection.execute(_counting(namespace).where(column.in_(some))).mappings()
+        found += [_merged(row, into) for row in rows]
+    return sorted(found, key=said)
+
+
+def groups_of(connection: Connection, namespace: str, seqs: Collection[int]) -> dict[int, Key]:
+    """The group of each of these statements, superseded and withdrawn ones too."""
+    into = entities.canonical(connection, namespace) if seqs else {}
+    found: dict[int, Key] = {}
+    for some in pages(sorted(set(seqs))):
+        query = select(_S.seq, _S.subject, _S.relation, _S.topic).where(_S.seq.in_(some))
+        for seq, subject, relation, topic in connection.execute(query):
+            found[seq] = Key(into.get(subject, subject), relation, topic)
+    return found
+
+
+def seqs_of(connection: Connection, namespace: str, ids: Collection[str]) -> dict[str, int]:
+    """Row numbers of these statements, by id, superseded and withdrawn ones too."""
+    found: dict[str, int] = {}
+    for some in pages(sorted(set(ids))):
+        query = select(_S.id, _S.seq).where(_S.namespace == namespace, _S.id.in_(some))
+        found.update((row.id, row.seq) for row in connection.execute(query))
+    return found
 
 
 def of_relation(connection: Connection, namespace: str, relation: str) -> list[StatementRow]:
     """The statements of a relation that count, in that order, with the keys from before merges."""
     rows = connection.execute(_counting(namespace).where(_S.relation == relation)).mappings()
     return sorted((StatementRow(**row) for row in rows), key=said)
+
+
+def _merged(row: Mapping[Any, Any], into: Mapping[str, str]) -> StatementRow:
+    """A row with the keys of the entities that its own were merged into."""
+    own = {name: into.get(row[name], row[name]) for name in ("subject", "object_key", "replaces_key")}
+    return StatementRow(**{**row, **own})
 
 
 def _counting(namespace: str) -> Select[Any]:

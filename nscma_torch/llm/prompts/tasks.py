@@ -18,7 +18,7 @@ from nscma_torch.llm.engines.contract import Turn, Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
 from nscma_torch.reading.embedded_tasks import resolved
-from nscma_torch.records import Hit, Unit
+from nscma_torch.records import Hit, Operation, ToldFact, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.text.timestamps import format_day
 
@@ -91,6 +91,19 @@ better than to guess.
 {quoted}"""
 
 
+_OPERATE = """You keep a memory of facts. You get one new fact, with the sentence that states it, and the known facts \
+most like it, numbered. Choose one operation:
+- ADD: the new fact stands beside the known ones; none of them says it, and none becomes untrue by it.
+- UPDATE: the new fact says what a known fact says, but newer, more exactly or put right; it takes the place of those \
+in "facts".
+- DELETE: the new fact contradicts known facts, so that they hold no longer; they are in "facts".
+- NOOP: the memory needs no change: known facts, in "facts", say it already, or it is not worth keeping.
+operation: one of these; facts: the numbers of the known facts that it is about, [] for ADD. Two things that can both \
+be true stand beside each other. "said" is the day: of two facts that exclude each other the later one is true.
+
+{quoted}"""
+
+
 class StatementForm(ReplyForm):
     """A statement as a model reads it; its `relation` is one of the schema."""
 
@@ -157,6 +170,21 @@ class VerdictForm(ReplyForm):
     right: int
 
 
+class OperationForm(ReplyForm):
+    """What a new fact does to the known ones."""
+
+    operation: Operation
+    facts: Sequence[int]
+
+    @model_validator(mode="after")
+    def _names_what_it_changes(self) -> Self:
+        if self.operation in ("UPDATE", "DELETE") and not self.facts:
+            raise PydanticCustomError("no_facts_named", "UPDATE and DELETE name the facts that they change")
+        if self.operation == "ADD" and self.facts:
+            raise PydanticCustomError("facts_named", "ADD names no facts")
+        return self
+
+
 @cache
 def extraction_form(schema: Schema) -> type[ExtractionForm]:
     """The form whose statements have relations of this schema."""
@@ -191,6 +219,13 @@ def verdict_form(sides: int) -> type[VerdictForm]:
     """Which of so many sides holds."""
     number = Annotated[int, Field(ge=0, le=sides)]
     return create_model("VerdictOnSides", __base__=VerdictForm, right=(number, ...))
+
+
+@cache
+def operation_form(known: int) -> type[OperationForm]:
+    """What becomes of so many known facts."""
+    number = Annotated[int, Field(ge=1, le=known)]
+    return create_model("OperationOnFacts", __base__=OperationForm, facts=(list[number], Field(max_length=known)))
 
 
 def _numbered(name: str, hits: int, kind: Any) -> type[NumberedForm]:
@@ -248,6 +283,16 @@ def adjudication(sides: Sequence[Sequence[Unit]]) -> Turns:
     """Which side holds?"""
     texts = {str(i): [_said(unit) for unit in side] for i, side in enumerate(sides, 1)}
     return _turns(_ADJUDICATE.format(quoted=_QUOTED), {"sides": texts}, "Decide between the sides under DATA.")
+
+
+def operating(new: ToldFact, known: Sequence[ToldFact]) -> Turns:
+    """What does the new fact do to the known ones?"""
+    data = {"new": _told(new), "known": {str(i): _told(fact) for i, fact in enumerate(known, 1)}}
+    return _turns(_OPERATE.format(quoted=_QUOTED), data, "Choose the operation for the new fact under DATA.")
+
+
+def _told(fact: ToldFact) -> dict[str, str]:
+    return {"fact": fact.text, **_said(fact.said)}
 
 
 def _about(system: str, question: str, hits: Sequence[Hit], task: str, key: str = "{}") -> Turns:

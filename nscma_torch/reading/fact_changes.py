@@ -1,0 +1,72 @@
+"""mem0's operations on facts by the trained reader: its change head holds a new statement against each known fact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from nscma_torch.reading.reader import Reader
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_model import CHANGES
+from nscma_torch.records import FactOperation, Operation, ToldFact, Unit
+
+_ENDS: dict[str, Operation] = {"replaces": "UPDATE", "corrects": "UPDATE", "ends": "DELETE", "cancels": "DELETE"}
+
+
+class FactChanges:
+    """Chooses operations.
+
+    The earlier of two sentences is read as what was known and the later one as the message that may change it,
+    whichever of them is new. A sentence that states several of the known facts says nothing of which of them changes:
+    each of those is read in its own words ("Ana lives in Oslo").
+
+    Args:
+        reader: called when something is first asked.
+        change: likelihood from which the reader finds a change, or that it repeats what is known.
+    """
+
+    def __init__(self, reader: Callable[[], Reader], change: float) -> None:
+        self._reader = reader
+        self._change = change
+
+    def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
+        """UPDATE what is replaced or corrected, DELETE what is ended or cancelled, NOOP for what is known, else ADD."""
+        pairs = [(one, fact, _is_alone(fact, known)) for one, known in new for fact in known]
+        read = [_read(one, fact, alone=alone) for one, fact, alone in pairs]
+        found = self._reader().changes(*map(list, zip(*read, strict=True))).tolist() if read else []
+        likely = iter([dict(zip(CHANGES, own, strict=True)) for own in found])
+        return [self._chosen(one, [(fact, next(likely)) for fact in known]) for one, known in new]
+
+    def _chosen(self, new: ToldFact, found: Sequence[tuple[ToldFact, dict[str, float]]]) -> FactOperation:
+        same = tuple(fact.id for fact, _ in found if fact.text == new.text)
+        if same:
+            return FactOperation("NOOP", same)
+        changing = [(sum(likely[kind] for kind in _ENDS), fact, likely) for fact, likely in found]
+        changing = [one for one in changing if one[0] >= self._change]
+        if changing:
+            _, _, most = max(changing, key=lambda one: one[0])
+            kind = max(_ENDS, key=lambda kind: most[kind])
+            return FactOperation(_ENDS[kind], tuple(fact.id for _, fact, _ in changing))
+        repeated = tuple(fact.id for fact, likely in found if likely["confirms"] >= self._change)
+        return FactOperation("NOOP", repeated) if repeated else FactOperation("ADD")
+
+
+def _is_alone(fact: ToldFact, known: Sequence[ToldFact]) -> bool:
+    """Whether the sentence of a known fact states no other one of them."""
+    return Counter(_place(one.said) for one in known)[_place(fact.said)] == 1
+
+
+def _place(unit: Unit) -> tuple[tuple[str, ...], int]:
+    return unit.episode_ids, unit.start
+
+
+def _read(new: ToldFact, known: ToldFact, *, alone: bool) -> tuple[str, list[Passage]]:
+    """An earlier text, and the later message."""
+    text = known.said.text if alone else known.text
+    if known.said.occurred_at > new.said.occurred_at:
+        return f"{_speaker(new.said)}: {new.said.text}", [Passage(text, _speaker(known.said), known.said.occurred_at)]
+    return f"{_speaker(known.said)}: {text}", [Passage(new.said.text, _speaker(new.said), new.said.occurred_at)]
+
+
+def _speaker(unit: Unit) -> str:
+    return unit.name or unit.role
