@@ -110,7 +110,7 @@ class Memory:
             if value is not None:
                 checked_instance(value, kind, name)
         self._components = Components(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
-        self._recalls = Recalls(self._components.database)
+        self._recalls = Recalls(self._components.database, timed=self._components.config.curator.restarts)
 
     @property
     def components(self) -> Components:
@@ -251,7 +251,7 @@ class Memory:
             budget=most,
             explain=checked_flag(explain, "explain"),
         )
-        self._recalls.note(scope.user_id, found.hits)
+        self._recalls.note(scope.user_id, found.hits, at=clock(now))
         return found.hits
 
     def ask(
@@ -280,7 +280,7 @@ class Memory:
         at = None if as_of is None else clock(as_of)
         before = None if follows is None else checked_instance(follows, Answer, "follows, the answer before,")
         answer, hits = answered(self.components, question, bounds, now=clock(now), as_of=at, follows=before, top_k=most)
-        self._recalls.note(scope.user_id, hits)
+        self._recalls.note(scope.user_id, hits, at=clock(now))
         return answer
 
     def _bounds(
@@ -505,8 +505,8 @@ class Memory:
         from nscma_torch.curator.feedback import take_feedback
 
         with self.components.database.write() as connection:
-            useful = checked_flag(helpful, "helpful")
-            take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=useful, at=clock(now))
+            useful, timed = checked_flag(helpful, "helpful"), self.config.curator.restarts
+            take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=useful, at=clock(now), timed=timed)
 
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
         """What sleep has written down of the user: a few dated lines, each with the ids of its facts."""

@@ -4,57 +4,86 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple
 
 from nscma_torch.errors import StoreError
 from nscma_torch.records import Hit
 from nscma_torch.storage import jobs
+from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 
 
-class Recalls:
-    """Counts of recalled episodes, by user and id; safe to share between threads."""
+class Waiting(NamedTuple):
+    """The recalls of one user, by episode id: their number, and the last one's time (microseconds) where it is kept."""
 
-    def __init__(self, database: Database) -> None:
+    counts: dict[str, int]
+    times: dict[str, int]
+
+
+class Recalls:
+    """Counts of recalled episodes, by user and id; safe to share between threads.
+
+    Args:
+        timed: whether the time of the last recall is recorded, for `curator.recall = "restart"`.
+    """
+
+    def __init__(self, database: Database, *, timed: bool) -> None:
         self._database = database
+        self._timed = timed
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._times: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
 
-    def note(self, user_id: str, hits: Iterable[Hit]) -> None:
-        """Count the messages that hits quote; a summary recalls none of its many."""
+    def note(self, user_id: str, hits: Iterable[Hit], *, at: datetime) -> None:
+        """Count the messages that hits quote, recalled at this time; a summary recalls none of its many."""
         quoted = (hit.unit for hit in hits if hit.unit.kind != "summary")
         with self._lock:
-            self._counts.update((user_id, source) for unit in quoted for source in unit.episode_ids)
+            found = [(user_id, source) for unit in quoted for source in unit.episode_ids]
+            self._counts.update(found)
+            if self._timed:
+                self._remember(dict.fromkeys(found, to_micros(at)))
 
     def forget(self, user_id: str, episode_id: str | None) -> None:
         """Drop the counts of an erased episode, or user."""
         with self._lock:
             for key in [key for key in self._counts if key[0] == user_id and episode_id in (None, key[1])]:
                 del self._counts[key]
+                self._times.pop(key, None)
 
-    def waiting(self) -> dict[str, dict[str, int]]:
-        """What is not queued yet: counts by user and id."""
+    def waiting(self) -> dict[str, Waiting]:
+        """What is not queued yet, by user."""
         with self._lock:
-            return _by_user(self._counts)
+            return _by_user(self._counts, self._times)
 
     def queue(self) -> None:
         """Hand all counts to the store's queue; on an error they stay here."""
         with self._lock:
             pending, self._counts = self._counts, Counter()
+            times, self._times = self._times, {}
         if not pending:
             return
         try:
             with self._database.write() as connection:
-                for user_id, counts in _by_user(pending).items():
-                    jobs.note_recalls(connection, user_id, counts)
+                for user_id, own in _by_user(pending, times).items():
+                    jobs.note_recalls(connection, user_id, own.counts, own.times)
         except StoreError:
             with self._lock:
                 self._counts.update(pending)
+                self._remember(times)
             raise
 
+    def _remember(self, times: Mapping[tuple[str, str], int]) -> None:
+        """Keep the later of two times of one message; call it under the lock."""
+        self._times |= {key: max(at, self._times.get(key, at)) for key, at in times.items()}
 
-def _by_user(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
+
+def _by_user(counts: Counter[tuple[str, str]], times: Mapping[tuple[str, str], int]) -> dict[str, Waiting]:
+    found: dict[str, Waiting] = {}
     for (user_id, source), n in sorted(counts.items()):
-        found.setdefault(user_id, {})[source] = n
+        own = found.setdefault(user_id, Waiting({}, {}))
+        own.counts[source] = n
+        if (user_id, source) in times:
+            own.times[source] = times[user_id, source]
     return found

@@ -346,10 +346,13 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """One change of one memory, oldest first in `Memory.history`."""
+    """One change of one memory, oldest first in `Memory.history`.
+
+    RECALL is when it was last recalled, kept with `curator.recall = "restart"`.
+    """
 
     item_id: str
-    event: Literal["ADD", "UPDATE", "DELETE", "RESTORE", "REDECIDE", "FEEDBACK"]
+    event: Literal["ADD", "UPDATE", "DELETE", "RESTORE", "REDECIDE", "FEEDBACK", "RECALL"]
     at: datetime
     old_text: str | None = None
     new_text: str | None = None

@@ -16,6 +16,6 @@ def hit(kind: UnitKind, *episodes: str) -> Hit:
 
 
 def test_a_summary_recalls_none_of_its_messages() -> None:
-    recalls = Recalls(cast("Any", None))
-    recalls.note("ada", [hit("chunk", "a"), hit("summary", "a", "b", "c"), hit("triple", "b")])
-    assert recalls.waiting() == {"ada": {"a": 1, "b": 1}}
+    recalls = Recalls(cast("Any", None), timed=False)
+    recalls.note("ada", [hit("chunk", "a"), hit("summary", "a", "b", "c"), hit("triple", "b")], at=NOW)
+    assert recalls.waiting() == {"ada": ({"a": 1, "b": 1}, {})}

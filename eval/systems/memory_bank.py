@@ -4,7 +4,7 @@ with Long-Term Memory", section 3.3, memory updating).
 A memory is retained with probability R = exp(-t / S): t are whole days since it was said or last recalled, S its
 strength, 1 at first; a recall adds 1 to S and sets t to 0. Each day's messages of a user recall the `top_k` nearest
 memories of earlier days that are not forgotten by then. A question is put to what is retained when it is asked; it
-recalls nothing, for it must not change a later answer.
+recalls nothing by default, for it must not change a later answer; with `questions_recall` it does, as in the paper.
 
 The authors' code has the curve in two forms (memory_bank/memory_retrieval/forget_memory.py of
 zhongwanjun/MemoryBank-SiliconFriend): `math.exp(-t / S)` at commit 0cc7111, and at commit 3869efc
@@ -42,6 +42,7 @@ class MemoryBankOptions(Section):
 
     top_k: int = Field(5, gt=0, description="Memories that are read, or recalled by a message.")
     strength: float = Field(1.0, gt=0, description="S of what was never recalled, in days.")
+    questions_recall: bool = Field(False, description="Whether a question recalls what it finds, as in the paper.")
     formula: Formula = Field("paper", description="The curve: 'paper' is exp(-t/S), 'reference' exp(-t*S/5).")
 
 
@@ -106,6 +107,8 @@ class MemoryBank:
         day = _day(now)
         kept = [row for row in range(len(self._passages)) if row not in self._forgotten and self._retained(row, day)]
         near = self._nearest(kept, self._embedder.embed_query(question).cpu())
+        if self._options.questions_recall:
+            self._recall(near[: self._options.top_k], day)
         return best([self._passages[row] for row in near], self._options.top_k)
 
     def store_bytes(self) -> int:

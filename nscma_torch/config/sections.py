@@ -354,10 +354,20 @@ class Curator(Section):
     )
     initial_strength: float = Field(365.0, gt=0, description="S: days after which retention exp(-t/S) is 1/e.")
     gain: float = Field(1.0, ge=0, description="What each recall adds to S, in units of initial_strength.")
+    recall: Literal["strengthen", "restart"] = Field(
+        "strengthen",
+        description="What a recall, by a search or a question, does to retention: it raises S, and with 'restart' t "
+        "begins anew, too (MemoryBank: S + 1 and t = 0, with initial_strength = 1 and gain = 1).",
+    )
     floor: float = Field(0.05, ge=0, lt=1, description="Retention below which sleep archives; 0 forgets nothing.")
     promotion: float = Field(0.05, ge=0, le=1, description="Share of what is missing to importance 1 per recall.")
     profile_lines: int = Field(24, gt=0, description="Most lines of a user's profile.")
     profile_objects: int = Field(6, gt=0, description="Most objects that one line of it names.")
+
+    @property
+    def restarts(self) -> bool:
+        """Whether a recall begins t anew."""
+        return self.recall == "restart"
 
     @property
     def asks_model(self) -> bool:

@@ -35,7 +35,7 @@ class Tools:
         self._memory = memory
         self._scope = Scope(scope.user_id, scope.agent_id)
         self._top_k = top_k
-        self._recalls = Recalls(memory.components.database)
+        self._recalls = Recalls(memory.components.database, timed=memory.config.curator.restarts)
 
     def episodic(self, tool: RetrieveEpisodic, now: datetime) -> Finding:
         """Search what was said."""
@@ -44,7 +44,7 @@ class Tools:
         skew = timedelta(seconds=config.limits.max_clock_skew)
         bounds = Bounds(self._scope, now, skew, config.retrieval.kinds, without={ECHO: True})
         found = retrieved(parts, tool.query, bounds, self._top_k)
-        self._recalls.note(self._scope.user_id, found.hits)
+        self._recalls.note(self._scope.user_id, found.hits, at=now)
         return Finding(tool, tuple(found.hits), answerability=found.answerability())
 
     def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
@@ -54,7 +54,7 @@ class Tools:
         told = from_facts(parts, tool.entity, self._scope, now=now, follows=follows)
         facts = told.facts if told is not None else tuple(self._about(tool.entity, now))
         hits = tuple(item.hit for item in told.evidence) if told is not None else self._sources(facts, now)
-        self._recalls.note(self._scope.user_id, hits)
+        self._recalls.note(self._scope.user_id, hits, at=now)
         return Finding(tool, hits, facts, told, 0.0 if told is None else 2.0 * told.confidence, notes)
 
     def queue_recalls(self) -> None:

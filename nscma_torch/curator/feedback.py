@@ -13,16 +13,20 @@ _RECALLS = 3  # how often a message that helped counts as recalled
 _LESS = 0.5  # factor on the importance of one that did not
 
 
-def take_feedback(connection: Connection, user_id: str, episode_id: str, *, helpful: bool, at: datetime) -> None:
+def take_feedback(
+    connection: Connection, user_id: str, episode_id: str, *, helpful: bool, at: datetime, timed: bool = False
+) -> None:
     """Record whether a message helped, in its history too. Raises `NotFoundError` for an unknown id.
 
-    Helpful: it counts as recalled several times, at the next flush or sleep. Not helpful: its importance is halved.
+    Helpful: it counts as recalled several times, at the next flush or sleep, and with `timed` as recalled now. Not
+    helpful: its importance is halved.
     """
     seq, episode = episodes.require(connection, user_id, episode_id)
     reason = "helpful" if helpful else "not helpful"
     history.note(connection, user_id=user_id, episode_seq=seq, event="FEEDBACK", at=to_micros(at), reason=reason)
     if helpful:
-        jobs.note_recalls(connection, user_id, {episode_id: _RECALLS})
+        times = {episode_id: to_micros(at)} if timed else {}
+        jobs.note_recalls(connection, user_id, {episode_id: _RECALLS}, times)
         return
     importance = episode.importance * _LESS
     episodes.set_columns(connection, seq, importance=importance)

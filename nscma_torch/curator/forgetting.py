@@ -1,13 +1,14 @@
 """Forgetting by the Ebbinghaus curve: facts and messages that are not recalled leave search. Nothing is destroyed.
 
 Retention is R = exp(-Δt / S), with Δt since it was last told and S that grows with each recall (MemoryBank, section 2:
-the published code divides the other way round, so that a stronger memory would fade faster).
+the published code divides the other way round, so that a stronger memory would fade faster). In that paper a recall
+also begins Δt anew: `curator.recall = "restart"`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -19,6 +20,7 @@ from nscma_torch.storage import (
     episodes,
     fact_units,
     facts,
+    history,
     namespaces,
     statement_groups,
     statements,
@@ -44,16 +46,28 @@ def strength(times: int, settings: CuratorSection) -> float:
     return settings.initial_strength * (1.0 + settings.gain * times)
 
 
-def retained(episode: Episode, now: datetime, settings: CuratorSection) -> float:
-    """Retention of a message."""
-    return retention((now - episode.occurred_at) / _DAY, strength(episode.accesses, settings))
+def retained(episode: Episode, now: datetime, settings: CuratorSection, recalled: datetime | None = None) -> float:
+    """Retention of a message that was last `recalled` then, where that begins its time anew."""
+    since = max(episode.occurred_at, recalled or episode.occurred_at)
+    return retention((now - since) / _DAY, strength(episode.accesses, settings))
 
 
-def retained_fact(fact: Fact, told: Sequence[Episode], now: datetime, settings: CuratorSection) -> float:
-    """Retention of a fact that these messages told."""
-    newest = max(episode.occurred_at for episode in told)
+def retained_fact(
+    fact: Fact,
+    told: Sequence[Episode],
+    now: datetime,
+    settings: CuratorSection,
+    recalled: Mapping[str, datetime] | None = None,
+) -> float:
+    """Retention of a fact that these messages told; `recalled` as in `retained`, by the id of the message."""
+    newest = max(max(episode.occurred_at, (recalled or {}).get(episode.id, episode.occurred_at)) for episode in told)
     times = fact.strength - 1 + sum(episode.accesses for episode in told)
     return retention((now - max(newest, fact.valid_from or newest)) / _DAY, strength(times, settings))
+
+
+def restarts(connection: Connection, user_id: str, settings: CuratorSection) -> dict[str, datetime]:
+    """When messages were last recalled, by id, where a recall begins their time anew; else nothing."""
+    return history.last_recalls(connection, user_id) if settings.restarts else {}
 
 
 def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorSection) -> tuple[int, int]:
@@ -64,7 +78,8 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
     """
     kept = _brought_back(connection, scope)
     log = {episode.id: episode for episode in episodes.select_all(connection, scope, episodes.live())}
-    faded = [row for row in _faded_facts(connection, scope, log, now, settings) if row.id not in kept]
+    recalled = restarts(connection, scope.user_id, settings)
+    faded = [row for row in _faded_facts(connection, scope, log, now, settings, recalled) if row.id not in kept]
     for row in faded:
         reason = f"not told or recalled for long: retention is below {settings.floor:g}"
         facts.archive(connection, [row.seq], by=FORGETTING, reason=reason, at=max(to_micros(now), row.recorded_at))
@@ -72,7 +87,11 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
             "ARCHIVE", row.subject, row.relation, row.topic, row.object, reason, None, (row.id,), {FORGOTTEN: _FACT}
         )
         decisions.insert(connection, row.namespace, row.user_id, [made], to_micros(now))
-    weak = [episode for episode in log.values() if retained(episode, now, settings) < settings.floor]
+    weak = [
+        episode
+        for episode in log.values()
+        if retained(episode, now, settings, recalled.get(episode.id)) < settings.floor
+    ]
     archived = 0
     for episode in weak:
         seq, _ = episodes.require(connection, scope.user_id, episode.id)
@@ -90,12 +109,17 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
 
 
 def _faded_facts(
-    connection: Connection, scope: Scope, log: dict[str, Episode], now: datetime, settings: CuratorSection
+    connection: Connection,
+    scope: Scope,
+    log: dict[str, Episode],
+    now: datetime,
+    settings: CuratorSection,
+    recalled: Mapping[str, datetime],
 ) -> list[FactRow]:
     weak = []
     for fact in facts.select_facts(connection, scope):
         told = [log[episode_id] for episode_id in fact.episode_ids if episode_id in log]
-        if told and retained_fact(fact, told, now, settings) < settings.floor:
+        if told and retained_fact(fact, told, now, settings, recalled) < settings.floor:
             weak.append(fact.id)
     return facts.by_ids(connection, scope.user_id, weak)
 

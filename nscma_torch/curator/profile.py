@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.curator.forgetting import retained_fact
+from nscma_torch.curator.forgetting import restarts, retained_fact
 from nscma_torch.encode.triples import sentence
 from nscma_torch.records import Episode, Fact, Scope, Statement
 from nscma_torch.relations import Schema
@@ -54,11 +54,12 @@ def _known(
     speakers = {name_key(episode.name) for episode in log.values() if episode.role == "user" and episode.name}
     people = {into.get(key, key) for key in speakers | {_USER}}
     held = facts.select_facts(connection, scope, subjects=people, as_of=to_micros(now))
+    recalled = restarts(connection, scope.user_id, settings)
     known = []
     for fact in held:
         told = [log[episode_id] for episode_id in fact.episode_ids if episode_id in log]
         if fact.status == "active" and fact.confidence and told and fact.scope.agent_id == scope.agent_id:
-            weight = fact.confidence * retained_fact(fact, told, now, settings)
+            weight = fact.confidence * retained_fact(fact, told, now, settings, recalled)
             known.append(_Known(weight, max(episode.occurred_at for episode in told), fact))
     return known
 

@@ -74,12 +74,12 @@ class Sleeper:
         *,
         now: datetime,
         dry_run: bool = False,
-        recalls: Mapping[str, Mapping[str, int]] | None = None,
+        recalls: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] | None = None,
     ) -> SleepReport:
         """Run all stages and report what changed; with `dry_run` report what would change, and change nothing.
 
         A dry run does not read deferred messages: it counts them, plans the rest without them, and has no dispute
-        judged. `recalls`, by user and message id, are recalls that are not queued yet.
+        judged. `recalls` are those that are not queued yet, by user: their number and the last one's time, by message.
         Raises `NotFoundError` for a user without memory.
         """
         with self._database.read() as connection:
@@ -91,8 +91,8 @@ class Sleeper:
         tally: Counter[str] = Counter()
         if dry_run:
             with suppress(_DryRun), self._database.write() as connection:
-                for owner, counts in (recalls or {}).items():
-                    jobs.note_recalls(connection, owner, counts)
+                for owner, (counts, times) in (recalls or {}).items():
+                    jobs.note_recalls(connection, owner, counts, times)
                 for stage in (self._queue, self._settle, *tidying):
                     for sleeper in sleepers:
                         tally += stage(connection, sleeper, now)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
+
 from sqlalchemy import Connection, select
 
 from nscma_torch.records import HistoryEvent
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.schema import episodes, history
+
+RECALL = "RECALL"
 
 
 def note(
@@ -34,6 +39,24 @@ def note(
             reason=reason,
         )
     )
+
+
+def note_recalls(connection: Connection, user_id: str, recalled: Mapping[int, int]) -> None:
+    """Record when messages, by row number, were last recalled (microseconds), in place of an earlier time."""
+    for episode_seq, at in sorted(recalled.items()):
+        own = (history.c.episode_seq == episode_seq, history.c.event == RECALL)
+        before = connection.execute(select(history.c.at).where(*own)).scalar()
+        if before is not None and before >= at:
+            continue
+        connection.execute(history.delete().where(*own))
+        note(connection, user_id=user_id, episode_seq=episode_seq, event=RECALL, at=at)
+
+
+def last_recalls(connection: Connection, user_id: str) -> dict[str, datetime]:
+    """When each of the user's messages was last recalled, by id; those whose recalls were not recorded are left out."""
+    query = select(episodes.c.id, history.c.at).join(episodes, episodes.c.seq == history.c.episode_seq)
+    query = query.where(history.c.user_id == user_id, history.c.event == RECALL)
+    return {row.id: from_micros(row.at) for row in connection.execute(query)}
 
 
 def of_episode(connection: Connection, user_id: str, episode_id: str) -> list[HistoryEvent]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, case, func, select
 from sqlalchemy.dialects import sqlite
 
+from nscma_torch.storage import history
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.schema import episodes, jobs, leases, recalls
 
@@ -219,16 +220,20 @@ def release_lease(connection: Connection, name: str, owner: str) -> None:
     connection.execute(leases.delete().where(and_(leases.c.name == name, leases.c.owner == owner)))
 
 
-def note_recalls(connection: Connection, user_id: str, counts: Mapping[str, int]) -> None:
-    """Queue recalls, by episode id, for the next counting; ids that are gone are passed over."""
+def note_recalls(
+    connection: Connection, user_id: str, counts: Mapping[str, int], times: Mapping[str, int] | None = None
+) -> None:
+    """Queue recalls, by episode id, for the next counting; ids that are gone are passed over.
+
+    `times`: when each was last recalled (microseconds), where that is recorded.
+    """
     insert = sqlite.insert(recalls)
     more = {"count": recalls.c.count + insert.excluded.count}
     for some in pages(sorted(counts)):
         query = select(episodes.c.seq, episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
-        rows = [
-            {"episode_seq": seq, "user_id": user_id, "count": counts[id]}
-            for seq, id in connection.execute(query.order_by(episodes.c.seq))
-        ]
+        found = connection.execute(query.order_by(episodes.c.seq)).all()
+        rows = [{"episode_seq": seq, "user_id": user_id, "count": counts[id]} for seq, id in found]
+        history.note_recalls(connection, user_id, {seq: times[id] for seq, id in found if times and id in times})
         if rows:
             connection.execute(insert.on_conflict_do_update(index_elements=[recalls.c.episode_seq], set_=more), rows)
 

@@ -89,3 +89,15 @@ def test_draws_are_those_that_the_sample_is_seeded_with(tmp_path: Path) -> None:
 def test_what_has_no_time_never_ages(tmp_path: Path) -> None:
     messages = [replace(message, timestamp=None) for message in conversation()]
     assert found(messages, tmp_path, 1000, 1.0) == set(range(6))
+
+
+def test_a_question_recalls_what_it_finds_where_the_paper_is_run_to_the_letter() -> None:
+    said = [Message("assistant", "My dog Biscuit eats fish.", BEGUN), Message("assistant", "The sky is green.", BEGUN)]
+    asked = BEGUN + timedelta(days=2)
+    for questions_recall, strengths in ((False, [1e9, 1e9]), (True, [1e9 + 1, 1e9])):
+        options = MemoryBankOptions(top_k=1, strength=1e9, questions_recall=questions_recall)
+        bank = MemoryBank(HashEmbedder(), options)
+        bank.keep(passages_of(said, default_chunker(HashEmbedder())))
+        bank.find("What does my dog Biscuit eat?", asked)
+        assert bank.strength == strengths
+        assert bank.recalled[0] == (asked.date() if questions_recall else BEGUN.date())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.curator.forgetting import restarts, retained
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
@@ -125,3 +128,56 @@ def test_deleted_and_expired_messages_are_not_read(noted: Open) -> None:
     memory.add(Message("user", "{Ann|lives_in|Rome}", day(1)), user_id="ada", expiration_date=day(3), now=day(1))
     assert memory.sleep(now=day(5)).replayed == 0
     assert everything(memory) == []
+
+
+RESTART: dict[str, Any] = {"curator": {"initial_strength": 30.0, "recall": "restart"}}
+
+
+@pytest.mark.parametrize(("config", "kept"), [(FADING, []), (RESTART, ["Rome"])])
+def test_a_question_that_facts_answer_recalls_their_messages(noted: Open, config: Any, kept: list[str]) -> None:
+    """One recall on day 80: S is 60 days, the floor is 180 days after the message, or with restart after the recall."""
+    memory = noted(config=config)
+    message = tell(memory, "{Ben|lives_in|Rome}", 0)
+    answer = memory.ask("Where does Ben live?", user_id="ada", now=day(80))
+    assert answer.facts, "it is the facts that answer"
+    assert memory.sleep(now=day(80)).forgotten_facts == 0
+    planned = memory.sleep(now=day(200), dry_run=True)
+    memory.sleep(now=day(200))
+    assert held(memory) == kept
+    assert planned.forgotten_facts == 1 - len(kept)
+    events = [event.event for event in memory.history(message, user_id="ada")]
+    assert events == (["ADD", "RECALL"] if kept else ["ADD"])
+    memory.sleep(now=day(300))
+    assert held(memory) == []
+
+
+def test_memory_bank_to_the_letter(noted: Open) -> None:
+    """S is 1 at first, a recall adds 1 and sets t to 0: retention exp(-t / S), in days."""
+    settings = CuratorSection(initial_strength=1.0, gain=1.0, recall="restart", floor=0.0)
+    memory = noted(config={"curator": settings.model_dump(exclude_defaults=True)})
+    key = say(memory, "The zebra says hello.", 0).id
+    memory.flush()
+    strength, since = 1, 0
+    for at in (1, 2, 5, 6):
+        memory.search("zebra", user_id="ada", top_k=1, now=day(at))
+        memory.sleep(now=day(at))
+        strength, since = strength + 1, at
+        episode = memory.get(key, user_id="ada", now=day(at))
+        with memory.components.database.read() as connection:
+            recalled = restarts(connection, "ada", settings)
+        assert episode is not None
+        for later in (0, 1, 3):
+            wanted = math.exp(-(at + later - since) / strength)
+            assert retained(episode, day(at + later), settings, recalled[key]) == pytest.approx(wanted)
+
+
+def test_recalls_that_are_not_slept_on_yet_restart_a_dry_run_too_and_erasing_forgets_them(noted: Open) -> None:
+    memory = noted(config=RESTART)
+    message = tell(memory, "{Ben|lives_in|Rome}", 0)
+    memory.search("Rome", user_id="ada", top_k=1, now=day(80))
+    assert memory.sleep(now=day(120), dry_run=True).forgotten_facts == 0
+    memory.feedback(message, user_id="ada", helpful=True, now=day(90))
+    memory.sleep(now=day(90))
+    assert [event.event for event in memory.history(message, user_id="ada")] == ["ADD", "FEEDBACK", "RECALL"]
+    assert memory.history(message, user_id="ada")[-1].at == day(90)
+    assert memory.erase(user_id="ada", memory_id=message).found == 0
