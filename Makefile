@@ -16,7 +16,7 @@ SAMPLES ?= 20
 TABLES := babilong knowledge_update ablations structural sensitivity cam
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-vllm test-titans check prove mutants bench chroma clean
+.PHONY: demo test test-vllm test-titans check prove mutants bench gpu chroma clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -145,6 +145,12 @@ mutants: $(READY)
 
 bench: $(READY)
 	$(RUN) kernels/bench.py
+
+# On a CUDA machine with torch, triton, transformers and torch-geometric: installs and fetches nothing, ends within nine minutes.
+GPU_OUT ?= kernels/results
+
+gpu:
+	PYTHONPATH=.:kernels $(PYTHON) -m eval.experiments.gpu.check --out $(GPU_OUT)
 
 clean:
 	rm -rf $(VENV) $(PEER) $(CHROMA) $(TITANS) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

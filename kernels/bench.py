@@ -1,11 +1,11 @@
 """Speed of each operation of `nscma_kernels` beside its peers, as ratios within one run.
 
-    python kernels/bench.py [OPERATION …] [--device cpu] [--repeats 5] [--threads 1] [--large]
+    python kernels/bench.py [OPERATION …] [--device cpu] [--repeats 5] [--threads 1] [--large] [--rows FILE]
 
 Every line: operation, shape, milliseconds (median and 95th percentile; of the processor on a CPU), and each peer's
 median divided by ours. All take turns. Peers that are not installed are named as such. All operations together take
-less than ten minutes of one core; `--large` adds the shapes that take longer. ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in
-the environment measures a CPU without AMX.
+less than ten minutes of one core; `--large` adds the shapes that take longer. `--rows` appends each line to a file, as
+JSON. ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment measures a CPU without AMX.
 
 Add an operation: a file in `cases/` whose function yields cases, one line in `CASES`.
 """
@@ -13,11 +13,13 @@ Add an operation: a file in `cases/` whose function yields cases, one line in `C
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import torch
 from cases.case import Case
@@ -30,7 +32,7 @@ from cases.rolling_stats import rolling_stats_cases
 from cases.scored_topk import scored_topk_cases
 from cases.token_nll import token_nll_cases
 
-BUDGET = 10.0  # seconds after which no further turn of a case begins
+BUDGET = 10.0  # seconds after which no further turn of a case begins, unless told otherwise
 CASES: dict[str, Callable[[torch.device, bool], Iterator[Case]]] = {
     "ego_split": ego_split_cases,
     "knn_graph": knn_graph_cases,
@@ -84,6 +86,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1, help="of torch and of the peers")
     parser.add_argument("--large", action="store_true", help="also shapes that take long")
+    parser.add_argument("--budget", type=float, help=f"seconds after which no turn of a case begins; {BUDGET:.0f}")
+    parser.add_argument("--rows", type=Path, help="file that each line is appended to as JSON")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     device = torch.device(arguments.device)
@@ -95,14 +99,22 @@ def main() -> None:
     unknown = set(arguments.operations) - set(CASES)
     if unknown:
         parser.error(f"unknown operation {min(unknown)!r}; there are {', '.join(CASES)}")
+    budget = arguments.budget if arguments.budget is not None else math.inf if arguments.large else BUDGET
     for operation in arguments.operations or CASES:
         for shape, runs in CASES[operation](device, arguments.large):
-            times = timings(runs, arguments.repeats, device, math.inf if arguments.large else BUDGET)
+            times = timings(runs, arguments.repeats, device, budget)
             most = times["ours"][math.ceil(0.95 * len(times["ours"])) - 1]
             medians = {who: statistics.median(all_times) for who, all_times in times.items()}
             ours = medians.pop("ours")
-            ratios = "  ".join(f"{who} / ours = {ms / ours:.2f}" for who, ms in medians.items())
+            beside = {f"{who} / ours": ms / ours for who, ms in medians.items()}
+            ratios = "  ".join(f"{who} = {ratio:.2f}" for who, ratio in beside.items())
             print(f"{operation:21} {shape:32} ours {ours:8.2f} ms, p95 {most:8.2f}   {ratios}", flush=True)
+            if arguments.rows:
+                dtype = "bfloat16" if "bf16" in shape else "float32"
+                values = {"ms": ours, "p95 ms": most, **beside}
+                row = {"operation": operation, "shape": shape, "dtype": dtype, "values": values}
+                with arguments.rows.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

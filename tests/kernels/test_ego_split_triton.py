@@ -12,16 +12,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_kernels.ego_split import EgoSplit, ego_split, update_split
+from nscma_kernels.ego_split import ego_split
+from tests.kernels.agreement.ego_split import LARGE, SHAPES, agree, same
 from tests.kernels.triton_parts import run
 
 pytest.importorskip("triton")
 
-RANDOM = [(1, 0.0), (2, 1.0), (7, 0.5), (17, 1.0), (41, 0.3), (60, 0.1), (50, 0.6)]  # nodes, density
-
 
 def test_equals_torch_in_the_interpreter() -> None:
-    assert run(__file__, "interpret").split() == ["equal", str(2 * len(RANDOM) + 3)]
+    assert run(__file__, "interpret").split() == ["equal", str(2 * len(SHAPES) + 3)]
 
 
 def test_compiles_for_three_generations() -> None:
@@ -29,16 +28,9 @@ def test_compiles_for_three_generations() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize(("n", "density"), [*RANDOM, (3000, 0.01), (400, 0.4)])
-def test_equals_torch_on_a_gpu(n: int, density: float) -> None:
-    edge_index = drawn(n, density).cuda()
-    same(ego_split(edge_index, n, impl="triton"), ego_split(edge_index, n, impl="torch"))
-    same(ego_split(edge_index.cpu(), n, impl="torch"), ego_split(edge_index, n, impl="triton"))
-
-
-def drawn(n: int, density: float) -> Tensor:
-    generator = torch.Generator().manual_seed(n)
-    return (torch.rand(n, n, generator=generator) < density).triu(1).nonzero().T
+@pytest.mark.parametrize("shape", [*SHAPES, *LARGE])
+def test_equals_torch_on_a_gpu(shape: tuple[int, float]) -> None:
+    assert agree([shape], "cuda") == 2
 
 
 def hub(degree: int) -> Tensor:
@@ -49,24 +41,9 @@ def hub(degree: int) -> Tensor:
     return torch.cat([spokes, torch.stack([rim, rim + 1])], dim=1)
 
 
-def same(one: EgoSplit, other: EgoSplit) -> None:
-    for name in ("edge_index", "persona", "ids", "owner"):
-        assert torch.equal(getattr(one, name).cpu(), getattr(other, name).cpu()), name
-    assert one.next_id == other.next_id
-
-
 def interpret() -> None:
     """Exact equality: random graphs, and hubs below, at and above the largest degree that the kernel takes."""
-    count = 0
-    for n, density in RANDOM:
-        edge_index = drawn(n, density)
-        one, other = (ego_split(edge_index, n, impl=impl) for impl in ("triton", "torch"))
-        same(one, other)
-        gone = edge_index[:, :: max(1, edge_index.shape[1] // 3)]
-        (one, changed), (other, expected) = (update_split(one, delete=gone, impl=i) for i in ("triton", "torch"))
-        same(one, other)
-        assert torch.equal(changed, expected)
-        count += 2
+    count = agree(SHAPES, "cpu")
     for degree in (64, 128, 129):
         same(ego_split(hub(degree), impl="triton"), ego_split(hub(degree), impl="torch"))
         count += 1

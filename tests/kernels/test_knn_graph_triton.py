@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
-from nscma_kernels.knn_graph import knn_graph
+from tests.kernels.agreement.knn_graph import LARGE, SHAPES, agree, check
 from tests.kernels.triton_parts import run
 
 pytest.importorskip("triton")
-
-SHAPES = [(1, 3, 1), (2, 1, 4), (41, 7, 3), (129, 65, 2), (401, 17, 9), (257, 130, 40)]
 
 
 def test_equals_torch_in_the_interpreter() -> None:
@@ -30,53 +26,16 @@ def test_compiles_for_three_generations() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize(("n", "d", "k"), [*SHAPES, (20_000, 384, 10)])
-def test_equals_torch_on_a_gpu(n: int, d: int, k: int) -> None:
-    for options in variants(n, torch.device("cuda")):
-        x = separated(n, d).cuda()
-        one, other = (knn_graph(x, k, impl=impl, **options) for impl in ("triton", "torch"))
-        assert torch.equal(one[0], other[0])
-        assert torch.equal(one[1], other[1])
-
-
-def separated(n: int, d: int) -> Tensor:
-    """Integers, so that float32 sums are exact; a row of zeros and a duplicate among them."""
-    x = torch.randint(-9, 10, (n, d), generator=torch.Generator().manual_seed(n)).float()
-    x[n // 2] = 0
-    x[n - 1] = x[0]
-    return x
-
-
-def variants(n: int, device: torch.device | None = None) -> list[dict[str, Any]]:
-    """Plain; with positions; with graphs; with positions, graphs and new rows."""
-    generator = torch.Generator().manual_seed(n)
-    position = torch.randint(0, max(2, n // 2), (n,), generator=generator).to(device)
-    stream = torch.randint(0, 3, (n,), generator=generator).to(device)
-    batch = torch.randint(0, 5, (n,), generator=generator).to(device)
-    where = {"alpha": 0.7, "position": position, "stream": stream}
-    return [
-        {},
-        {**where, "sigma": 3.0, "gamma": 0.05},
-        {"batch": batch, "gamma": -0.2},
-        {**where, "batch": batch, "start": n // 3},
-    ]
+@pytest.mark.parametrize("shape", [*SHAPES, *LARGE])
+def test_equals_torch_on_a_gpu(shape: tuple[int, int, int]) -> None:
+    assert agree([shape], "cuda") == 4
 
 
 def interpret() -> None:
     """Exact equality on integers and on real vectors; rows that outnumber the candidates held; several blocks."""
     from nscma_kernels.triton import knn_graph as kernel
 
-    def check(x: Tensor, k: int, **options: Any) -> None:
-        one, other = (knn_graph(x, k, impl=impl, **options) for impl in ("triton", "torch"))
-        assert torch.equal(one[0], other[0]), (x.shape, k, options)
-        assert torch.equal(one[1], other[1]), (x.shape, k, options)
-        assert one[0].shape[1] > 0 or len(x) < 3, (x.shape, k, options)
-
-    count = 0
-    for n, d, k in SHAPES:
-        for options in variants(n):
-            check(separated(n, d), k, **options)
-            count += 1
+    count = agree(SHAPES, "cpu")
     check(torch.ones(300, 4), 2)
     check(torch.randn(260, 33, generator=torch.Generator().manual_seed(0)), 4)
     kernel.MAXIMA = 9 * 100

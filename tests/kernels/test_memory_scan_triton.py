@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_kernels import MemoryState, flush_memory, memory_scan
+from tests.kernels.agreement.memory_scan import LARGE, SHAPES, agree
 from tests.kernels.triton_parts import run
 
 pytest.importorskip("triton")
-
-SHAPES = [(1, 3, 5, 2), (2, 70, 7, 16), (3, 41, 130, 40), (2, 64, 65, 1)]  # B, D, hidden, chunk
 
 
 def test_no_more_error_than_torch_in_the_interpreter() -> None:
@@ -28,48 +26,13 @@ def test_compiles_for_three_generations() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("shape", [*SHAPES, (4, 384, 1536, 64)])
+@pytest.mark.parametrize("shape", [*SHAPES, *LARGE])
 def test_no_more_error_than_torch_on_a_gpu(shape: tuple[int, int, int, int]) -> None:
-    for masked in (False, True):
-        check(*shape, masked, "cuda")
-
-
-def check(batch: int, d: int, hidden: int, chunk: int, masked: bool, device: str) -> None:
-    """Against float64: outputs, states and gradients, with no more error than plain torch in float32 plus 1e-5."""
-    generator = torch.Generator().manual_seed(d)
-    length = 3 * chunk + 1
-
-    def random(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, generator=generator).to(device)
-
-    tokens = [random(batch, length, d) / d**0.5, random(batch, length, d) / d**0.5, random(batch, length, d)]
-    tokens += [0.1 * random(batch, length).sigmoid(), random(batch, length), random(batch, length) - 2]
-    weights = [random(batch, d, hidden) / d**0.5, (random(batch, d, hidden) / hidden**0.5).mT]  # one is not contiguous
-    mask = (random(batch, length) > 0) if masked else None
-    if mask is not None:
-        mask[0, : 2 * chunk] = False
-    results = []
-    for dtype, impl in ((torch.float64, "torch"), (torch.float32, "torch"), (torch.float32, "triton")):
-        leaves = [leaf.to(dtype).requires_grad_() for leaf in (*tokens, *weights)]
-        state = MemoryState.fresh((leaves[6], leaves[7]), norm=True)
-        out, state, surprise = memory_scan(*leaves[:6], state, segment=chunk, store_mask=mask, impl=impl)  # type: ignore[arg-type]
-        state = flush_memory(state, segment=chunk, impl=impl)  # type: ignore[arg-type]
-        made = [out, surprise, *state.weights, *state.momentum]
-        grads = torch.autograd.grad(sum(part.square().sum() for part in made), leaves)  # type: ignore[arg-type]
-        results.append([part.detach().double() for part in (*made, *grads)])
-    for truth, plain, ours in zip(*results, strict=True):
-        scale = max(1.0, float(truth.abs().max()))
-        assert (ours - truth).abs().max() <= (plain - truth).abs().max() + 1e-5 * scale
-    if mask is not None:
-        for weight, before in zip(state.weights, weights, strict=True):
-            assert weight.shape == before.shape
+    assert agree([shape], "cuda") == 2
 
 
 def interpret() -> None:
-    for shape in SHAPES:
-        for masked in (False, True):
-            check(*shape, masked, "cpu")
-    print("equal", 2 * len(SHAPES))
+    print("equal", agree(SHAPES, "cpu"))
 
 
 def compile_all() -> None:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from nscma_kernels import Filter, scored_topk
+from nscma_kernels import scored_topk
+from tests.kernels.agreement.scored_topk import LARGE, SHAPES, agree, check
 from tests.kernels.triton_parts import run
 
 pytest.importorskip("triton")
-
-SHAPES = [(1, 3, 5, 1), (2, 65, 7, 9), (17, 201, 33, 5), (2, 401, 41, 200), (66, 129, 70, 2)]  # Q, N, D, k
 
 
 def test_equals_torch_in_the_interpreter() -> None:
@@ -29,61 +27,18 @@ def test_compiles_for_three_generations() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("shape", [*SHAPES, (1, 100_000, 384, 10), (300, 20_000, 384, 10)])
+@pytest.mark.parametrize("shape", [*SHAPES, *LARGE])
 def test_equals_torch_on_a_gpu(shape: tuple[int, int, int, int]) -> None:
-    for dtype in (torch.float32, torch.bfloat16):
-        for options in variants(*shape, device="cuda"):
-            check(*shape, dtype, options)
-
-
-def variants(q: int, n: int, d: int, k: int, device: str = "cpu") -> list[dict[str, Any]]:
-    """Plain; columns and one filter; all at once, bounds on both sides or on one."""
-    generator = torch.Generator().manual_seed(n)
-    columns = torch.randint(-3, 4, (n, 2), generator=generator).float().to(device)
-    mask = (torch.rand(n, generator=generator) < 0.7).to(device)
-    flags = (1 << torch.randint(0, 6, (n,), generator=generator)).to(device)
-    keys = torch.randint(-20, 20, (n, 3), generator=generator).to(device)
-    whole = Filter(mask, flags, 0b101111, keys, (-18, -20, -5), (17, 2**63 - 1, 19))
-    return [
-        {},
-        {
-            "columns": columns,
-            "weights": torch.ones(2, device=device),
-            "rows": Filter(mask=mask),
-            "longest": 9.0 * d**0.5,
-        },
-        {"columns": columns, "weights": torch.ones(q, 2, device=device).cumsum(0), "rows": whole},
-        {"rows": Filter(flags=flags, any_of=2, keys=keys.T.contiguous().T, low=(0, -9, -20))},
-    ]
-
-
-def check(q: int, n: int, d: int, k: int, dtype: torch.dtype, options: dict[str, Any], real: bool = False) -> None:
-    """Integers by default, so that float32 sums are exact; some rows are stored again."""
-    generator = torch.Generator().manual_seed(n + q)
-    device = options["columns"].device if "columns" in options else "cuda" if torch.cuda.is_available() else "cpu"
-    vectors = torch.randint(-9, 10, (n, d), generator=generator).float()
-    queries = torch.randint(-9, 10, (q, d), generator=generator).float()
-    if real:
-        vectors, queries = vectors + torch.randn(n, d, generator=generator), torch.randn(q, d, generator=generator)
-    vectors[n // 2 :] = vectors[torch.randint(0, n // 2 + 1, (n - n // 2,), generator=generator)]
-    vectors, queries = vectors.to(device, dtype), queries.to(device)
-    one, other = (scored_topk(queries, vectors, k, impl=impl, **options) for impl in ("triton", "torch"))  # type: ignore[arg-type]
-    assert torch.equal(one[1], other[1]), (q, n, d, k, dtype, options)
-    assert torch.equal(one[0], other[0]), (q, n, d, k, dtype, options)
+    assert agree([shape], "cuda") == 8
 
 
 def interpret() -> None:
     """Integers and real vectors; more ties than groups are taken at first; several blocks of queries."""
     from nscma_kernels.triton import scored_topk as kernel
 
-    count = 0
-    for shape in SHAPES:
-        for dtype in (torch.float32, torch.bfloat16):
-            for options in variants(*shape):
-                check(*shape, dtype, options)
-                count += 1
-    check(3, 700, 20, 5, torch.float32, {}, real=True)
-    check(3, 700, 20, 5, torch.bfloat16, {}, real=True)
+    count = agree(SHAPES, "cpu")
+    check(3, 700, 20, 5, torch.float32, {}, "cpu", real=True)
+    check(3, 700, 20, 5, torch.bfloat16, {}, "cpu", real=True)
     large = torch.full((2, 4), 1e15)
     assert scored_topk(large, large, 1, impl="triton")[1].tolist() == [[0], [0]]  # near scores in float64
     kernel.AHEAD = 0
@@ -91,7 +46,7 @@ def interpret() -> None:
     assert index.tolist() == [[0, 1, 2]] * 2
     assert scores.unique().tolist() == [4.0]
     kernel.MAXIMA = 9
-    check(11, 150, 8, 4, torch.float32, {})
+    check(11, 150, 8, 4, torch.float32, {}, "cpu")
     print("equal", count + 5)
 
 

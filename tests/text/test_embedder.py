@@ -29,7 +29,8 @@ from nscma_torch.protocols import Embedder
 from nscma_torch.text import minilm
 from nscma_torch.text.embedder import load_embedder
 from nscma_torch.text.hash_embedder import HashEmbedder
-from nscma_torch.text.minilm import MiniLMEmbedder, bundled_folder
+from nscma_torch.text.minilm import bundled_folder
+from nscma_torch.text.minilm_embedder import MiniLMEmbedder
 from nscma_torch.text.sentence_transformer import SentenceTransformerEmbedder
 
 TEXTS = [

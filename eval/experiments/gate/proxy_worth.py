@@ -38,7 +38,7 @@ from nscma_torch.config import Gate, GateWeights
 from nscma_torch.encode.gating import Past, gate_messages
 from nscma_torch.encode.stages import Stages
 from nscma_torch.protocols import Embedder
-from nscma_torch.text.minilm import MiniLMEmbedder
+from nscma_torch.text.minilm_embedder import MiniLMEmbedder
 
 NONE, COUNTS, BUNDLED = "no proxy", "counts of the stream", "bundled proxy"
 

@@ -13,7 +13,7 @@ from eval.experiments.gate.repetition_streams import FILE, KINDS, MESSAGES, Half
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.text.hash_embedder import HashEmbedder
-from nscma_torch.text.minilm import MiniLMEmbedder
+from nscma_torch.text.minilm_embedder import MiniLMEmbedder
 
 HALVES: tuple[Half, ...] = get_args(Half)
 
