@@ -51,6 +51,7 @@ class AsyncMemory:
     delete_all = _mirror(Memory.delete_all)
     search = _mirror(Memory.search)
     ask = _mirror(Memory.ask)
+    as_module = _mirror(Memory.as_module)
     get = _mirror(Memory.get)
     get_all = _mirror(Memory.get_all)
     log = _mirror(Memory.log)

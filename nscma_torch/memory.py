@@ -76,6 +76,7 @@ from nscma_torch.validation import (
 if TYPE_CHECKING:
     from nscma_torch.curator.skills import FoundSkill
     from nscma_torch.encode.replay import Redecision
+    from nscma_torch.retrieval.store_module import StoreModule
 
 _ALL: tuple[FactStatus, ...] = ("active", "archived", "disputed")
 
@@ -282,6 +283,36 @@ class Memory:
         answer, hits = answered(self.components, question, bounds, now=clock(now), as_of=at, follows=before, top_k=most)
         self._recalls.note(scope.user_id, hits, at=clock(now))
         return answer
+
+    def as_module(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        kinds: Sequence[UnitKind] | None = None,
+        as_of: datetime | None = None,
+        now: datetime | None = None,
+        scale: float = 20.0,
+    ) -> StoreModule:
+        """A live view of a user's memory as a `torch.nn.Module`: attention over the units, by vectors of the embedder.
+
+        Each call sees the store as it is then, within the bounds of a `search` with these arguments; it counts no
+        recalls. `scale` multiplies the scores before the softmax.
+        """
+        from nscma_torch.retrieval.store_module import StoreModule
+
+        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        if checked_number(scale, "scale") <= 0:
+            raise InvalidInputError(f"scale is {scale!r}, it must be above 0")
+        self._bounds(scope, wanted, kinds, as_of, now)  # what is wrong with them is said here
+        return StoreModule(
+            lambda: self.components.searcher,
+            lambda: self._bounds(scope, wanted, kinds, as_of, now),
+            alpha=self.config.score.alpha,
+            scale=scale,
+        )
 
     def _bounds(
         self,

@@ -8,9 +8,10 @@ in and comes out.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from nscma_torch.buffer.observation import Observation
@@ -38,22 +39,28 @@ _CLAUSES = {  # term of the score: what it says when it raises the score, and wh
 
 @dataclass(frozen=True)
 class GateState:
-    """The last N values of each quantity, per script, oldest first; what mu and sigma are taken over."""
+    """The last N values of each quantity, per script, oldest first; what mu and sigma are taken over.
+
+    Beside them the memory whose gradient the rule `gradient` weighs (`encode/gradient_surprise.py`).
+    """
 
     series: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    memory: bytes | None = None
 
     def without(self, *names: str) -> GateState:
         """The state without any value of these quantities."""
-        return GateState(
-            {
-                script: {name: () if name in names else values for name, values in series.items()}
-                for script, series in self.series.items()
-            }
-        )
+        series = {
+            script: {name: () if name in names else values for name, values in series.items()}
+            for script, series in self.series.items()
+        }
+        return GateState(series, None if "gradient" in names else self.memory)
 
     def to_bytes(self) -> bytes:
         """A compact, exact form for storage."""
-        return json.dumps({"version": _VERSION, "series": self.series}, sort_keys=True, separators=(",", ":")).encode()
+        fields = {"version": _VERSION, "series": self.series}
+        if self.memory is not None:
+            fields["memory"] = base64.b64encode(self.memory).decode()
+        return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> GateState:
@@ -62,9 +69,14 @@ class GateState:
             fields = json.loads(stored)
             version, scripts = fields["version"], fields["series"]
             series = {
-                script: {name: tuple(float(value) for value in values[name]) for name in QUANTITIES}
+                script: {
+                    name: tuple(float(value) for value in values[name])
+                    for name in QUANTITIES
+                    if name != "gradient" or name in values
+                }
                 for script, values in scripts.items()
             }
+            memory = None if "memory" not in fields else base64.b64decode(fields["memory"], validate=True)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidInputError(
                 f"not a stored gate state ({error!r}): pass what GateState.to_bytes returned"
@@ -73,7 +85,7 @@ class GateState:
             raise InvalidInputError(
                 f"gate state of version {version}, this is version {_VERSION}: replay the stream's log"
             )
-        return cls(series)
+        return cls(series, memory)
 
 
 class MessageGate:
@@ -98,8 +110,9 @@ class MessageGate:
         Returns:
             The decision and the state after it. The message counts in mu and sigma of later messages, not of itself.
         """
-        series = state.series.get(observation.script, dict.fromkeys(QUANTITIES, ()))
-        recent = {name: values[-self.config.window :] for name, values in series.items()}
+        series = state.series.get(observation.script, {})
+        values = quantities(observation)
+        recent = {name: series.get(name, ())[-self.config.window :] for name in {**series, **values}}
         verdict = RULES[self.config.rule](observation, recent, self.config)
         decision = Decision(
             write=verdict.write,
@@ -111,9 +124,8 @@ class MessageGate:
             information=observation.nats,
             parts=dict(verdict.parts),
         )
-        values = quantities(observation)
-        longer = {name: (*recent[name], values[name])[-self.config.window :] for name in QUANTITIES}
-        return decision, GateState({**state.series, observation.script: longer})
+        longer = {name: (*recent[name], value)[-self.config.window :] for name, value in values.items()}
+        return decision, replace(state, series={**state.series, observation.script: {**recent, **longer}})
 
 
 def _reason(rule: str, verdict: Verdict) -> str:
@@ -129,6 +141,8 @@ def _reason(rule: str, verdict: Verdict) -> str:
         )
         clauses = [_CLAUSES[name][0 if write else 1] for name in agreeing[:2]]
         why = " and ".join(clauses) if clauses else "nothing stands out"
+    elif not verdict.parts:
+        return f"written: its {rule} was not measured when it was stored"
     elif verdict.always:
         return f"written: only {verdict.parts['count']:.0f} earlier inputs to compare with"
     else:

@@ -46,6 +46,7 @@ class Observation:
     news: float | None = None  # what it says that none of the near ones does, in words; None where none is near
     answers: bool = False  # the message before it ends with a line that asks something
     learned: float | None = None  # log-odds of the salience head; None without it or without vectors
+    gradient: float | None = None  # norm of the gradient of the stream's associative memory; None where not measured
     bytewise: bool = True  # tokens are bytes, as those of the bundled proxy
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,7 +63,10 @@ class Observation:
 
     def __post_init__(self) -> None:
         numbers = (self.tokens, self.mean, self.nats, self.memory_nats, self.code_share, self.salience)
-        known = [*numbers, *(number for number in (self.nearest, self.news, self.learned) if number is not None)]
+        known = [
+            *numbers,
+            *(number for number in (self.nearest, self.news, self.learned, self.gradient) if number is not None),
+        ]
         if not all(isinstance(number, int | float) and math.isfinite(number) for number in known) or self.tokens < 1:
             raise InvalidInputError(f"a gate observation needs finite numbers and at least one token, got {self}")
 
@@ -93,6 +97,7 @@ def observe(
     nearest: float | None = None,
     news: float | None = None,
     learned: float | None = None,
+    gradient: float | None = None,
 ) -> Observation:
     """Observe a message.
 
@@ -104,6 +109,7 @@ def observe(
         nearest: cosine to the nearest earlier message of the stream, 0 where there is none; None without vectors.
         news: what the message says that none of the near ones does; None where none is near.
         learned: log-odds of a `SalienceHead`; None without one.
+        gradient: what `gradient_surprise` measured; None where it did not.
 
     Raises:
         InvalidInputError: `nll` or `ends` do not fit the text.
@@ -122,5 +128,6 @@ def observe(
         news=news,
         answers=any(mark in history.rsplit("\n", 1)[-1] for mark in _QUESTION_MARKS),
         learned=learned,
+        gradient=gradient,
         bytewise=ends is None,
     )

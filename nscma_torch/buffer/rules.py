@@ -21,7 +21,7 @@ from nscma_torch.buffer.paper_rule import limit, moments
 if TYPE_CHECKING:  # a bare GPU machine has no pydantic
     from nscma_torch.config import Gate
 
-QUANTITIES = ("surprise", "information", "memory")  # what statistics are kept of
+QUANTITIES = ("surprise", "information", "memory", "gradient")  # what statistics are kept of; the last where measured
 OF_THE_PROXY = ("surprise", "information")  # of these the values of two proxies do not compare
 
 # Mean and standard deviation of each quantity before a stream has shown its own: (nats/token, ln nats, ln nats).
@@ -69,11 +69,12 @@ Rule = Callable[[Observation, History, "Gate"], Verdict]
 
 def quantities(observation: Observation) -> dict[str, float]:
     """The values that statistics are kept of."""
-    return {
+    values = {
         "surprise": observation.mean,
         "information": math.log(max(observation.nats, 1.0)),
         "memory": math.log(max(observation.memory_nats, 1.0)),
     }
+    return values if observation.gradient is None else {**values, "gradient": observation.gradient}
 
 
 def _prior(observation: Observation, name: str) -> tuple[float, float]:
@@ -84,8 +85,10 @@ def _above_usual(name: str) -> Rule:
     """The rule x > mu + lambda * sigma of the paper for one quantity."""
 
     def rule(observation: Observation, history: History, config: Gate) -> Verdict:
-        value, seen = quantities(observation)[name], history[name]
-        mean, sd = _prior(observation, name)
+        value, seen = quantities(observation).get(name), history.get(name, ())
+        if value is None:  # stored while another rule was set
+            return Verdict(0.0, 0.0, {}, always=True)
+        mean, sd = (value, 0.0) if name == "gradient" else _prior(observation, name)
         if seen:
             mean, sd = map(float, moments(torch.tensor(seen, dtype=torch.float64), torch.tensor(len(seen))))
         parts = {"mu": mean, "sigma": sd, "count": float(len(seen))}
@@ -153,6 +156,7 @@ RULES: Mapping[str, Rule] = {
     "paper": _above_usual("surprise"),
     "information": _above_usual("information"),
     "memory": _above_usual("memory"),
+    "gradient": _above_usual("gradient"),
     "salience": salience,
     "everything": everything,
 }

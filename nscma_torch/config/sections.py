@@ -118,10 +118,11 @@ class GateWeights(Section):
 class Gate(Section):
     """Which messages are worth language-model work now; what is deferred stays searchable."""
 
-    rule: Literal["composition", "paper", "information", "memory", "salience", "everything"] = Field(
-        "composition", description="'paper' is S > mu + lambda*sigma; 'everything' switches the gate off."
+    rule: Literal["composition", "paper", "information", "memory", "gradient", "salience", "everything"] = Field(
+        "composition",
+        description="'paper' is S > mu + lambda*sigma; 'gradient' has Titans' surprise for S; 'everything': no gate.",
     )
-    lam: float = Field(0.0, description="lambda of 'paper', 'information' and 'memory', in standard deviations.")
+    lam: float = Field(0.0, description="lambda of 'paper', 'information', 'memory' and 'gradient'.")
     window: int = Field(64, gt=0, description="N: inputs of one stream and script that mu and sigma look back on.")
     warmup: int = Field(8, gt=0, description="Inputs that 'paper' and its kin write before they judge.")
     prior: int = Field(32, gt=0, description="Inputs that the prior of 'composition' weighs.")
@@ -441,6 +442,12 @@ class Config(Section):
     def _kinds_are_made(self) -> Self:
         for kind in self.unmade(self.retrieval.kinds):
             raise ValueError(f"retrieval.kinds names {kind!r}, which is not made: add it to facts.units")
+        return self
+
+    @model_validator(mode="after")
+    def _gradients_have_vectors(self) -> Self:
+        if self.gate.rule == "gradient" and not self.embedder.deferred:
+            raise ValueError("gate.rule 'gradient' reads the vector of every message: set embedder.deferred to true")
         return self
 
     @model_validator(mode="after")

@@ -11,6 +11,7 @@ from torch import Tensor
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation, observe
 from nscma_torch.buffer.quoting import unquoted
+from nscma_torch.encode.gradient_surprise import gradient_surprise
 from nscma_torch.encode.novelty import Novelty, followed
 from nscma_torch.encode.stages import Stages
 from nscma_torch.errors import StateMismatchError
@@ -80,7 +81,7 @@ def gate_messages(
     """Ask the proxy and the gate about the next messages of a stream, in order.
 
     `vectors` gives those of the messages, [n, d], and is called once the proxy is done, so that they can be made
-    beside it. Without it nothing is known of what was said in other words: `nearest`, `news` and `learned`
+    beside it. Without it nothing is known of what was said in other words: `nearest`, `news`, `learned` and `gradient`
     are None. A state that the proxy cannot read is made anew from the history.
     """
     if not texts:
@@ -90,21 +91,26 @@ def gate_messages(
             score = proxy.score([texts], [past.proxy_state])[0]
         except StateMismatchError:  # damaged; the log has what it was made of
             score = proxy.score([texts], [state_after(past.history, proxy)])[0]
-    novelty, learned = None, list[float | None]([None] * len(texts))
+    novelty, learned, gradients = None, list[float | None]([None] * len(texts)), list[float | None]([None] * len(texts))
+    state = past.gate_state
     if vectors is not None:
         own = vectors()
         before = own.new_zeros(len(past.history), own.shape[1]) if past.vectors is None else past.vectors
         novelty = Novelty(before, own)
         if gate.head is not None:
             learned = [*gate.head.log_odds(own)]
-    history, said, state = list(past.history), set(past.said), past.gate_state
+        if gate.config.rule == "gradient":
+            norms, memory = gradient_surprise(own, state.memory)
+            gradients, state = [*norms], replace(state, memory=memory)
+    history, said = list(past.history), set(past.said)
     decisions, observations = [], []
     ends_of = score.ends or repeat(None, len(texts))
     with stages.stage("gate"):
-        for text, nll, ends, odds in zip(texts, score.nll, ends_of, learned, strict=True):
+        for text, nll, ends, odds, gradient in zip(texts, score.nll, ends_of, learned, gradients, strict=True):
             nearest, news = (None, None) if novelty is None else novelty.score(text, history)
             seen = "\n".join(history)
-            observation = observe(text, nll, seen, salience(text), ends=ends, nearest=nearest, news=news, learned=odds)
+            own_of = {"nearest": nearest, "news": news, "learned": odds, "gradient": gradient}
+            observation = observe(text, nll, seen, salience(text), ends=ends, **own_of)
             whole, *quoted = content_hashes(text)
             if whole in said or (quoted and said.issuperset(quoted)):  # in this stream or another one of the user's
                 observation = replace(observation, repeat=True)

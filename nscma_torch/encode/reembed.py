@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
+from nscma_torch.buffer.gate import GateState
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import fingerprint, hierarchies, statistics, streams, unit_changes
@@ -26,8 +27,8 @@ def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int
     """Embed anew every unit that has a vector, and bind the store to this embedder; returns their number.
 
     One transaction: an interruption leaves the old vectors. Hierarchies follow the vectors: they are forgotten, and
-    their episodes queued for new ones. Raises `TextTooLongError` where a unit does not fit the
-    new embedder.
+    their episodes queued for new ones; so is what the gate's rule `gradient` has learnt from the old vectors. Raises
+    `TextTooLongError` where a unit does not fit the new embedder.
     """
     with database.write() as connection:
         for user_id in statistics.users_of(connection):
@@ -52,5 +53,20 @@ def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int
         for user_id in statistics.users_of(connection):
             unit_changes.void(connection, user_id)
             streams.touch_user(connection, user_id)
+            _forget_gradients(connection, user_id)
         fingerprint.rebind(connection, embedder.fingerprint)
     return len(rows)
+
+
+def _forget_gradients(connection: Connection, user_id: str) -> None:
+    for stream in streams.of_user(connection, user_id):
+        state = GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState()
+        if state.memory is not None:
+            streams.save(
+                connection,
+                stream,
+                next_position=stream.next_position,
+                proxy_fingerprint=stream.proxy_fingerprint,
+                proxy_state=stream.proxy_state,
+                gate_state=state.without("gradient").to_bytes().decode(),
+            )

@@ -41,7 +41,7 @@ def replay(
         for stream in streams.of_user(connection, scope.user_id):
             if not _inside(stream.scope, scope):
                 continue
-            state, bytewise = GateState(), None
+            state, bytewise = GateState(memory=_memory_of(stream)), None
             for seq, _, observation in episodes.observations(connection, stream.id):
                 seen = Observation.from_dict(observation)
                 if seen.bytewise != bytewise:  # another proxy
@@ -86,6 +86,11 @@ def replay(
         if not dry_run:
             streams.touch_user(connection, scope.user_id)
     return decided, changed
+
+
+def _memory_of(stream: streams.Stream) -> bytes | None:
+    """What the stream's messages have written: the observations say what was measured then."""
+    return GateState.from_bytes(stream.gate_state.encode()).memory if stream.gate_state else None
 
 
 def _inside(stream: Scope, wanted: Scope) -> bool:

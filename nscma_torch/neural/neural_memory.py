@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nscma_kernels import flush_memory, memory_scan
+from nscma_kernels.memory_layers import gradients
 from nscma_torch.errors import InvalidInputError, described
 from nscma_torch.neural.state import NeuralMemoryState
 from nscma_torch.tensor_files import all_tensors, open_tensors
@@ -147,8 +148,7 @@ class NeuralMemory(nn.Module):
             x = torch.where((store_mask | x.isfinite().all(-1))[..., None], x, 0)
         x = functional.rms_norm(x, (self.dim,))
         q = self._split(self.to_queries(x), self.query_scale)
-        k = self._split(self.to_keys(x), self.key_scale)
-        v = self._split(self.to_values(x), None)
+        k, v = self._associated(x)
         kind = state.weights[0].dtype
         gates = (gate(x).to(kind).mT for gate in (self.to_step, self.to_momentum, self.to_decay))
         step, eta, alpha = (gate.reshape(batch * self.heads, length) for gate in gates)
@@ -163,6 +163,29 @@ class NeuralMemory(nn.Module):
         if return_surprise:
             return y, state, loss.view(batch, self.heads, length).mean(1).float() / self.width
         return y, state
+
+    def gradient_norm(
+        self,
+        x: Tensor,  # [B, T, D]
+        state: NeuralMemoryState,
+    ) -> Tensor:
+        """The momentary surprise of each token [B, T]: the length of grad ||M(k_t) - v_t||^2 at the state's weights.
+
+        The gradient is that with respect to all weights of the stream's memories, without theta (Titans, equation 8);
+        nothing is written.
+
+        Raises InvalidInputError as `forward`.
+        """
+        self._check(x, state, None)
+        k, v = self._associated(functional.rms_norm(x, (self.dim,)))
+        kind = state.weights[0].dtype
+        k, v = k.to(kind), v.to(kind)
+        found = gradients(k, v, torch.ones_like(k[..., 0]), state.weights, self.norm)
+        squares = [
+            inputs.square().sum(-1) * delta.square().sum(-1)  # of an outer product
+            for inputs, delta in zip(found.inputs, found.delta, strict=True)
+        ]
+        return torch.stack(squares).sum(0).view(len(x), self.heads, -1).sum(1).sqrt()
 
     def flush(self, state: NeuralMemoryState) -> NeuralMemoryState:
         """Write the tokens that wait for their chunk to fill, at the end of a conversation, say.
@@ -195,6 +218,10 @@ class NeuralMemory(nn.Module):
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self._arguments.items())
+
+    def _associated(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values [B * H, T, W] of what was read [B, T, D], normed."""
+        return self._split(self.to_keys(x), self.key_scale), self._split(self.to_values(x), None)
 
     def _split(self, x: Tensor, scale: Tensor | None) -> Tensor:
         """[B, T, D] -> [B * H, T, W], normed to mean square 1 and scaled."""

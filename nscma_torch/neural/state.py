@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -29,6 +29,10 @@ class NeuralMemoryState(MemoryState):
 
     segment: int | None = None  # tokens whose gradients are taken at the weights of their start; None: of the first
     chunk: int | None = None  # tokens written as one step
+
+    def restored(self, weights: tuple[Tensor, ...], momentum: tuple[Tensor, ...]) -> Self:
+        """A fresh state with these weights and momentum, L of [B * heads, in, out], as at the start of a segment."""
+        return replace(self, weights=weights, momentum=momentum, base=weights)
 
     def select(self, rows: Tensor, batch: int) -> Self:  # rows: [B'] int64, of the B streams that these are
         """The state of some of the streams, in any order, repeated or left out."""

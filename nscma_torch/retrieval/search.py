@@ -62,6 +62,15 @@ class _People(NamedTuple):
     others: tuple[str, ...]
 
 
+class Nearest(NamedTuple):
+    """Of q vectors the k nearest units each; places that no unit fills have number -1 and zeros."""
+
+    seqs: Tensor  # [q, k] int64
+    scores: Tensor  # [q, k]
+    keys: Tensor  # [q, k, d] what was compared
+    values: Tensor  # [q, k, d] the units' own vectors
+
+
 class _Scored(NamedTuple):
     lanes: Mapping[Lane, Tensor]  # each [n]
     boost: Tensor  # [n]
@@ -159,6 +168,34 @@ class Searcher:
         held = torch.isin(torch.tensor(seqs, device=self._device), index.seqs[found])
         vectors[held] = index.vectors[found].float()
         return vectors @ vectors.T
+
+    @property
+    def dimension(self) -> int:
+        """Of the embedder."""
+        return self._embedder.dimension
+
+    def nearest(self, queries: Tensor, bounds: Bounds, k: int) -> Nearest:  # queries: [q, d]
+        """The k units within bounds of largest episodic score for each vector, by the vector lane alone."""
+        at, q = to_micros(bounds.now), len(queries)
+        with self.indexes.reading(bounds.scope.user_id) as reading:
+            index = reading.index
+            mask = self._mask(reading.connection, index, bounds)
+            numbers = torch.full((q, k), -1, dtype=torch.int64, device=self._device)
+            scores = torch.zeros(q, k, device=self._device)
+            keys, values = torch.zeros(2, q, k, self.dimension, device=self._device)
+            for place, query in enumerate(queries.to(self._device).float() if len(index) else ()):
+                own, rows = reading.vectors.search(index, query, now=at, mask=mask, k=k)
+                numbers[place, : len(rows)], scores[place, : len(rows)] = index.seqs[rows], own
+                keys[place, : len(rows)] = index.contextual[rows].float()
+                values[place, : len(rows)] = index.vectors[rows].float()
+        return Nearest(numbers, scores, keys, values)
+
+    def visible(self, seqs: Sequence[int], bounds: Bounds) -> set[int]:
+        """Those of these units that may be found within bounds."""
+        with self.indexes.reading(bounds.scope.user_id) as reading:
+            mask = self._mask(reading.connection, reading.index, bounds)
+            rows = reading.index.rows_of(sorted(set(seqs)))
+            return set(reading.index.seqs[rows[mask[rows]]].tolist())
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, as the embedder counts."""

@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
+from nscma_kernels.memory_layers import squared_error
 from nscma_torch.buffer import SurpriseGate
 from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
 from nscma_torch.neural import NeuralMemory, NeuralMemoryState
@@ -432,3 +433,25 @@ def test_long_streams_stay_finite(name: str, length: int) -> None:
         if length > 4096:
             first, last = surprise[0, 0], surprise[0, -64:].mean()
             print(f"{length} tokens, {name}, {heads} heads: surprise {first:.3f} first, {last:.3f} in the last 64")
+
+
+@pytest.mark.parametrize(("depth", "heads", "norm"), [(1, 1, False), (2, 2, True), (3, 1, True)])
+def test_the_gradient_norm_is_that_of_autograd(depth: int, heads: int, norm: bool) -> None:
+    """Titans, equation 8: the gradient of ||M(k) - v||^2 with respect to all weights, token by token."""
+    torch.manual_seed(0)
+    module = NeuralMemory(8, heads=heads, depth=depth, norm=norm, segment=1).double()
+    x = torch.randn(2, 6, 8, dtype=torch.float64)
+    with torch.no_grad():
+        _, state = module(x[:, :3])
+        found = module.gradient_norm(x[:, 3:], state)
+    for stream in range(2):
+        for token in range(3):
+            own = torch.nn.functional.rms_norm(x[stream, 3 + token], (8,)).view(1, 1, 8)
+            k = torch.nn.functional.rms_norm(module.to_keys(own).view(heads, 8 // heads), (8 // heads,))
+            v = module.to_values(own).view(heads, 1, 8 // heads)
+            weights = [w[stream * heads : (stream + 1) * heads].clone().requires_grad_() for w in state.weights]
+            loss = squared_error(k[:, None], v, weights, norm).sum()
+            slopes = torch.autograd.grad(loss, weights)
+            assert float(found[stream, token]) == pytest.approx(float(sum(g.square().sum() for g in slopes)) ** 0.5)
+    again = module.gradient_norm(x[:, 3:], state)
+    assert torch.equal(again, found), "measuring writes nothing"

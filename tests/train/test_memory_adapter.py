@@ -24,9 +24,9 @@ from train.memory_adapter.train_adapter import run
 ROOT = Path(__file__).parents[2]
 
 
-def small(steps: int) -> dict[str, Any]:
-    """The demonstration's configuration, tiny."""
-    config = tomllib.loads((ROOT / "configs/train/memory_recall.toml").read_text(encoding="utf-8"))
+def small(steps: int, name: str = "memory_recall") -> dict[str, Any]:
+    """A demonstration's configuration, tiny."""
+    config = tomllib.loads((ROOT / f"configs/train/{name}.toml").read_text(encoding="utf-8"))
     config["recall"] |= {"steps": 4, "batch": 2, "hidden": 16, "distance": 4}
     config["memory"] |= {"dim": 16, "segment": 8}
     config["data"] |= {"curriculum": [[8, 12]], "measure": [8]}
@@ -63,6 +63,12 @@ def test_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     assert whole.keys() == parts.keys() and all(torch.equal(whole[name], parts[name]) for name in whole)
     assert log[-1] == {"after detach": True, "weights bit-identical": True}
     assert log[-2]["with memory"].keys() == {"8"}
+
+
+def test_retrieval_trains_too(tmp_path: Path) -> None:
+    run(small(1, "memory_retrieval"), None, tmp_path, cpu=True)
+    assert rows(tmp_path)[-1] == {"after detach": True, "weights bit-identical": True}
+    assert json.loads((tmp_path / "memory_config.json").read_text())["memory"]["kind"] == "retrieval"
 
 
 def test_plain_text_trains_too(tmp_path: Path) -> None:
@@ -112,9 +118,10 @@ def test_two_processes_train_one_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.prove
-def test_recall_at_1024_from_chance_to_nine_in_ten(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["memory_recall", "memory_retrieval"])
+def test_recall_at_1024_from_chance_to_nine_in_ten(name: str, tmp_path: Path) -> None:
     """Two layers with a window of 128 tokens: attention reaches 254 tokens back."""
-    config = tomllib.loads((ROOT / "configs/train/memory_recall.toml").read_text(encoding="utf-8"))
+    config = tomllib.loads((ROOT / f"configs/train/{name}.toml").read_text(encoding="utf-8"))
     run(config, None, tmp_path, cpu=True)
     *_, accuracy, detached = rows(tmp_path)
     assert accuracy["without memory"]["64"] >= 0.9

@@ -1,6 +1,6 @@
 """Which signal tells, when a message is heard, whether it will be needed later?
 
-    python -m eval.experiments.gate.gating --data DIR [--cache DIR] [--out DIR] [--sets NAME ...] [--limit N]
+    python -m eval.experiments.gate.gating --data DIR [--cache DIR] [--out DIR] [--sets NAME ...] [--half HALF]
 
 A message is needed if it is evidence of some question. Each signal ranks the messages of a conversation; the last ones
 are deferred. AUC is the chance that a needed message ranks above another of its conversation, averaged over
@@ -41,6 +41,7 @@ from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.config import Gate
 from nscma_torch.device import torch_device
 from nscma_torch.encode.gating import Past, gate_messages
+from nscma_torch.encode.gradient_surprise import gradient_surprise
 from nscma_torch.encode.stages import Stages
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Decision
@@ -106,13 +107,15 @@ def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder, head: SalienceHe
     """Weigh a talk as the memory does, and read each of its messages alone."""
     vectors = vectors_of(talk.texts, embedder)
     weighed = gate_messages(talk.texts, Past(), proxy, MessageGate(Gate(), head), Stages(), lambda: vectors)
+    norms, _ = gradient_surprise(vectors, None)
+    observations = [replace(own, gradient=norm) for own, norm in zip(weighed.observations, norms, strict=True)]
     alone = proxy.score([[text] for text in talk.texts], [None] * len(talk.texts))
     with torch.no_grad():
         learned = head(vectors).tolist()
     return Heard(
         talk,
-        weighed.observations,
-        {"composition": weighed.decisions, "paper": decide(weighed.observations, Gate(rule="paper"))},
+        observations,
+        {"composition": weighed.decisions, "paper": decide(observations, Gate(rule="paper"))},
         [float(score.nll[0].double().mean()) for score in alone],
         vectors,
         learned,
@@ -169,6 +172,7 @@ SIGNALS: Mapping[str, Callable[[Heard], Sequence[float]]] = MappingProxyType(
         "paper's S, no state": lambda heard: heard.without_state,
         "length": lambda heard: [float(len(text.encode())) for text in heard.talk.texts],
         "embedding novelty": _novelty,
+        "gradient of a NeuralMemory": lambda heard: [own.gradient or 0.0 for own in heard.observations],
         "sum NLL": lambda heard: [own.mean * own.tokens for own in heard.observations],
         "sum NLL, clamped": lambda heard: [own.nats for own in heard.observations],
         "counts of the stream alone": _counts,
@@ -266,6 +270,7 @@ def gates(name: str, talks: Sequence[Heard]) -> Table:
     for lam in LAMBDAS:
         config = Gate(rule="paper", lam=lam)
         rows[f"paper, lambda {lam:g}, no state"] = [decide(_alone(heard), config) for heard in talks]
+    rows["gradient, lambda 0"] = [decide(heard.observations, Gate(rule="gradient")) for heard in talks]
     for rule, decided in rows.items():
         cells = []
         for half in HALVES:
@@ -309,6 +314,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds locomo/ and beam/")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--half", choices=HALVES, default="all", help="of the conversations, by their index")
     parser.add_argument("--limit", type=int, help="only so many conversations of each set, from the first")
     parser.add_argument("--cache", type=Path, help="folder that keeps vectors for the next run")
     parser.add_argument("--out", type=Path, help="folder for gating.png and gating.json")
@@ -322,7 +328,8 @@ def main() -> None:
     drawn: dict[str, dict[str, list[float]]] = {}
     for name in arguments.sets:
         talks = []
-        for talk in SETS[name](arguments.data)[: arguments.limit]:
+        chosen = [talk for talk in SETS[name](arguments.data) if arguments.half in ("all", talk.half)]
+        for talk in chosen[: arguments.limit]:
             talks.append(hear(talk, proxy, embedder, head))
             embedder.save()
         scores = {signal: [score(heard) for heard in talks] for signal, score in SIGNALS.items()}

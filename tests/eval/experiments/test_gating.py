@@ -47,6 +47,7 @@ def test_every_signal_scores_every_message(proxy: RecurrentProxy) -> None:
     assert {len(some) for some in scores.values()} == {len(texts)}
     assert scores["composition"][0] > max(scores["composition"][1:3]), "what was said before is not needed again"
     assert scores["embedding novelty"][2] < 1e-5 < scores["embedding novelty"][1]
+    assert scores["gradient of a NeuralMemory"][2] < scores["gradient of a NeuralMemory"][0]
     assert scores["zlib given history"][2] < scores["zlib given history"][0]
     assert own.learned == head(own.vectors).tolist()
     terms = [made.parts["learned"] / GateWeights().learned for made in own.decisions["composition"]]
