@@ -174,7 +174,7 @@ class Searcher:
         """Of the embedder."""
         return self._embedder.dimension
 
-    def nearest(self, queries: Tensor, bounds: Bounds, k: int) -> Nearest:  # queries: [q, d]
+    def recall(self, queries: Tensor, bounds: Bounds, k: int) -> Nearest:  # queries: [q, d]
         """The k units within bounds of largest episodic score for each vector, by the vector lane alone."""
         at, q = to_micros(bounds.now), len(queries)
         with self.indexes.reading(bounds.scope.user_id) as reading:

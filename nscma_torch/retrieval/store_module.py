@@ -54,7 +54,7 @@ class StoreModule(nn.Module):
         if not isinstance(k, int) or isinstance(k, bool) or k < 1:
             raise InvalidInputError(f"k must be a positive integer, got {k!r}")
         flat = queries.reshape(-1, width)
-        found = searcher.nearest(flat.detach(), self._bounds(), k)
+        found = searcher.recall(flat.detach(), self._bounds(), k)
         ids, scores, keys, values = (part.to(queries.device) for part in found)
         similarity = (flat.float()[:, None] * keys).sum(-1) * self._alpha
         weights = softmax_of((scores + similarity - similarity.detach()) * self.scale, ids != NONE)

@@ -56,7 +56,7 @@ def test_it_finds_what_a_search_of_the_vector_lane_finds(filled: Memory, embedde
         assert float(found.weights.sum()) == pytest.approx(1.0 if (found.ids >= 0).any() else 0.0)
     module = filled.as_module(user_id="ada", now=NOW, scale=3.0)
     found = module(asked(embedder, question), k=3)
-    keys = filled.components.searcher.nearest(asked(embedder, question), module._bounds(), 3).keys
+    keys = filled.components.searcher.recall(asked(embedder, question), module._bounds(), 3).keys
     torch.testing.assert_close(found.weights[0], (3.0 * keys[0] @ asked(embedder, question)[0]).softmax(0))
     assert found.values.shape == (1, 3, embedder.dimension) and found.mixed.shape == (1, embedder.dimension)
     own = embedder.embed([unit.text for unit in module.units(found.ids) if unit is not None])
