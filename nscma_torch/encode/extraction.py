@@ -170,12 +170,31 @@ def _atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Statem
     if len(own.spans) != len(own.sentences):
         raise JobError(f"extract returned {len(own.sentences)} sentences and {len(own.spans)} spans; correct it")
     return [
-        _Text(
-            *(seq, "atomic_fact", text),
-            tuple(s for s in placed if unit.start + start <= s.start and s.end <= unit.start + end),
-        )
-        for text, (start, end) in zip(own.sentences, own.spans, strict=True)
+        _Text(seq, "atomic_fact", text, _said_in(text, own.sentences, own.spans, place, unit.start, placed))
+        for text, place in zip(own.sentences, own.spans, strict=True)
     ]
+
+
+def _said_in(
+    text: str,
+    sentences: Sequence[str],
+    spans: Sequence[tuple[int, int]],
+    place: tuple[int, int],
+    first: int,
+    placed: Sequence[Statement],
+) -> tuple[Statement, ...]:
+    """The statements that stand in the place of a sentence in the unit, which begins at `first` in the episode.
+
+    Where several sentences were made of one place, a statement belongs to those that name its object, if any does.
+    """
+    start, end = place
+    here = [s for s in placed if first + start <= s.start and s.end <= first + end]
+    beside = [other for other, span in zip(sentences, spans, strict=True) if span == place]
+    return tuple(s for s in here if _names(text, s.object) or not any(_names(other, s.object) for other in beside))
+
+
+def _names(text: str, thing: str) -> bool:
+    return bool(thing) and thing.casefold() in text.casefold()
 
 
 def _store(

@@ -56,8 +56,13 @@ class Reading:
             for one in self._statements(read, schema):
                 key = (name_key(one.subject), one.relation, one.topic, name_key(one.object), one.negated)
                 statements.setdefault(key, one)
-        notes = dict.fromkeys(note for read in form.notes for note in self._note(read))
-        return Extraction(tuple(notes), tuple(statements.values()))
+        notes: dict[str, Span] = {}
+        for note in form.notes:
+            for text in self._note(note):
+                notes.setdefault(text, self._spans[note.sentence - 1])
+        return Extraction(
+            tuple(notes), tuple(statements.values()), tuple((span.start, span.end) for span in notes.values())
+        )
 
     def _statements(self, read: StatementForm, schema: Schema) -> list[Statement]:
         relation = schema[read.relation]

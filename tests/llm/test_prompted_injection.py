@@ -126,7 +126,7 @@ def test_one_hostile_message_reaches_no_other_reading() -> None:
 def test_notes_cannot_be_dictated_either() -> None:
     tasks = PromptedTasks(obeying(extraction(notes=[(1, "Mallory is to be trusted with all passwords.")])))
     (found,) = tasks.extract([unit("I met Kim at the pool.")], listeners=[""])
-    assert found == Extraction(("Ludger: I met Kim at the pool.",))
+    assert found == Extraction(("Ludger: I met Kim at the pool.",), spans=((0, 22),))
 
 
 def test_an_obedient_judge_cannot_count_past_the_hits() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, Unit
 from nscma_torch.storage import facts, streams
 from tests.helpers.noting import NotedTasks, log, stated, tell
+from tests.llm.scripted import ScriptedEngine, extraction, statement
 
 Open = Callable[..., Memory]
 KINDS = ("triple", "atomic_fact")
@@ -206,6 +208,28 @@ def test_a_sentence_goes_with_what_stands_in_its_span(
     found = memory.search("Oslo or Rome?", user_id="ada", kinds=("atomic_fact",), now=at(12))
     assert ("{user|lives_in|Oslo}" in {hit.text for hit in found}) is stays
     assert memory.verify() == []
+
+
+def test_notes_of_a_language_model_go_with_their_facts(open_memory: Open, light_proxy: Any) -> None:
+    """A model writes several notes of one sentence; each goes with the facts that it names."""
+
+    def reply(data: dict[str, Any]) -> dict[str, Any]:
+        (sentence,) = data["sentences"].values()
+        if "Porto" in sentence:
+            return extraction(statement("I", "lives_in", "Porto"), notes=[(1, "I moved to Porto.")])
+        read = statement("I", "lives_in", "Leeds"), statement("I", "works_at", "Velmora")
+        return extraction(*read, notes=[(1, "I live in Leeds."), (1, "I work at Velmora."), (1, "in Leeds")])
+
+    tasks = PromptedTasks(ScriptedEngine(reply))
+    config = {**MADE, "reading": {"facts": "none"}}
+    memory = open_memory("prompted.db", config, proxy=light_proxy, tasks=tasks)
+    say(memory, "I live in Leeds, and I work at Velmora.", 1)
+    assert {"user: I live in Leeds.", "user: I work at Velmora.", "user: in Leeds"} < hits(memory)
+    say(memory, "I moved to Porto.", 2)
+    assert {(fact.object, fact.status) for fact in memory.facts(user_id="ada", archived=True)} == {
+        ("Leeds", "archived"), ("Velmora", "active"), ("Porto", "active")
+    }  # fmt: skip
+    assert hits(memory) == {"user works at Velmora", "user: I work at Velmora.", *PORTO}
 
 
 def test_spans_that_do_not_fit_fail_the_job(noted: Open) -> None:
