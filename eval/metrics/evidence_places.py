@@ -1,10 +1,10 @@
 """Where the evidence of a hit stands, so that recall counts every kind of unit alike.
 
 A ranking is a list of places: messages, or chunks where the evidence is parts of long messages. A chunk stands for
-its place, a triple or an atomic fact for its message (for the chunk of it that is nearest to the fact, where places are
-chunks). Summaries say what many said: up to ten in a row are opened together, and of what is below them the nearest to
-the question, that has no place yet, takes as many places as there are summaries. So ten summaries have no more places
-than ten chunks.
+its place; a triple, an atomic fact or the summary of one message for its message (for the chunk of it that is nearest,
+where places are chunks). Summaries of clusters say what many said: up to ten in a row are opened together, and of what
+is below them the nearest to the question, that has no place yet, takes as many places as there are summaries. So ten
+summaries have no more places than ten chunks.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Places:
     def ranked(self, hits: Sequence[Hit], question: Tensor, embed: Callable[[str], Tensor]) -> list[int]:
         """Distinct places of hits, best first. `question` is [d]; `embed` gives the vector [d] of a text."""
         order: dict[int, None] = {}
-        for of_summaries, some in groupby(hits, lambda hit: hit.unit.kind == "summary"):
+        for of_summaries, some in groupby(hits, lambda hit: hit.unit.id in self.below):
             if of_summaries:
                 for run in _batches(list(some)):
                     order |= self._opened(run, question, order)

@@ -56,6 +56,9 @@ class StructureOptions(Section):
     r: int = Field(5, gt=0, description="R: memories that are left after reranking.")
     t: int = Field(5, gt=0, description="T: memories of a round that the next question is made of.")
     n: int = Field(3, gt=0, description="N: most rounds of iterative retrieval.")
+    summaries: Literal["clusters", "documents"] = Field(
+        "clusters", description="What a summary is of: a cluster of the hierarchy, or one message, as in the paper."
+    )
     section_chars: int = Field(BLOCK_CHARS, ge=0, description="As of kind nscma.")
     config: dict[str, Any] = Field({}, description="As of kind nscma.")
 
@@ -111,8 +114,11 @@ def make_structures(section: Mapping[str, Any], shared: Shared) -> MemorySystem:
     extracted = options.structure in ("triple", "atomic_fact", "mixed")
     summarised = options.structure in ("summary", "mixed")
     memory = MemoryOptions(config=options.config, graph=extracted, section_chars=options.section_chars)
+    of_clusters = options.summaries == "clusters"
     units = ["triple", "atomic_fact"] if extracted else []  # both, so that structures can share a store
-    below = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": summarised}, "facts": {"units": units}}
+    units += ["summary"] if summarised and not of_clusters else []
+    hierarchy = {"enabled": summarised and of_clusters}
+    below = {"gate": {"rule": "everything"}, "hierarchy": hierarchy, "facts": {"units": units}}
     setup = setup_of(memory, shared, below)
     if lacking := {"triple", "atomic_fact"}.intersection(KINDS[options.structure]) - {*setup.config.facts.units}:
         raise ConfigError(f"structure {options.structure!r} needs {min(lacking)!r}: add it to facts.units")

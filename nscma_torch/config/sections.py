@@ -313,8 +313,10 @@ class Facts(Section):
 
     relations: str = Field("bundled", description="'bundled', or the path of a relation file of your own.")
     answer: bool = Field(True, description="Whether `ask` answers from facts where they tell.")
-    units: tuple[Literal["triple", "atomic_fact"], ...] = Field(
-        (), description="Kinds of units that are made of what is read, for searches of them: they are most of a store."
+    units: tuple[Literal["triple", "atomic_fact", "summary"], ...] = Field(
+        (),
+        description="Kinds of units that are made of what is read, for searches of them: they are most of a store. "
+        "'summary' is one of each message by itself, beside those of the hierarchy.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The extract job: atomic facts and statements of what the gate wrote, or deferred and somebody recalled."""
+"""The extract job: what is made of messages that the gate wrote, or deferred and somebody recalled."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Extractor:
 
     Args:
         schema: the relations that a statement may have.
-        made: kinds of units that are made of what is read, of "atomic_fact" and "triple".
+        made: kinds of units that are made of what is read, of "atomic_fact", "triple" and "summary".
         integrate: whether what was extracted is queued for its hierarchy.
     """
 
@@ -106,6 +106,8 @@ class Extractor:
                 texts += _atomic_facts(seq, unit, own, named)
             if "triple" in self._made:
                 texts += [_Text(seq, "triple", sentence(s, self._schema), (s,)) for s in named if s.object]
+        if "summary" in self._made:
+            texts += self._summaries(chunks)
         indexed = self._indexer.index([each.text for each in texts], [True] * len(texts))
         vectors = self._vectors({chunk: unit.text for chunk, unit in found.items() if chunk not in embedded})
         with self._database.write() as connection:
@@ -118,7 +120,7 @@ class Extractor:
             old = [
                 unit
                 for seq in rows
-                for kind in ("atomic_fact", "triple")
+                for kind in units.MADE_OF_MESSAGES
                 for unit in units.seqs_of_episode(connection, seq, kind)
             ]
             units.remove(connection, old)
@@ -136,6 +138,20 @@ class Extractor:
             jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
             if rows:
                 streams.touch_user(connection, user_id)
+
+    def _summaries(self, chunks: Sequence[tuple[int, Unit]]) -> list[_Text]:
+        """A summary of each message by itself: S_q = LLM(D_q, P_S), Structural Memory section 3.1."""
+        groups: dict[int, list[Unit]] = {}
+        for seq, unit in chunks:
+            groups.setdefault(seq, []).append(unit)
+        texts = self._tasks.summarize(list(groups.values())) if groups else []
+        if len(texts) != len(groups) or not all(text.strip() for text in texts):
+            empty = sum(not text.strip() for text in texts)
+            raise JobError(
+                f"summarize was given {len(groups)} messages and returned {len(texts)} texts, {empty} of them empty; "
+                "correct it"
+            )
+        return [_Text(seq, "summary", text, ()) for seq, text in zip(groups, texts, strict=True)]
 
     def _placed(self, statement: Statement, unit: Unit) -> Statement:
         """A statement with offsets in the episode's text; `JobError` for a relation that the schema lacks."""

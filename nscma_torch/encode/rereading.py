@@ -26,7 +26,7 @@ def read_again_after(connection: Connection, user_id: str, changed: Collection[i
         if not (row["encoded"] or (forget and statements.any_superseded(connection, seq))):
             continue
         if forget:
-            made = [unit for kind in ("atomic_fact", "triple") for unit in units.seqs_of_episode(connection, seq, kind)]
+            made = [unit for kind in units.MADE_OF_MESSAGES for unit in units.seqs_of_episode(connection, seq, kind)]
             hierarchies.retire(connection, made)
             units.remove(connection, made)
             erase_facts.delete_episode(connection, seq)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, or_, select
 from nscma_torch.storage import hierarchies
 from nscma_torch.storage.hierarchies import LevelRows
 from nscma_torch.storage.schema import hierarchies as hierarchies_table
-from nscma_torch.storage.schema import links, node_units, nodes, personas, units
+from nscma_torch.storage.schema import links, node_units, nodes, personas, unit_sources, units
 
 
 def problems(connection: Connection, users: Collection[str] | None = None) -> list[str]:
@@ -82,8 +82,12 @@ def _said(connection: Connection, users: Collection[str] | None) -> Iterator[str
             yield f"unit {unit_id} belongs to node {number} of level {level}, which is not there"
         if kind != ("summary" if level else "chunk") or status not in ("active", "archived"):
             yield f"node {number} of level {level} holds the {status} {kind} {unit_id}"
-    loose = select(units.c.id).where(units.c.kind == "summary", units.c.seq.not_in(select(node_units.c.unit_seq)))
+    loose = select(units.c.id).where(
+        units.c.kind == "summary",
+        units.c.seq.not_in(select(node_units.c.unit_seq)),
+        units.c.seq.not_in(select(unit_sources.c.unit_seq)),  # of one message by itself
+    )
     if users is not None:
         loose = loose.where(units.c.user_id.in_(users))
     for unit_id in connection.execute(loose).scalars():
-        yield f"summary {unit_id} belongs to no node"
+        yield f"summary {unit_id} belongs to no node and no message"

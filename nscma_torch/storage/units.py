@@ -27,6 +27,8 @@ from nscma_torch.storage.schema import (
 )
 from nscma_torch.storage.streams import derive_id
 
+MADE_OF_MESSAGES = ("atomic_fact", "triple", "summary")  # kinds of units that are made when a message is read
+
 # Statements of every message are made once: making one costs as much as running it.
 _INSERT_UNITS, _INSERT_SOURCES = units.insert(), unit_sources.insert()
 _INSERT_VECTORS, _INSERT_POSTINGS = vectors.insert(), postings.insert()
