@@ -18,7 +18,7 @@ from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.locked_property import locked_cached_property
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
-from nscma_torch.relations import Schema, load_relations
+from nscma_torch.relations import Schema, load_relations, open_schema
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import INTEGRATE
@@ -126,7 +126,7 @@ class Components:
         least = self.config.reading.instead_of_model
         return PromptedTasks(
             self.engine,
-            relations=self.relations,
+            relations=open_schema(self.relations) if self.config.facts.predicates == "open" else self.relations,
             max_tokens=self.config.llm.max_tokens,
             temperature=self.config.llm.temperature,
             summary_words=self.config.hierarchy.summary_words,
@@ -374,7 +374,13 @@ class Components:
         section, hierarchy = self.config.worker, self.config.hierarchy
         made = self.config.facts.units
         extractor = Extractor(
-            self.database, self.indexer, self.tasks, self.relations, made=made, integrate=hierarchy.enabled
+            self.database,
+            self.indexer,
+            self.tasks,
+            self.relations,
+            made=made,
+            integrate=hierarchy.enabled,
+            predicates=self.config.facts.predicates,
         )
         return Worker(
             self.database,

@@ -199,6 +199,20 @@ def family(name: str, schema: Schema) -> tuple[str, ...]:
     return tuple(sorted({name, *(other for other in others if schema[other].cardinality == "many")}))
 
 
+def open_relation(schema: Schema) -> Relation:
+    """The relation whose topic is the predicate. Raises `ConfigError` where the schema has none."""
+    found = next((relation for relation in schema.relations.values() if relation.open), None)
+    if found is None:
+        raise ConfigError("facts.predicates = 'open' needs a relation with open = true in the relation file; add one")
+    return found
+
+
+def open_schema(schema: Schema) -> Schema:
+    """The schema of the open relation alone. Raises `ConfigError` where there is none."""
+    relation = open_relation(schema)
+    return Schema(relations={relation.name: relation}, kinds=schema.kinds)
+
+
 def load_relations(path: str | Path | None = None) -> Schema:
     """The schema in a TOML file, or the bundled one. Raises `ConfigError` for a file that is missing or wrong."""
     if path is None:

@@ -36,6 +36,7 @@ from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Hit, Message, UnitKind
+from nscma_torch.relations import open_schema
 from nscma_torch.text.documents import BLOCK_CHARS
 
 USER = "reader"
@@ -111,7 +112,7 @@ def tasks_of(setup: Setup, shared: Shared, engine: LanguageEngine | None) -> Tas
     else:
         tasks = PromptedTasks(
             engine,
-            relations=relations,
+            relations=open_schema(relations) if config.facts.predicates == "open" else relations,
             max_tokens=setup.llm.max_tokens,
             temperature=setup.llm.temperature,
             summary_words=words,

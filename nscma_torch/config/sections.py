@@ -60,7 +60,12 @@ class Chunker(Section):
     strategy: Literal["sentence", "fixed", "surprise"] = Field(
         "sentence", description="Where a chunk may end: 'surprise' is at sentences that the proxy did not expect, too."
     )
-    max_tokens: int = Field(0, ge=0, description="Longest chunk in tokens; 0 for the embedder's own limit.")
+    max_tokens: int = Field(
+        0,
+        ge=0,
+        description="Longest chunk in tokens, at most what the embedder reads; 0 for all of that. Structural Memory "
+        "section 4.3: 1000.",
+    )
     overlap_sentences: int = Field(0, ge=0, description="Sentences repeated at the start of the next chunk.")
     gamma: float = Field(
         1.0, description="gamma of 'surprise', mu + gamma*sigma, in standard deviations; EM-LLM eq. 1."
@@ -313,6 +318,11 @@ class Facts(Section):
 
     relations: str = Field("bundled", description="'bundled', or the path of a relation file of your own.")
     answer: bool = Field(True, description="Whether `ask` answers from facts where they tell.")
+    predicates: Literal["schema", "open"] = Field(
+        "schema",
+        description="'open' binds no triple to a relation of the file, as in Structural Memory section 3.1: no new "
+        "value then ends an old one, and questions are answered from passages.",
+    )
     units: tuple[Literal["triple", "atomic_fact", "summary"], ...] = Field(
         (),
         description="Kinds of units that are made of what is read, for searches of them: they are most of a store. "

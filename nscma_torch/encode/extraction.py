@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.encode.indexer import IndexedChunk, Indexer
+from nscma_torch.encode.open_triples import opened
 from nscma_torch.encode.symmetric_statements import with_symmetric
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import JobError
@@ -60,6 +61,7 @@ class Extractor:
         schema: the relations that a statement may have.
         made: kinds of units that are made of what is read, of "atomic_fact", "triple" and "summary".
         integrate: whether what was extracted is queued for its hierarchy.
+        predicates: "open" makes every statement one of the open relation.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Extractor:
         *,
         made: Collection[str],
         integrate: bool,
+        predicates: Literal["schema", "open"],
     ) -> None:
         self._database = database
         self._schema = schema
@@ -78,6 +81,7 @@ class Extractor:
         self._tasks = tasks
         self._made = frozenset(made)
         self._integrate = integrate
+        self._open = predicates == "open"
 
     def run(self, batch: Sequence[Job]) -> None:
         """Work on one batch of jobs of one user: language first, then one transaction for its results."""
@@ -159,7 +163,8 @@ class Extractor:
             raise JobError(
                 f"extract returned the relation {statement.relation!r}, which is not in the relation file; add it there"
             )
-        return replace(statement, start=unit.start + statement.start, end=unit.start + statement.end)
+        placed = replace(statement, start=unit.start + statement.start, end=unit.start + statement.end)
+        return opened(placed, self._schema) if self._open else placed
 
     def _vectors(self, texts: Mapping[int, str]) -> dict[int, Tensor]:
         """Vectors of chunks that were stored without one."""

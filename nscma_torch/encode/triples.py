@@ -10,7 +10,7 @@ from nscma_torch.text.scripts import script
 def sentence(statement: Statement, schema: Schema) -> str:
     """A statement in a plain sentence, in the language of its object: "Anna lives in Oslo"."""
     relation = schema[statement.relation]
-    chinese = script(statement.object + statement.subject) == "cjk"
+    chinese = in_chinese(statement)
     template = relation.zh.template if chinese else relation.en.template
     text = template.format(
         subject=statement.subject,
@@ -21,3 +21,8 @@ def sentence(statement: Statement, schema: Schema) -> str:
     if statement.negated or statement.past:
         return f"{text}（已不成立）" if chinese else f"{text}: no longer"
     return text
+
+
+def in_chinese(statement: Statement) -> bool:
+    """Whether a statement is worded in Chinese."""
+    return script(statement.object + statement.subject) == "cjk"
