@@ -5,8 +5,10 @@ A part's module is imported when the part is made, so that a command which only 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from nscma_torch.reading.embedded_tasks import EmbeddedTasks
     from nscma_torch.reading.fact_changes import FactChanges
     from nscma_torch.reading.reader import Reader
+    from nscma_torch.records import Unit
     from nscma_torch.retrieval.context import Reranker
     from nscma_torch.retrieval.fact_graphs import FactGraphs
     from nscma_torch.retrieval.fact_qa import FactQA
@@ -148,7 +151,18 @@ class Components:
             relations=self.relations,
             read_facts=configured_facts(self.config.reading, self.relations, self.device),
             fact_changes=self._fact_changes,
+            importance=self._importance,
         )
+
+    @property
+    def _importance(self) -> Callable[[Sequence[str]], Sequence[float]] | None:
+        """How likely texts are needed later, by the salience head; None where importance is not rated, or not by it."""
+        if self.config.score.importance == "cues":
+            return None
+        head = self.salience_head
+        if head is None:
+            return None
+        return lambda texts: [1 / (1 + math.exp(-odds)) for odds in head.log_odds(self.embedder.embed(texts))]
 
     @property
     def _fact_changes(self) -> FactChanges | None:
@@ -381,6 +395,7 @@ class Components:
             made=made,
             integrate=hierarchy.enabled,
             predicates=self.config.facts.predicates,
+            rate=self._rate,
         )
         return Worker(
             self.database,
@@ -396,6 +411,20 @@ class Components:
             max_attempts=section.max_attempts,
             lease_seconds=section.lease,
         )
+
+    @property
+    def _rate(self) -> Callable[[Sequence[Unit]], list[int]] | None:
+        """What rates the importance of messages; None where the gate's cues are it."""
+        from nscma_torch.protocols import ImportanceTasks
+
+        if self.config.score.importance == "cues":
+            return None
+        if not isinstance(self.tasks, ImportanceTasks):
+            raise ConfigError(
+                f'score.importance = "model" asks the language tasks to `rate` messages, which '
+                f"{type(self.tasks).__name__} does not; give it that method, or set it to 'cues'"
+            )
+        return self.tasks.rate
 
     @locked_cached_property
     def settling(self) -> Settling:

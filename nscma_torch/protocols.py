@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import torch
 
 
+MOST_IMPORTANT = 10  # the highest rating of `ImportanceTasks.rate`; the lowest is 1
+
+
 @runtime_checkable
 class Embedder(Protocol):
     """Turns text into unit vectors. Vectors of two fingerprints are never mixed."""
@@ -96,6 +99,14 @@ class FactTasks(Protocol):
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
         """Of each new fact, what it does to the known ones beside it, which are those most like it, best first."""
+
+
+@runtime_checkable
+class ImportanceTasks(Protocol):
+    """What rates messages where `score.importance` is "model"."""
+
+    def rate(self, units: Sequence[Unit]) -> list[int]:
+        """How important each is to who said it: whole numbers, 1 for everyday matters to 10 (Generative Agents)."""
 
 
 @runtime_checkable

@@ -175,6 +175,11 @@ class Score(Section):
     alpha: float = Field(1.0, ge=0, description="Weight of the similarity.")
     beta: float = Field(0.0, ge=0, description="Weight of the recency.")
     gamma: float = Field(0.0, ge=0, description="Weight of the importance, which is in [0, 1].")
+    importance: Literal["cues", "model"] = Field(
+        "cues",
+        description="What importance is: 'cues', the salience that the gate saw, or 'model', what the language tasks "
+        "rate from 1 to 10 when a message is first read for facts (Generative Agents).",
+    )
     half_life: float = Field(30.0, gt=0, description="Days after which recency is one half; lambda = ln 2 / half_life.")
 
     @property

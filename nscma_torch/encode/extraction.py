@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +14,7 @@ from nscma_torch.encode.open_triples import opened
 from nscma_torch.encode.symmetric_statements import with_symmetric
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import JobError
-from nscma_torch.protocols import LanguageTasks
+from nscma_torch.protocols import MOST_IMPORTANT, LanguageTasks
 from nscma_torch.reading.reader_input import TURNS_BEFORE
 from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
@@ -60,6 +60,7 @@ class Extractor:
     Args:
         schema: the relations that a statement may have.
         made: kinds of units that are made of what is read, of "atomic_fact", "triple" and "summary".
+        rate: rates units that are read for the first time from 1 to 10; None where importance is not rated.
         integrate: whether what was extracted is queued for its hierarchy.
         predicates: "open" makes every statement one of the open relation.
     """
@@ -74,6 +75,7 @@ class Extractor:
         made: Collection[str],
         integrate: bool,
         predicates: Literal["schema", "open"],
+        rate: Callable[[Sequence[Unit]], list[int]] | None = None,
     ) -> None:
         self._database = database
         self._schema = schema
@@ -82,6 +84,7 @@ class Extractor:
         self._made = frozenset(made)
         self._integrate = integrate
         self._open = predicates == "open"
+        self._rate = rate
 
     def run(self, batch: Sequence[Job]) -> None:
         """Work on one batch of jobs of one user: language first, then one transaction for its results."""
@@ -93,12 +96,14 @@ class Extractor:
             embedded = packed_vectors.vectors_of(connection, list(found))
             ids = {seq: found[own[0]].episode_ids[0] for seq, own in chunks_of.items() if own}
             contexts = _contexts(connection, user_id, ids)
+            new = {seq for seq in ids if not episodes.row_of(connection, seq)["encoded"]} if self._rate else set()
         chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
         extracted = self._tasks.extract(
             [unit for _, unit in chunks],
             listeners=[contexts[seq].listener for seq, _ in chunks],
             before=[contexts[seq].before for seq, _ in chunks],
         )
+        rated = self._rated([(seq, unit) for seq, unit in chunks if seq in new])
         if len(extracted) != len(chunks):
             raise JobError(f"extract was given {len(chunks)} texts and returned {len(extracted)} results; correct it")
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
@@ -135,6 +140,10 @@ class Extractor:
                 stored = statements.replace(connection, row, said[seq])
                 numbers.update({(seq, one): number for one, number in zip(said[seq], stored, strict=bool(stored))})
                 episodes.set_columns(connection, seq, encoded=True)
+                if seq in rated:
+                    rows[seq] = {**row, "importance": rated[seq]}
+                    episodes.set_columns(connection, seq, importance=rated[seq])
+                    units.set_importance(connection, units.seqs_of_episode(connection, seq), rated[seq])
             made = [(text, item) for text, own in zip(texts, indexed, strict=True) if text.seq in rows for item in own]
             _store(connection, user_id, made, _origins(connection, rows), numbers)
             if self._integrate:
@@ -165,6 +174,21 @@ class Extractor:
             )
         placed = replace(statement, start=unit.start + statement.start, end=unit.start + statement.end)
         return opened(placed, self._schema) if self._open else placed
+
+    def _rated(self, chunks: Sequence[tuple[int, Unit]]) -> dict[int, float]:
+        """The importance of messages, in [0, 1]: that of the most important chunk of each."""
+        if self._rate is None or not chunks:
+            return {}
+        found = self._rate([unit for _, unit in chunks])
+        if len(found) != len(chunks) or any(not isinstance(r, int) or not 1 <= r <= MOST_IMPORTANT for r in found):
+            raise JobError(
+                f"rate was given {len(chunks)} texts and did not return as many whole numbers from 1 to "
+                f"{MOST_IMPORTANT}; correct it"
+            )
+        importance: dict[int, float] = {}
+        for (seq, _), rating in zip(chunks, found, strict=True):
+            importance[seq] = max((rating - 1) / (MOST_IMPORTANT - 1), importance.get(seq, 0.0))
+        return importance
 
     def _vectors(self, texts: Mapping[int, str]) -> dict[int, Tensor]:
         """Vectors of chunks that were stored without one."""

@@ -41,7 +41,7 @@ class SureExtraction(Protocol):
 
 
 class PromptedTasks:
-    """`LanguageTasks`, `RetrievalTasks`, `CuratorTasks` and `FactTasks` over an engine.
+    """`LanguageTasks`, `RetrievalTasks`, `CuratorTasks`, `FactTasks` and `ImportanceTasks` over an engine.
 
     Args:
         engine: closed by whoever made it.
@@ -138,6 +138,11 @@ class PromptedTasks:
         asked = [prompts.adjudication(sides) for sides in disputes]
         forms = self._of_sizes([len(sides) for sides in disputes], asked, prompts.verdict_form)
         return [form.right - 1 if form.right else None for form in forms]
+
+    def rate(self, units: Sequence[Unit]) -> list[int]:
+        """The model's ratings, each of a message alone: what it is rated beside must not matter."""
+        forms, _ = self._asker.ask(prompts.RatingForm, [prompts.rating(unit) for unit in units])
+        return [form.importance for form in forms]
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
         """The model's operations; known facts are numbered for it, so that it can name no other one.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.config import Config
 from nscma_torch.errors import ConfigError
+from nscma_torch.protocols import MOST_IMPORTANT
 from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.extractive_summary import extract_summary
@@ -68,6 +69,7 @@ class EmbeddedTasks:
         relations: what facts there are, and the wordings that state them; None for the bundled ones.
         read_facts: makes what reads statements beside the forms; None for forms alone.
         fact_changes: chooses operations on facts by the trained reader; None where there is none.
+        importance: gives the importance of texts in [0, 1]; None for the cues that the gate weighs.
     """
 
     quotes = True
@@ -83,6 +85,7 @@ class EmbeddedTasks:
         summary_words: int = _DEFAULTS.hierarchy.summary_words,
         read_facts: Callable[[], StatementsOfReader] | None = None,
         fact_changes: FactChanges | None = None,
+        importance: Callable[[Sequence[str]], Sequence[float]] | None = None,
     ) -> None:
         self._min_answerability = min_answerability
         self._passages = passages
@@ -92,6 +95,7 @@ class EmbeddedTasks:
         self._relations = relations or load_relations()
         self._read_facts = read_facts
         self._fact_changes = fact_changes
+        self._importance = importance
 
     @cached_property
     def _forms(self) -> StatementReader:
@@ -158,6 +162,12 @@ class EmbeddedTasks:
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
         """None: rules have weighed all that they can weigh, so what is disputed stays so."""
         return [None for _ in disputes]
+
+    def rate(self, units: Sequence[Unit]) -> list[int]:
+        """How likely each is needed later, from 1 to 10: what stands in for a model's view of how much it matters."""
+        texts = [unit.text for unit in units]
+        shares = [salience(text) for text in texts] if self._importance is None else self._importance(texts)
+        return [1 + round(share * (MOST_IMPORTANT - 1)) for share in shares]
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
         """By the trained reader's change head; see `FactChanges`."""

@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 from nscma_torch.llm.engines.contract import Turn, Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
+from nscma_torch.protocols import MOST_IMPORTANT
 from nscma_torch.reading.embedded_tasks import resolved
 from nscma_torch.records import Hit, Operation, ToldFact, Unit
 from nscma_torch.relations import Schema
@@ -104,6 +105,14 @@ be true stand beside each other. "said" is the day: of two facts that exclude ea
 {quoted}"""
 
 
+_RATE = f"""You rate how much a message will matter to the one who said it, for a memory: from 1, everyday and soon \
+forgotten (a meal, small talk, a thank-you), to {MOST_IMPORTANT}, what changes a life (a birth, a death, a marriage, a \
+move, a diagnosis, a new job).
+importance: a whole number from 1 to {MOST_IMPORTANT}.
+
+{{quoted}}"""
+
+
 class StatementForm(ReplyForm):
     """A statement as a model reads it; its `relation` is one of the schema."""
 
@@ -168,6 +177,12 @@ class VerdictForm(ReplyForm):
     """The number of the side that holds, 0 for none."""
 
     right: int
+
+
+class RatingForm(ReplyForm):
+    """How important a message is."""
+
+    importance: int = Field(ge=1, le=MOST_IMPORTANT)
 
 
 class OperationForm(ReplyForm):
@@ -283,6 +298,11 @@ def adjudication(sides: Sequence[Sequence[Unit]]) -> Turns:
     """Which side holds?"""
     texts = {str(i): [_said(unit) for unit in side] for i, side in enumerate(sides, 1)}
     return _turns(_ADJUDICATE.format(quoted=_QUOTED), {"sides": texts}, "Decide between the sides under DATA.")
+
+
+def rating(unit: Unit) -> Turns:
+    """How important is this message?"""
+    return _turns(_RATE.format(quoted=_QUOTED), {"message": _said(unit)}, "Rate the message under DATA.")
 
 
 def operating(new: ToldFact, known: Sequence[ToldFact]) -> Turns:
