@@ -39,6 +39,10 @@ class NeuralMemory(nn.Module):
     float32 (float64 if the module is), whatever the dtype or autocast around it. Without a state a fresh one is made;
     nothing is kept in the module between calls.
 
+    `torch.compile` compiles what is around the recurrence, which it leaves as it is. `fullgraph=True` is refused: the
+    recurrence is an `autograd.Function` whose backward pass asks autograd for the gradients of each chunk (so that it
+    holds few states at a time), and Dynamo of torch 2.13 does not trace `torch.autograd.grad` there.
+
     Args:
         dim: D, width of inputs and outputs.
         heads: H, memories that share the width; it divides `dim`.
