@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Statement,
         Stats,
         Unit,
+        WorkerHealth,
     )
     from nscma_torch.relations import Relation, Schema, load_relations
     from nscma_torch.storage.profiles import ProfileLine
@@ -75,6 +76,7 @@ _HOME = {
         (
             *("Added", "Answer", "CuratorDecision", "Decision", "Episode", "EraseReceipt", "Evidence", "Extraction"),
             *("Fact", "Hit", "HistoryEvent", "Message", "Node", "Scope", "SleepReport", "Statement", "Stats", "Unit"),
+            "WorkerHealth",
         ),
         "nscma_torch.records",
     ),
@@ -128,6 +130,7 @@ __all__ = [
     "SurpriseGate",
     "SurpriseGateState",
     "Unit",
+    "WorkerHealth",
     "__version__",
     "attach_memory",
     "ego_split",

@@ -32,6 +32,7 @@ from nscma_torch.worker import Handler, Worker
 if TYPE_CHECKING:
     import torch
 
+    from nscma_torch.background import BackgroundWorker
     from nscma_torch.buffer.gate import MessageGate
     from nscma_torch.buffer.salience_head import SalienceHead
     from nscma_torch.curator.adviser import Adviser
@@ -405,7 +406,9 @@ class Components:
                 CURATE: Handler(
                     self.curator.run, section.batch_size, separable=False, language=self.config.curator.asks_model
                 ),
-                INTEGRATE: Handler(self.integrator.run, hierarchy.batch_size, separable=False, stage=2, language=True),
+                INTEGRATE: Handler(
+                    self.integrator.run, hierarchy.batch_size, separable=False, stage=2, language=True, cut=True
+                ),
             },
             recall_kind=EXTRACT,
             max_attempts=section.max_attempts,
@@ -425,6 +428,21 @@ class Components:
                 f"{type(self.tasks).__name__} does not; give it that method, or set it to 'cues'"
             )
         return self.tasks.rate
+
+    def background(
+        self, *, queue_recalls: Callable[[], None] = lambda: None, notify: Callable[[str], None] = lambda _: None
+    ) -> BackgroundWorker:
+        """A worker beside the application, not yet started."""
+        from nscma_torch.background import BackgroundWorker
+
+        return BackgroundWorker(
+            self.database,
+            lambda: self.worker,
+            lambda: self.sleeper,
+            self.config.worker,
+            queue_recalls=queue_recalls,
+            notify=notify,
+        )
 
     @locked_cached_property
     def settling(self) -> Settling:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
@@ -88,6 +89,8 @@ class Memory:
         store: the database file; made when it is not there.
         config: a `Config`, the path of a TOML file, a mapping of its sections, or None for the defaults.
         embedder, proxy, tasks: replace the configured implementation.
+        background: have messages read and the memory sleep in a thread beside the caller's (`[worker]`), until `close`.
+            Where the store has a background worker already (`nscma worker`), this one waits to take over.
 
     Every call names its `user_id`, which bounds what it reads and writes; `agent_id` and `run_id` narrow a read
     within the user. Times are aware datetimes (naive: UTC). `now` stands in for the clock wherever it is taken.
@@ -104,14 +107,21 @@ class Memory:
         embedder: Embedder | None = None,
         proxy: Proxy | None = None,
         tasks: LanguageTasks | None = None,
+        background: bool = False,
     ) -> None:
         self.config = config if isinstance(config, Config) else load_config(config)
         replaced = (("embedder", embedder, Embedder), ("proxy", proxy, Proxy), ("tasks", tasks, LanguageTasks))
         for name, value, kind in replaced:
             if value is not None:
                 checked_instance(value, kind, name)
+        checked_flag(background, "background")
         self._components = Components(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
         self._recalls = Recalls(self._components.database, timed=self._components.config.curator.restarts)
+        self._end_background: Callable[[], object] | None = None
+        if background:
+            beside = self._components.background(queue_recalls=self._recalls.queue)
+            beside.start()
+            self._end_background = weakref.finalize(self, beside.stop)  # also where `close` is forgotten
 
     @property
     def components(self) -> Components:
@@ -711,12 +721,15 @@ class Memory:
     def close(self) -> None:
         """Queue the recalls, close engine and file. Background work stays queued; `flush()` first to have it done.
 
-        Whatever asks for the store afterwards raises StoreClosedError; a `flush` that is at work in another thread ends
-        as it would have. To close again does nothing more.
+        A background worker of this memory finishes the batch that it is at. Whatever asks for the store afterwards
+        raises StoreClosedError; a `flush` that is at work in another thread ends as it would have. To close again does
+        nothing more.
         """
         if self._closed:
             return
         try:
+            if self._end_background is not None:
+                self._end_background()
             self._recalls.queue()
         finally:
             self._closed = True

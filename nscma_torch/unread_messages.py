@@ -6,14 +6,16 @@ left undone when the time is up, the facts are those of an earlier moment, as a 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from nscma_torch.errors import StoreAccessError, StoreBusyError, StoreFullError
-from nscma_torch.storage import jobs
+from nscma_torch.storage import jobs, leases
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.statement_groups import CURATE
+from nscma_torch.storage.worker_health import LEASE
 from nscma_torch.worker import Worker
 
 _READING = (EXTRACT, RESTATE)
@@ -53,8 +55,8 @@ class Settling:
         worker: makes the worker; called where something is queued.
         seconds: after so many no further batch of messages is begun, and for as long again facts are made of what was
             read; 0 leaves all work to `flush`.
-        reads: whether messages are read here. Where a language model reads them that is left to `flush`: it may be slow
-            or away, and its work is only counted.
+        reads: whether messages are read here. Where a language model reads them that is left to `flush`, as it may be
+            slow or away, and to a background worker, which is asked to read this user's first and waited for.
         decides: whether facts are made here of what was read: not where a language model decides on them.
     """
 
@@ -80,6 +82,8 @@ class Settling:
             try:
                 if self._reads():
                     self._worker().settle(user_id, _KINDS, seconds=self._seconds)
+                elif self._has_worker():
+                    self._worker().settle(user_id, _KINDS, seconds=self._seconds, works=False)
                 if self._decides() and self._queued(user_id, (CURATE,)):
                     self._worker().settle(user_id, (CURATE,), seconds=self._seconds)
             except (StoreAccessError, StoreBusyError, StoreFullError) as error:  # a question changes nothing by itself
@@ -88,6 +92,10 @@ class Settling:
             states = jobs.waiting_episodes(connection, user_id, _READING)
             unmade = jobs.queued(connection, user_id, (CURATE,), or_failed=True)
         return Settled(states.get("queued", 0), states.get("failed", 0), unmade, problem)
+
+    def _has_worker(self) -> bool:
+        with self._database.read() as connection:
+            return leases.live_holder(connection, LEASE, now=time.time_ns() // 1000) is not None
 
     def _queued(self, user_id: str, kinds: Collection[str]) -> bool:
         with self._database.read() as connection:

@@ -3,18 +3,16 @@ visible."""
 
 from __future__ import annotations
 
-import math
-import os
-import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from sqlalchemy import Connection
+
 from nscma_torch.errors import EngineUnavailableError, NscmaError, StoreBusyError
-from nscma_torch.storage import jobs, streams
+from nscma_torch.storage import jobs, leases, streams, worker_health
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
 
@@ -25,7 +23,8 @@ class Handler:
 
     `separable` jobs depend on no other: a batch takes them from all lanes of a user, and where it fails they are tried
     one by one; those of other kinds make sense together only, lane by lane. Jobs of a `stage` wait until none of an
-    earlier stage is queued. `language`: it asks the language tasks, which may be out of reach.
+    earlier stage is queued. `language`: it asks the language tasks, which may be out of reach. `cut`: results depend on
+    where batches are cut, so beside an application only whole ones are run.
     """
 
     run: Callable[[Sequence[Job]], None]
@@ -33,6 +32,7 @@ class Handler:
     separable: bool = True
     stage: int = 0
     language: bool = False
+    cut: bool = False
 
 
 class _Circuit:
@@ -58,13 +58,35 @@ class _Circuit:
         else:
             self._answered, self._silent = True, 0
 
+    @property
+    def broken(self) -> bool:
+        """Whether the engine is not asked any more."""
+        return self._silent > (self._most if self._answered else 0)
+
     def closed(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Those of these kinds that are still worked on."""
-        broken = self._silent > (self._most if self._answered else 0)
-        return {kind: size for kind, size in sizes.items() if not (broken and kind in self._language)}
+        return {kind: size for kind, size in sizes.items() if not (self.broken and kind in self._language)}
 
 
-_LEASE = "worker"
+@dataclass(frozen=True)
+class _Run:
+    """What one run of the worker takes on.
+
+    `sizes`: the kinds of jobs, with the most of a batch; `user_id`: of this user alone. Before each batch `goes_on` is
+    asked, after it `progress` is told the number of its jobs. `lasting`: beside an application, where an outage costs
+    no job an attempt. `whole_to`: of kinds that are `cut` only whole batches, of episodes up to this row number.
+    """
+
+    circuit: _Circuit
+    sizes: Mapping[str, int]
+    user_id: str | None = None
+    goes_on: Callable[[], bool] = lambda: True
+    progress: Callable[[int], None] = lambda _: None
+    lasting: bool = False
+    whole_to: int | None = None
+
+
+LEASE = "worker"  # the right to run jobs
 _POLL = 0.05  # seconds
 
 
@@ -90,13 +112,14 @@ class Worker:
         self._database = database
         self._handlers = handlers
         self._sizes = {kind: handler.batch_size for kind, handler in handlers.items()}
+        self._uncut = frozenset(kind for kind, handler in handlers.items() if not handler.cut)
         self._alone = frozenset(kind for kind, handler in handlers.items() if handler.separable)
         self._stages = {kind: handler.stage for kind, handler in handlers.items()}
         self._working = threading.Lock()
         self._recall_kind = recall_kind
         self._max_attempts = max_attempts
         self._lease_seconds = lease_seconds
-        self._id = uuid.uuid4().hex
+        self._number = leases.new_number()
 
     def run_pending(self, *, timeout: float = 600.0, progress: Callable[[int], None] | None = None) -> int:
         """Count the recalls, then run jobs until none is queued; returns how many were run.
@@ -106,55 +129,97 @@ class Worker:
         not asked again in this run (`_Circuit`): the jobs that need it stay queued, those that asked with an attempt
         less.
         """
-        with self._working:  # the lease keeps other processes out, not other threads
-            return self._run_pending(time.monotonic() + timeout, timeout, progress)
+        done, give_up = 0, time.monotonic() + timeout
 
-    def _run_pending(self, give_up: float, timeout: float, progress: Callable[[int], None] | None) -> int:
-        done, circuit = 0, _Circuit(self._handlers, self._max_attempts)
-        while self._pending(circuit.closed(self._sizes)):
-            if not self._hold():
-                if time.monotonic() > give_up:
-                    raise StoreBusyError(f"another worker has held the store for {timeout:.0f} s; try again later")
-                time.sleep(_POLL)
-                continue
-            try:
-                with self._database.write() as connection:
-                    jobs.count_recalls(connection, self._recall_kind)
-                done = self._work_off(self._sizes, circuit, done=done, progress=progress)
-            finally:
-                self._release()
+        def count(jobs_run: int) -> None:
+            nonlocal done
+            done += jobs_run
+            if progress is not None:
+                progress(done)
+
+        run = _Run(self._circuit(), self._sizes, progress=count)
+        with self._working:  # the lease keeps other processes out, not other threads
+            while self._pending(run.circuit.closed(run.sizes)):
+                if self._leased(run) is None:
+                    if time.monotonic() > give_up:
+                        raise StoreBusyError(f"another worker has held the store for {timeout:.0f} s; try again later")
+                    time.sleep(_POLL)
         return done
 
-    @property
-    def _owner(self) -> str:
-        """Who holds the lease; a forked child is somebody else."""
-        return f"{socket.gethostname()} {os.getpid()} {self._id}"
+    def read(self, goes_on: Callable[[], bool]) -> bool:
+        """Count the recalls and run all jobs whose batches may be cut anywhere: what makes facts, no integration.
 
-    def settle(self, user_id: str, kinds: Collection[str], *, seconds: float) -> None:
-        """Run one user's jobs of these kinds until none is queued, or for `seconds`: then no further batch is begun.
+        For a worker beside an application; so is `consolidate`. It ends when `goes_on`, asked before each batch, says
+        so. An engine out of reach costs no job an attempt.
 
-        A batch that has begun is finished. Another worker, in this process or another, is waited for within the limit.
-        Recalls are left to `run_pending`.
+        Returns:
+            False where it should rest: an engine is out of reach, or a fault of the program's made a batch fail.
+        """
+        sizes = {kind: size for kind, size in self._sizes.items() if kind in self._uncut}
+        return self._beside(_Run(self._circuit(), sizes, goes_on=goes_on, lasting=True), lambda: self._pending(sizes))
+
+    def consolidate(self, user_id: str, goes_on: Callable[[], bool], *, whole_to: int | None) -> bool:
+        """Run a user's jobs, of those that depend on how batches are cut only whole batches; returns what `read` does.
+
+        Args:
+            whole_to: row number of the last episode that whole batches may hold; all before it must have been queued
+                for reading. With None everything that is queued is run.
+        """
+        run = _Run(self._circuit(), self._sizes, user_id, goes_on, lasting=True, whole_to=whole_to)
+        return self._beside(run, lambda: self._queued(user_id, self._sizes))
+
+    def _beside(self, run: _Run, due: Callable[[], bool]) -> bool:
+        """Run once, when no other worker does, if there is work."""
+        while run.goes_on() and due():
+            with self._working:
+                sound = self._leased(run)
+            if sound is not None:
+                return sound
+            time.sleep(_POLL)
+        return True
+
+    def settle(self, user_id: str, kinds: Collection[str], *, seconds: float, works: bool = True) -> None:
+        """Have one user's jobs of these kinds run until none is queued, or for `seconds`.
+
+        Where another worker is at work, in this process or another, it is asked to take them first. A batch that has
+        begun is finished. Recalls are left to others, and with `works` False so are the jobs.
 
         Raises:
             StoreError: the store cannot be written, or another process was writing all the time.
         """
         until = time.monotonic() + seconds
-        if not self._working.acquire(timeout=seconds):
-            return
+        sizes = {kind: self._sizes[kind] for kind in kinds}
+        run = _Run(self._circuit(), sizes, user_id, lambda: time.monotonic() < until)
+        asked = False
         try:
-            sizes = {kind: self._sizes[kind] for kind in kinds}
-            circuit = _Circuit(self._handlers, self._max_attempts)
-            while self._queued(user_id, circuit.closed(sizes)) and (left := until - time.monotonic()) > 0:
-                if not self._hold(wait=left):
-                    time.sleep(min(_POLL, left))
-                    continue
-                try:
-                    self._work_off(sizes, circuit, user_id=user_id, until=until)
-                finally:
-                    self._release()
+            while self._queued(user_id, run.circuit.closed(sizes)) and (left := until - time.monotonic()) > 0:
+                if works and self._working.acquire(blocking=False):
+                    try:
+                        if self._leased(run, wait=left) is not None:
+                            continue
+                    finally:
+                        self._working.release()
+                if not asked:
+                    self._ask_for(user_id, left)
+                    asked = True
+                time.sleep(min(_POLL, left))
         finally:
-            self._working.release()
+            if asked:
+                with suppress(StoreBusyError), self._database.write(wait=_POLL) as connection:  # else it expires
+                    leases.asked(connection, user_id, self._owner)
+
+    def _ask_for(self, user_id: str, seconds: float) -> None:
+        until = time.time_ns() // 1000 + int(seconds * 1e6)
+        with self._database.write(wait=seconds) as connection:
+            leases.ask_for(connection, user_id, self._owner, until=until)
+
+    @property
+    def _owner(self) -> str:
+        """Who holds the lease; a forked child is somebody else."""
+        return leases.owner_name(self._number)
+
+    def _circuit(self) -> _Circuit:
+        return _Circuit(self._handlers, self._max_attempts)
 
     def _queued(self, user_id: str, kinds: Collection[str]) -> bool:
         with self._database.read() as connection:
@@ -169,55 +234,73 @@ class Worker:
         now = time.time_ns() // 1000
         until = now + int(self._lease_seconds * 1e6)
         with self._database.write(wait=wait) as connection:
-            holder = jobs.lease_holder(connection, _LEASE)
-            if holder is not None and _is_dead(holder):
-                jobs.release_lease(connection, _LEASE, holder)
-            return jobs.acquire_lease(connection, _LEASE, self._owner, now=now, until=until)
+            return leases.take_over(connection, LEASE, self._owner, now=now, until=until)
 
-    def _release(self) -> None:
-        with self._database.write() as connection:
-            jobs.release_lease(connection, _LEASE, self._owner)
+    def _leased(self, run: _Run, *, wait: float | None = None) -> bool | None:
+        """Hold the lease for one run; None while another worker has it, else what `_work_off` returns."""
+        if not self._hold(wait=wait):
+            return None
+        try:
+            if run.user_id is None:
+                with self._database.write() as connection:
+                    jobs.count_recalls(connection, self._recall_kind)
+            return self._work_off(run)
+        finally:
+            with self._database.write() as connection:
+                leases.release(connection, LEASE, self._owner)
 
-    def _work_off(
-        self,
-        sizes: Mapping[str, int],
-        circuit: _Circuit,
-        *,
-        user_id: str | None = None,
-        until: float = math.inf,
-        done: int = 0,
-        progress: Callable[[int], None] | None = None,
-    ) -> int:
-        """Run batches of these sizes, of one user or all, until there is none or the monotonic time `until`."""
-        while time.monotonic() < until and self._hold():
+    def _work_off(self, run: _Run) -> bool:
+        """Run batches until there is none, or the run goes on no longer; False as `read` says."""
+        while run.goes_on() and self._hold():
             with self._database.read() as connection:
-                batch = jobs.next_batch(
-                    connection, circuit.closed(sizes), alone=self._alone, stages=self._stages, user_id=user_id
-                )
+                batch = self._next_batch(connection, run)
                 epoch = streams.version(connection, batch[0].user_id)[1] if batch else 0
             if not batch:
                 break
+            kind = batch[0].kind
             try:
                 with self._renewing():
-                    self._handlers[batch[0].kind].run(batch)
+                    self._handlers[kind].run(batch)
             except Exception as error:
-                self._failed(batch, error, epoch)
-                circuit.note(batch[0].kind, error)
+                run.circuit.note(kind, error)
+                self._failed(batch, error, epoch, counted=not (run.lasting and run.circuit.broken))
                 if not isinstance(error, NscmaError):  # a fault of the program's: not hidden, nor in the way for ever
+                    if run.lasting:
+                        return False
                     raise
             else:
-                circuit.note(batch[0].kind, None)
-            done += len(batch)
-            if progress is not None:
-                progress(done)
-        return done
+                run.circuit.note(kind, None)
+            run.progress(len(batch))
+        return not run.circuit.broken
 
-    def _failed(self, batch: Sequence[Job], error: Exception, epoch: int) -> None:
+    def _next_batch(self, connection: Connection, run: _Run) -> list[Job]:
+        """The jobs to run next: those of users whose questions wait, then those that the run is for."""
+        sizes = run.circuit.closed(run.sizes)
+        uncut = {kind: size for kind, size in sizes.items() if kind in self._uncut}
+        first = leases.asking(connection, now=time.time_ns() // 1000) if run.lasting or run.user_id is None else []
+        if run.whole_to is None:
+            tries = [*((uncut, user) for user in first), (sizes, run.user_id)]
+        else:
+            tries = [*((uncut, user) for user in first), (uncut, run.user_id)]
+        for some, user_id in tries:
+            if batch := jobs.next_batch(connection, some, alone=self._alone, stages=self._stages, user_id=user_id):
+                return batch
+        if run.whole_to is not None and run.user_id is not None:
+            for kind in sizes.keys() - uncut.keys():
+                if batch := jobs.next_whole_batch(
+                    connection, kind, sizes[kind], user_id=run.user_id, up_to=run.whole_to
+                ):
+                    return batch
+        return []
+
+    def _failed(self, batch: Sequence[Job], error: Exception, epoch: int, *, counted: bool) -> None:
         with self._database.write() as connection:
             text = f"{type(error).__name__}: {error}"
             if streams.version(connection, batch[0].user_id)[1] != epoch:  # what it quotes may be erased by now
                 text = jobs.FORGOTTEN
-            jobs.fail(connection, batch, text, max_attempts=self._max_attempts, alone=self._alone)
+            worker_health.note_error(connection, text, time.time_ns() // 1000)
+            if counted:
+                jobs.fail(connection, batch, text, max_attempts=self._max_attempts, alone=self._alone)
 
     @contextmanager
     def _renewing(self) -> Iterator[None]:
@@ -238,17 +321,3 @@ class Worker:
         finally:
             ended.set()
             renewer.join()
-
-
-def _is_dead(owner: str) -> bool:
-    """Whether the process that holds the lease ran on this machine and has ended: nobody needs to wait for it."""
-    host, pid, _ = owner.split()
-    if host != socket.gethostname() or os.name != "posix":  # elsewhere signal 0 is no mere question
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # it lives, under another account
-        return False
-    return False

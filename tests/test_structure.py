@@ -17,7 +17,7 @@ FLOORS = (  # top to bottom
     ("memory",),
     ("answering",),
     ("components", "validation", "recalls"),
-    ("unread_messages",),
+    ("unread_messages", "background"),
     ("worker", "models", "device"),
     ("retrieval", "curator"),
     ("hierarchy", "encode"),

@@ -7,12 +7,25 @@ import gc
 import os
 import sys
 
-from nscma_torch.cli import chat, doctor, facts, messages, search, sessions, status, store, tree
+from nscma_torch.cli import chat, doctor, facts, messages, search, sessions, status, store, tree, worker
 from nscma_torch.cli.options import app
 from nscma_torch.cli.output import fail
 from nscma_torch.errors import NscmaError
 
-__all__ = ["app", "chat", "doctor", "facts", "main", "messages", "search", "sessions", "status", "store", "tree"]
+__all__ = [
+    "app",
+    "chat",
+    "doctor",
+    "facts",
+    "main",
+    "messages",
+    "search",
+    "sessions",
+    "status",
+    "store",
+    "tree",
+    "worker",
+]
 
 _COLLECT_AFTER = 100_000  # new objects; with Python's 700, importing torch spends a tenth of its time on collections
 

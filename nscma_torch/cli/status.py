@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ from rich.table import Column, Table
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import console, hint_at_others, one_line, opened, plain, print_json, say, verdict
+from nscma_torch.records import Stats
 from nscma_torch.text.timestamps import format_time
 
 
@@ -50,6 +52,21 @@ def log(
         say("nothing here")
 
 
+def _told(counts: Stats) -> str:
+    """The health of the background worker in one line."""
+    worker = counts.worker
+    if worker is None:
+        return "none runs beside the application"
+    host, process, _ = worker.owner.split()
+    silent = (datetime.now(UTC) - worker.heartbeat).total_seconds()
+    ended = "" if worker.alive else "ended without a word: "
+    slept = "" if worker.slept_at is None else f", slept {format_time(worker.slept_at)}"
+    return (
+        f"{ended}process {process} on {host}, last heartbeat {silent:.0f} s ago, {worker.state}, "
+        f"{counts.jobs_queued} jobs queued{slept}"
+    )
+
+
 @o.app.command()
 def stats(
     user: Annotated[str | None, typer.Option("--user", help="Of one user; without it, of the whole store.")] = None,
@@ -75,11 +92,14 @@ def stats(
         "recalls to count": counts.recalls_queued,
         "embedder": counts.embedder or "none yet",
         "language": counts.language,
+        "worker": _told(counts),
         "size": f"{counts.file_bytes / 1e6:.1f} MB",
         "digest": digest,
     }
     for name, value in rows.items():
         table.add_row(f"[bold]{name}[/]", plain(str(value)))
+    if counts.worker is not None and counts.worker.error is not None and counts.worker.error_at is not None:
+        table.add_row("[red]last error[/]", plain(f"{format_time(counts.worker.error_at)}  {counts.worker.error}"))
     for failure in counts.failures:
         table.add_row("[red]failure[/]", plain(failure))
     console.print(table)

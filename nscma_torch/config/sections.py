@@ -399,6 +399,19 @@ class Worker(Section):
     batch_size: int = Field(32, gt=0, description="Jobs worked on at once.")
     max_attempts: int = Field(3, gt=0, description="Failures after which a job is left as failed.")
     lease: float = Field(120.0, gt=0, description="Seconds without a sign of life before another worker may step in.")
+    poll: float = Field(0.5, gt=0, description="Seconds between two looks of the background worker at an empty queue.")
+    sleep_interval: float = Field(
+        3600.0, ge=0, description="Seconds between two sleeps of the background worker; 0: it never sleeps."
+    )
+    integration: Literal["whole", "everything"] = Field(
+        "whole",
+        description="What its sleep brings into the hierarchy: 'whole' batches of hierarchy.batch_size, so that the "
+        "result does not depend on when it slept; or 'everything', so that nothing waits.",
+    )
+    backoff: float = Field(
+        1.0, gt=0, description="Seconds that the background worker rests after a failure; twice as many after the next."
+    )
+    max_backoff: float = Field(300.0, gt=0, description="Most seconds of such a rest.")
 
 
 class Controller(Section):

@@ -75,11 +75,13 @@ class Sleeper:
         now: datetime,
         dry_run: bool = False,
         recalls: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] | None = None,
+        work: Callable[[], object] | None = None,
     ) -> SleepReport:
         """Run all stages and report what changed; with `dry_run` report what would change, and change nothing.
 
         A dry run does not read deferred messages: it counts them, plans the rest without them, and has no dispute
         judged. `recalls` are those that are not queued yet, by user: their number and the last one's time, by message.
+        `work` runs the background jobs in the place of the configured way.
         Raises `NotFoundError` for a user without memory.
         """
         with self._database.read() as connection:
@@ -102,7 +104,7 @@ class Sleeper:
             for sleeper in sleepers:
                 tally += self._queue(connection, sleeper, now)
             before = jobs.states(connection, user_id).get("failed", 0)
-        self._work()
+        (self._work if work is None else work)()
         with self._database.read() as connection:
             failed = jobs.states(connection, user_id).get("failed", 0)
             if failed > before or jobs.put_off(connection, user_id):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -119,6 +119,11 @@ class FactGraph:
         view._messages = messages
         view._asker = () if asker is None else view._names_of(asker)
         return view
+
+    def without(self, episode_ids: Collection[str]) -> FactGraph:
+        """The same graph without the facts that rest on one of these messages; with no "now" of its own."""
+        left = [fact for fact in self.facts if not set(episode_ids).intersection(fact.episode_ids)]
+        return FactGraph(left, self.schema, device=self._device)
 
     def _names_of(self, asker: Asker) -> tuple[str, ...]:
         """Keys that all mean the asker; their id is one only if no name is stated and nobody else has it."""

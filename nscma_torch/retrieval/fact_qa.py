@@ -17,7 +17,7 @@ from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, U
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
-from nscma_torch.retrieval.fact_wording import Wording
+from nscma_torch.retrieval.fact_wording import Language, Wording
 from nscma_torch.retrieval.later_renewals import matter, may_renew, naming, on_the_matter
 from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
@@ -62,8 +62,8 @@ class FactQA:
     ) -> Answer | None:
         """The answer of the facts, or None.
 
-        None where no form fits the question, no fact tells, or the scope is a run; and where a message behind the facts
-        was hidden, erased or edited since they were made of it.
+        None where no form fits the question, no fact tells, or the scope is a run. A fact is not told where a message
+        behind it was hidden, erased or edited since: of several values the others are, else the answer is None.
 
         Args:
             now: what relative dates in the question count from.
@@ -80,8 +80,18 @@ class FactQA:
                 return None
             messages = partial(_messages, connection, scope.user_id)
             graph = self._graphs.of(connection, scope).at(as_of or now, messages, asker)
-            found = answer_query(query, graph, language="zh" if script(question) == "cjk" else "en", asker=asker.name)
-            if found is None or not episodes.all_read(connection, scope.user_id, _sources(found.facts)):
+            language: Language = "zh" if script(question) == "cjk" else "en"
+            found = answer_query(query, graph, language=language, asker=asker.name)
+            changed = bool(found and episodes.not_read(connection, scope.user_id, _sources(found.facts)))
+            listed = query.asks in ("object", "subject") and self._schema[query.path[-1]].cardinality == "many"
+            if changed and listed:
+                graph = graph.without(episodes.not_read(connection, scope.user_id, _sources(graph.facts)))
+                found = answer_query(
+                    query, graph.at(as_of or now, messages, asker), language=language, asker=asker.name
+                )
+            elif changed:
+                found = None
+            if found is None:
                 return None
             evidence = _evidence(connection, scope.user_id, found.facts)
             deferred = backlog.deferred(connection, scope.user_id, to_micros(now))
@@ -149,7 +159,7 @@ class FactQA:
             return None
         about = naming(fact, question, query.subject)
         with self._database.read() as connection:
-            if not episodes.all_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
+            if episodes.not_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
                 return None
             found = said_later(
                 connection,

@@ -207,14 +207,19 @@ def live(now: int | None = None) -> ColumnElement[bool]:
     return active if now is None else and_(active, func.coalesce(episodes.c.expires_at, now + 1) > now)
 
 
-def all_read(connection: Connection, user_id: str, episode_ids: Collection[str]) -> bool:
-    """Whether all of these episodes are there, active, and read for facts since their text last changed."""
-    for some in pages(sorted(set(episode_ids))):
-        query = select(func.count()).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
+def not_read(connection: Connection, user_id: str, episode_ids: Collection[str]) -> set[str]:
+    """Those of these episodes that are gone, hidden, or not read for facts since their text last changed."""
+    missing = set(episode_ids)
+    for some in pages(sorted(missing)):
+        query = select(episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
         query = query.where(episodes.c.status == "active", episodes.c.encoded)
-        if connection.execute(query).scalar_one() != len(some):
-            return False
-    return True
+        missing.difference_update(connection.execute(query).scalars())
+    return missing
+
+
+def last_seq(connection: Connection) -> int:
+    """The row number of the episode that was stored last; 0 where there is none."""
+    return int(connection.execute(select(func.coalesce(func.max(episodes.c.seq), 0))).scalar_one())
 
 
 def recalled() -> ColumnElement[bool]:

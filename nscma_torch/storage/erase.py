@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
 
 from nscma_torch.errors import StoreBusyError, StoreFullError
-from nscma_torch.storage import erase_facts, hierarchies, raw_bytes, skills, units
+from nscma_torch.storage import erase_facts, hierarchies, leases, raw_bytes, skills, units, worker_health
 from nscma_torch.storage import jobs as queue
 from nscma_torch.storage.database import Database, get_meta, pages, set_meta
 from nscma_torch.storage.schema import (
@@ -49,6 +49,8 @@ _OF_UNIT = (postings, vectors, unit_sources)
 
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     """Delete every row of a user; returns the deleted rows by table."""
+    leases.forget_user(connection, user_id)
+    worker_health.forget_error(connection)
     tables: Sequence[Table] = (
         *(*_OF_EPISODE, *_OF_HIERARCHY, *_OF_UNIT, unit_changes, units_table, episodes, streams, users),
     )
@@ -79,6 +81,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
     rebuilt += [" ".join(("facts:", *filter(None, key))) for key in of_facts.rebuilt]
     owner = connection.execute(select(episodes.c.user_id).where(episodes.c.seq == episode_seq)).scalar_one()
     queue.forget_errors(connection, owner)
+    worker_health.forget_error(connection)
     counts = Counter(of_facts.rows)
     counts.update(hierarchies.retire(connection, own))
     counts.update(units.remove(connection, own))

@@ -1,7 +1,6 @@
-"""The queue of background work, its lease, and the recalls that wait to be counted.
+"""The queue of background work, and the recalls that wait to be counted.
 
-One process at a time works on a store: it holds the lease until a time that it pushes ahead. A job's row stays until
-its work is committed, in the same transaction; a failed one stays with its error.
+A job's row stays until its work is committed, in the same transaction; a failed one stays with its error.
 """
 
 from __future__ import annotations
@@ -10,17 +9,18 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, select
 from sqlalchemy.dialects import sqlite
 
 from nscma_torch.storage import history
 from nscma_torch.storage.database import next_seq, pages
-from nscma_torch.storage.schema import episodes, jobs, leases, recalls
+from nscma_torch.storage.schema import episodes, jobs, recalls
 
 FORGOTTEN = "its error was erased with a message that it may have quoted"  # in place of an error
 
 
 _INSERT = jobs.insert()
+_JOB = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,7 @@ def next_batch(
     others. Kinds of a later stage (0 by default) are taken where none of an earlier one is queued. `user_id`: only of
     this user.
     """
-    columns = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
-    oldest = select(*columns).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes))
+    oldest = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes))
     if user_id is not None:
         oldest = oldest.where(jobs.c.user_id == user_id)
     later = {kind: stage for kind, stage in (stages or {}).items() if stage}
@@ -100,10 +99,27 @@ def next_batch(
     if first.attempts and first.kind in alone:
         return [Job(*first)]
     together = jobs.c.user_id == first.user_id if first.kind in alone else jobs.c.lane == first.lane
-    beside = select(*columns).where(jobs.c.state == "queued", jobs.c.kind == first.kind, together)
+    beside = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind == first.kind, together)
     beside = beside.where(jobs.c.attempts == first.attempts)
     ordered = beside.order_by(jobs.c.episode_seq, jobs.c.seq).limit(sizes[first.kind])
     return [Job(*row) for row in connection.execute(ordered)]
+
+
+def next_whole_batch(connection: Connection, kind: str, size: int, *, user_id: str, up_to: int) -> list[Job]:
+    """A batch of a user's jobs of this kind that is the same whenever it is asked for; [] where there is none.
+
+    The first `size` jobs of a lane on episodes up to the row number `up_to`, or the jobs of a lane as a whole, alone.
+    Batches that are cut so are those that `next_batch` cuts once everything has been queued.
+    """
+    own = (jobs.c.state == "queued", jobs.c.kind == kind, jobs.c.user_id == user_id)
+    on_lanes = select(*_JOB).where(*own, jobs.c.episode_seq.is_(None)).order_by(jobs.c.seq).limit(1)
+    if (first := connection.execute(on_lanes).first()) is not None:
+        return [Job(*first)]
+    upon = (*own, jobs.c.episode_seq <= up_to)
+    full = select(jobs.c.lane).where(*upon).group_by(jobs.c.lane).having(func.count() >= size)
+    lane = connection.execute(full.order_by(func.min(jobs.c.seq)).limit(1)).scalar()
+    batch = select(*_JOB).where(*upon, jobs.c.lane == lane).order_by(jobs.c.episode_seq, jobs.c.seq).limit(size)
+    return [] if lane is None else [Job(*row) for row in connection.execute(batch)]
 
 
 def waiting(connection: Connection, kinds: Collection[str]) -> bool:
@@ -198,26 +214,6 @@ def put_off(connection: Connection, user_id: str | None = None) -> bool:
 def _tried(user_id: str | None) -> ColumnElement[bool]:
     tried = (jobs.c.state == "failed") | (jobs.c.attempts > 0)
     return tried if user_id is None else tried & (jobs.c.user_id == user_id)
-
-
-def lease_holder(connection: Connection, name: str) -> str | None:
-    """The holder of a lease, expired or not."""
-    return connection.execute(select(leases.c.owner).where(leases.c.name == name)).scalar()
-
-
-def acquire_lease(connection: Connection, name: str, owner: str, *, now: int, until: int) -> bool:
-    """Take or extend a lease until the time `until`; False while another owner holds it."""
-    held = connection.execute(select(leases.c.owner, leases.c.until).where(leases.c.name == name)).first()
-    if held is not None and held.owner != owner and held.until > now:
-        return False
-    connection.execute(leases.delete().where(leases.c.name == name))
-    connection.execute(leases.insert().values(name=name, owner=owner, until=until))
-    return True
-
-
-def release_lease(connection: Connection, name: str, owner: str) -> None:
-    """Give a lease back, if it is ours."""
-    connection.execute(leases.delete().where(and_(leases.c.name == name, leases.c.owner == owner)))
 
 
 def note_recalls(

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from chatter import chatter
 from noting import NotedTasks
 
 from nscma_torch.buffer.proxy import RecurrentProxy
@@ -119,6 +121,34 @@ def sleep(say: Say, store: str, now: str, config: dict[str, Any]) -> None:
         say("begin")
         memory.sleep(now=datetime.fromisoformat(now))
         say("end")
+
+
+def work_beside(say: Say, store: str, config: dict[str, Any]) -> None:
+    """What `nscma worker` does, until SIGTERM; it says each event."""
+    told: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    with opened(store, config) as memory:
+        beside = memory.components.background(notify=say)
+        beside.start()
+        while not told and not beside.wait(0.02):
+            pass
+        beside.stop()
+        if beside.error is not None:
+            raise beside.error
+    say("end")
+
+
+def add_for_a_while(
+    say: Say, store: str, config: dict[str, Any], users: list[str], seed: int, end: str, pause: float
+) -> None:
+    """Add to the users until the file `end` is there; acknowledge each message with its user and id."""
+    rng = random.Random(seed)
+    with opened(store, config) as memory:
+        while not Path(end).exists():
+            user = rng.choice(users)
+            said = memory.add(chatter(rng), user_id=user, timestamp=datetime.now(UTC))[0]
+            say(f"{user} {said.id}")
+            time.sleep(pause)
 
 
 def act_then_add(say: Say, store: str, action: str, go: str, first: int, count: int) -> None:

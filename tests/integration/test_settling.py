@@ -17,7 +17,7 @@ from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Answer, Extraction, Unit
-from nscma_torch.storage import jobs
+from nscma_torch.storage import leases
 
 Open = Callable[..., Memory]
 BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -134,16 +134,48 @@ def test_facts_of_what_was_hidden_or_edited_are_not_shown(change: str, open_memo
     assert answer.facts == () and "Rome" not in answer.text
 
 
+@pytest.mark.parametrize("change", ["delete", "update", "erase"])
+def test_one_changed_message_takes_no_other_fact_out_of_an_answer(change: str, open_memory: Open) -> None:
+    memory = open_memory(config={"retrieval": {"settle_seconds": 0}})
+    ids = told(memory, "I like tea.", "I like jazz.", "I like chess.")
+    memory.flush()
+    if change == "update":
+        memory.update(ids[1], "I like opera.", user_id="ada")
+    elif change == "delete":
+        memory.delete(ids[1], user_id="ada")
+    else:
+        memory.erase(user_id="ada", memory_id=ids[1])
+    answer = memory.ask("What do I like?", user_id="ada", now=BEGIN + timedelta(99))
+    left = ["tea"] if change == "erase" else ["chess", "tea"]  # what followed an erased message is read again, too
+    assert sorted(fact.object for fact in answer.facts) == left and "jazz" not in answer.text
+    assert answer.notes, "it says what is pending"
+
+
+@pytest.mark.parametrize("again", ["reextract", "rebuild", "sleep"])
+def test_what_waits_to_be_read_again_leaves_the_facts_in_the_answer(again: str, open_memory: Open) -> None:
+    memory = open_memory(config={"retrieval": {"settle_seconds": 0}})
+    told(memory, "I live in Rome.", "I like tea.")
+    memory.flush()
+    if again == "sleep":
+        memory.sleep(now=BEGIN + timedelta(1))
+        told(memory, "I like jazz.", day=2)
+    else:
+        assert getattr(memory, again)(user_id="ada") == 2
+    assert memory.stats().jobs_queued
+    answer = home(memory)
+    assert (answer.text, len(answer.facts)) == ("Rome", 1)
+
+
 def test_another_workers_lease_is_respected_and_the_limit_holds(open_memory: Open) -> None:
     memory = open_memory(config={"retrieval": {"settle_seconds": 0.3}})
     told(memory, "I live in Rome.")
     with memory.components.database.write() as connection:
-        jobs.acquire_lease(connection, "worker", "elsewhere 1 x", now=0, until=2**62)
+        leases.acquire(connection, "worker", "elsewhere 1 x", now=0, until=2**62)
     begin = time.monotonic()
     answer = home(memory)
     assert 0.2 < time.monotonic() - begin < 5 and answer.notes == ("1 message not yet read",)
     with memory.components.database.read() as connection:
-        assert jobs.lease_holder(connection, "worker") == "elsewhere 1 x"
+        assert leases.holder(connection, "worker") == "elsewhere 1 x"
 
 
 def test_a_store_that_another_process_is_writing_to(open_memory: Open) -> None:

@@ -17,7 +17,7 @@ from nscma_torch.errors import JobError, StoreBusyError, StoreClosedError
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Extraction, Message, Unit
-from nscma_torch.storage import jobs
+from nscma_torch.storage import jobs, leases
 
 Open = Callable[..., Memory]
 WRITE_ALL = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
@@ -149,7 +149,7 @@ def test_a_flush_that_is_at_work_ends_though_the_memory_is_closed(open_memory: O
     again = open_memory()
     assert again.stats().jobs_queued == 0 and len(facts(again)) == 1
     with again.components.database.read() as connection:
-        assert jobs.lease_holder(connection, "worker") is None
+        assert leases.holder(connection, "worker") is None
 
 
 def test_a_failed_batch_leaves_nothing_behind(open_memory: Open) -> None:
@@ -274,7 +274,7 @@ def test_a_lease_of_the_dead_runs_out(open_memory: Open) -> None:
     memory.add(FACTS[0], user_id="ada")
     soon = time.time_ns() // 1000 + 300_000
     with memory.components.database.write() as connection:
-        assert jobs.acquire_lease(connection, "worker", "somebody who died", now=soon - 300_000, until=soon)
+        assert leases.acquire(connection, "worker", "somebody who died", now=soon - 300_000, until=soon)
     with pytest.raises(StoreBusyError, match="another worker"):
         memory.components.worker.run_pending(timeout=0.1)
     begin = time.monotonic()
@@ -306,8 +306,8 @@ def test_a_lease_of_a_dead_process_is_taken_over(open_memory: Open) -> None:
     for host, waits in (("another-machine", True), (socket.gethostname(), False)):
         with memory.components.database.write() as connection:
             later = time.time_ns() // 1000 + 60_000_000
-            jobs.release_lease(connection, "worker", jobs.lease_holder(connection, "worker") or "")
-            assert jobs.acquire_lease(connection, "worker", f"{host} {ended.pid} x", now=0, until=later)
+            leases.release(connection, "worker", leases.holder(connection, "worker") or "")
+            assert leases.acquire(connection, "worker", f"{host} {ended.pid} x", now=0, until=later)
         if waits:
             with pytest.raises(StoreBusyError):
                 memory.components.worker.run_pending(timeout=0.1)

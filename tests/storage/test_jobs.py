@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from nscma_torch.memory import Memory
-from nscma_torch.storage import jobs
+from nscma_torch.storage import jobs, leases
 
 
 @pytest.fixture
@@ -88,13 +88,13 @@ def test_what_failed_goes_alone_and_then_waits(connection: Connection) -> None:
 
 
 def test_a_lease_has_one_holder(connection: Connection) -> None:
-    assert jobs.acquire_lease(connection, "worker", "one", now=0, until=100)
-    assert jobs.acquire_lease(connection, "worker", "one", now=50, until=150), "its holder extends it"
-    assert not jobs.acquire_lease(connection, "worker", "two", now=149, until=250)
-    assert jobs.acquire_lease(connection, "other", "two", now=149, until=250)
-    jobs.release_lease(connection, "worker", "two")
-    assert not jobs.acquire_lease(connection, "worker", "two", now=149, until=250), "only its holder gives it back"
-    assert jobs.acquire_lease(connection, "worker", "two", now=150, until=250), "it has run out"
+    assert leases.acquire(connection, "worker", "one", now=0, until=100)
+    assert leases.acquire(connection, "worker", "one", now=50, until=150), "its holder extends it"
+    assert not leases.acquire(connection, "worker", "two", now=149, until=250)
+    assert leases.acquire(connection, "other", "two", now=149, until=250)
+    leases.release(connection, "worker", "two")
+    assert not leases.acquire(connection, "worker", "two", now=149, until=250), "only its holder gives it back"
+    assert leases.acquire(connection, "worker", "two", now=150, until=250), "it has run out"
 
 
 def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, memory: Memory) -> None:

@@ -1,0 +1,42 @@
+"""The command that works beside an application: worker."""
+
+from __future__ import annotations
+
+import signal
+from datetime import UTC, datetime
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import opened, print_line, warn
+
+_LOOK = 0.2  # seconds between two looks whether it was told to stop
+
+
+@o.app.command()
+def worker(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
+    """Read messages, make facts and sleep beside an application, until it is stopped (SIGTERM, or ctrl-c).
+
+    What it does is told on stderr, with `--json` on stdout, a line each. It ends when the batch at work is done; what
+    is queued stays queued.
+    """
+
+    def tell(line: str) -> None:
+        if json:
+            print_line({"at": datetime.now(UTC).isoformat(), "event": line})
+        else:
+            warn(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}")
+
+    told: list[int] = []  # signals; a handler must not set an Event, on which this thread may be waiting
+    before = {one: signal.signal(one, lambda number, _: told.append(number)) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        with opened(store, config, must_exist=False) as memory:
+            beside = memory.components.background(notify=tell)
+            beside.start()
+            while not told and not beside.wait(_LOOK):
+                pass
+            beside.stop()
+        if beside.error is not None:
+            raise beside.error
+        tell("stopped; what is queued stays queued")
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
