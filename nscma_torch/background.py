@@ -172,10 +172,10 @@ class BackgroundWorker:
     def _sleep_of(self, user_id: str, now: datetime) -> None:
         with self._database.read() as connection:
             last, epoch = episodes.last_seq(connection), streams.version(connection, user_id)[1]
-        whole_to = last if self._settings.integration == "whole" else None
+        whole = self._settings.integration == "whole"
 
         def work() -> None:
-            sound = self._worker().consolidate(user_id, self._goes_on, whole_to=whole_to)
+            sound = self._worker().consolidate(user_id, self._goes_on, up_to=last, whole=whole)
             if not (sound and self._goes_on()):
                 raise _Interrupted
 

@@ -74,7 +74,7 @@ class _Run:
 
     `sizes`: the kinds of jobs, with the most of a batch; `user_id`: of this user alone. Before each batch `goes_on` is
     asked, after it `progress` is told the number of its jobs. `lasting`: beside an application, where an outage costs
-    no job an attempt. `whole_to`: of kinds that are `cut` only whole batches, of episodes up to this row number.
+    no job an attempt. `up_to`: on episodes up to this row number; `whole`: of kinds that are `cut` only whole batches.
     """
 
     circuit: _Circuit
@@ -83,7 +83,8 @@ class _Run:
     goes_on: Callable[[], bool] = lambda: True
     progress: Callable[[int], None] = lambda _: None
     lasting: bool = False
-    whole_to: int | None = None
+    up_to: int | None = None
+    whole: bool = False
 
 
 LEASE = "worker"  # the right to run jobs
@@ -158,14 +159,13 @@ class Worker:
         sizes = {kind: size for kind, size in self._sizes.items() if kind in self._uncut}
         return self._beside(_Run(self._circuit(), sizes, goes_on=goes_on, lasting=True), lambda: self._pending(sizes))
 
-    def consolidate(self, user_id: str, goes_on: Callable[[], bool], *, whole_to: int | None) -> bool:
-        """Run a user's jobs, of those that depend on how batches are cut only whole batches; returns what `read` does.
+    def consolidate(self, user_id: str, goes_on: Callable[[], bool], *, up_to: int, whole: bool) -> bool:
+        """Run a user's jobs on episodes up to a row number; returns what `read` does.
 
-        Args:
-            whole_to: row number of the last episode that whole batches may hold; all before it must have been queued
-                for reading. With None everything that is queued is run.
+        With `whole`, of jobs that depend on how batches are cut, only whole batches: they are the same whenever this is
+        called, if all episodes up to `up_to` that are to be read have been queued for it.
         """
-        run = _Run(self._circuit(), self._sizes, user_id, goes_on, lasting=True, whole_to=whole_to)
+        run = _Run(self._circuit(), self._sizes, user_id, goes_on, lasting=True, up_to=up_to, whole=whole)
         return self._beside(run, lambda: self._queued(user_id, self._sizes))
 
     def _beside(self, run: _Run, due: Callable[[], bool]) -> bool:
@@ -277,19 +277,19 @@ class Worker:
         """The jobs to run next: those of users whose questions wait, then those that the run is for."""
         sizes = run.circuit.closed(run.sizes)
         uncut = {kind: size for kind, size in sizes.items() if kind in self._uncut}
-        first = leases.asking(connection, now=time.time_ns() // 1000) if run.lasting or run.user_id is None else []
-        if run.whole_to is None:
-            tries = [*((uncut, user) for user in first), (sizes, run.user_id)]
-        else:
-            tries = [*((uncut, user) for user in first), (uncut, run.user_id)]
-        for some, user_id in tries:
-            if batch := jobs.next_batch(connection, some, alone=self._alone, stages=self._stages, user_id=user_id):
+        settles = run.user_id is not None and not run.lasting
+        asking = [] if settles else leases.asking(connection, now=time.time_ns() // 1000)
+        own = uncut if run.whole else sizes
+        for some, user_id, up_to in (*((uncut, user, None) for user in asking), (own, run.user_id, run.up_to)):
+            batch = jobs.next_batch(
+                connection, some, alone=self._alone, stages=self._stages, user_id=user_id, up_to=up_to
+            )
+            if batch:
                 return batch
-        if run.whole_to is not None and run.user_id is not None:
+        if run.whole and run.user_id is not None and run.up_to is not None:
             for kind in sizes.keys() - uncut.keys():
-                if batch := jobs.next_whole_batch(
-                    connection, kind, sizes[kind], user_id=run.user_id, up_to=run.whole_to
-                ):
+                batch = jobs.next_whole_batch(connection, kind, sizes[kind], user_id=run.user_id, up_to=run.up_to)
+                if batch:
                     return batch
         return []
 

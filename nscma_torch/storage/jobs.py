@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, select, true
 from sqlalchemy.dialects import sqlite
 
 from nscma_torch.storage import history
@@ -78,6 +78,7 @@ def next_batch(
     alone: Collection[str] = (),
     stages: Mapping[str, int] | None = None,
     user_id: str | None = None,
+    up_to: int | None = None,
 ) -> list[Job]:
     """The oldest queued job of the kinds in `sizes`, and those of its kind and lane, in the order they were said.
 
@@ -85,11 +86,13 @@ def next_batch(
     A batch that failed is tried again as it was. `alone` names kinds whose jobs depend on no other: they come from all
     lanes of a user, and go one by one after a failure, so that one message that cannot be worked on does not hold up
     others. Kinds of a later stage (0 by default) are taken where none of an earlier one is queued. `user_id`: only of
-    this user.
+    this user; `up_to`: only on episodes up to this row number, or on lanes as a whole.
     """
     oldest = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes))
     if user_id is not None:
         oldest = oldest.where(jobs.c.user_id == user_id)
+    early = true() if up_to is None else jobs.c.episode_seq.is_(None) | (jobs.c.episode_seq <= up_to)
+    oldest = oldest.where(early)
     later = {kind: stage for kind, stage in (stages or {}).items() if stage}
     stage = [case(later, value=jobs.c.kind, else_=0)] if later else []
     oldest = oldest.order_by(*stage, jobs.c.seq)
@@ -100,7 +103,7 @@ def next_batch(
         return [Job(*first)]
     together = jobs.c.user_id == first.user_id if first.kind in alone else jobs.c.lane == first.lane
     beside = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind == first.kind, together)
-    beside = beside.where(jobs.c.attempts == first.attempts)
+    beside = beside.where(jobs.c.attempts == first.attempts, early)
     ordered = beside.order_by(jobs.c.episode_seq, jobs.c.seq).limit(sizes[first.kind])
     return [Job(*row) for row in connection.execute(ordered)]
 
