@@ -52,6 +52,14 @@ def homes(memory: Memory, user: str = "ada") -> list[str]:
     return [fact.object for fact in memory.facts(user_id=user, relation="lives_in")]
 
 
+def by_clock(memory: Memory, clock: list[datetime]) -> BackgroundWorker:
+    """A worker, not started, by whose schedule it is what `clock` holds."""
+    parts, section = memory.components, memory.config.worker
+    return BackgroundWorker(
+        parts.database, lambda: parts.worker, lambda: parts.sleeper, section, clock=lambda: clock[0]
+    )
+
+
 class Slow(NotedTasks):
     """Takes a while over each batch, and keeps what it was given in order."""
 
@@ -303,21 +311,46 @@ def test_a_killed_question_is_waited_for_no_longer_than_it_said(noted: Open) -> 
         assert leases.asking(connection, now=0) == []
 
 
+@pytest.mark.parametrize("integration", ["whole", "everything"])
+def test_whole_batches_leave_the_digest_as_it_is_without_a_worker(
+    integration: str, open_memory: Open, light_proxy: Any, conversation: Any
+) -> None:
+    """Some messages are deferred: its sleep reads them before it cuts the batches that they belong to."""
+    messages = conversation(45, long=False)
+    digests = []
+    for name, beside in (("beside.db", True), ("plain.db", False)):
+        config = {
+            "hierarchy": {"batch_size": 8},
+            "reading": {"model": "none", "facts": "none"},
+            "worker": {**QUICK, "sleep_interval": 1.0, "integration": integration},
+        }
+        memory = open_memory(name, config, proxy=light_proxy)
+        clock = [day(400)]
+        worker = by_clock(memory, clock)
+        for i, message in enumerate(messages):
+            memory.add([message], user_id="ada", now=day(300))
+            if beside and i % 9 in (0, 4):
+                clock[0] += timedelta(seconds=0.6)
+                assert worker._round()
+        if beside:
+            assert memory.stats().units.get("summary") and memory.stats().deferred
+        memory.sleep(user_id="ada", now=day(401))
+        digests.append(memory.digest())
+        assert memory.verify() == []
+    assert (digests[0] == digests[1]) == (integration == "whole")
+
+
 def test_it_sleeps_by_its_schedule_across_restarts(noted: Open) -> None:
     memory = noted(config={**DEFERRED, "worker": {"sleep_interval": 3600.0}})
     say(memory, "{Ben|lives_in|Rome}")
-    parts, clock = memory.components, [day(1)]
+    clock = [day(1)]
 
     def rounds(*hours: float) -> list[bool]:
         """Whether the deferred message was read after each of these hours, each time by another worker."""
         read = []
         for hour in hours:
             clock[0] = day(1) + timedelta(hours=hour)
-            section = memory.config.worker
-            beside = BackgroundWorker(
-                parts.database, lambda: parts.worker, lambda: parts.sleeper, section, clock=lambda: clock[0]
-            )
-            assert beside._round()
+            assert by_clock(memory, clock)._round()
             read.append(homes(memory) == ["Rome"])
         return read
 
