@@ -24,7 +24,7 @@ from tests.helpers.noting import DEFERRED, NotedTasks, day, held, opener, say
 
 Open = Callable[..., Memory]
 QUICK: dict[str, Any] = {"poll": 0.02, "sleep_interval": 0.0, "backoff": 0.05, "max_backoff": 0.2, "batch_size": 4}
-GONE = 10.0  # seconds after which a test gives up waiting
+GONE = 60.0  # seconds after which a test gives up waiting
 
 
 @pytest.fixture
@@ -169,20 +169,26 @@ def test_the_lease_of_a_dead_process_is_free_at_once(noted: Open) -> None:
 def test_one_that_lost_its_lease_lets_the_other_work(noted: Open) -> None:
     """As after a suspension: the other has the lease, and the first must notice by itself."""
     tasks = Slow(0.0)
-    with noted(config={"worker": {"lease": 0.3}}, tasks=tasks, background=True) as memory:
-        assert comes(lambda: memory.stats().worker)
-        with memory.components.database.write() as connection:
-            leases.release(connection, LEASE, leases.holder(connection, LEASE) or "")
-            leases.acquire(connection, LEASE, "another-machine 1 x", now=0, until=time.time_ns() // 1000 + 1_500_000)
-        time.sleep(0.3)
-        say(memory, "{Ben|lives_in|Rome}")
-        time.sleep(0.3)
-        assert tasks.given == []
-        assert comes(lambda: homes(memory) == ["Rome"]), "the other's lease has expired"
+    memory = noted(config={"worker": {"lease": 0.3}}, tasks=tasks)
+    beside = memory.components.background()
+    beside.start()
+    assert comes(lambda: memory.stats().worker)
+    other = "another-machine 1 x"
+    with memory.components.database.write() as connection:
+        leases.release(connection, LEASE, leases.holder(connection, LEASE) or "")
+        leases.acquire(connection, LEASE, other, now=0, until=2**62)
+    assert comes(beside._lost.is_set)
+    say(memory, "{Ben|lives_in|Rome}")
+    time.sleep(0.2)
+    assert tasks.given == []
+    with memory.components.database.write() as connection:
+        leases.release(connection, LEASE, other)
+    assert comes(lambda: homes(memory) == ["Rome"])
+    beside.stop()
 
 
 def test_health_says_who_works_and_since_when_he_was_silent(noted: Open) -> None:
-    with noted(config={"worker": {"lease": 0.3}}, background=True) as memory:
+    with noted(config={"worker": {"lease": 3.0}}, background=True) as memory:
         assert comes(lambda: memory.stats().worker)
         health = memory.stats(user_id="nobody").worker
         assert health is not None and health.alive and health.owner.split()[1] == str(os.getpid())
