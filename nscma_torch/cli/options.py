@@ -34,7 +34,13 @@ def _root(
 
 Store = Annotated[Path, typer.Option("--store", help="The database file.", envvar="NSCMA_STORE", metavar="FILE")]
 Config = Annotated[
-    Path | None, typer.Option("--config", help="TOML file with settings.", envvar="NSCMA_CONFIG", metavar="FILE")
+    Path | None,
+    typer.Option(
+        "--config",
+        help="TOML file with settings, or the name of a shipped one, such as cpu or papers/cam.",
+        envvar="NSCMA_CONFIG",
+        metavar="FILE",
+    ),
 ]
 User = Annotated[str, typer.Option("--user", help="Whose memory.", envvar="NSCMA_USER")]
 Agent = Annotated[str | None, typer.Option("--agent", help="Narrow to one agent.")]

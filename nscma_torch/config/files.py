@@ -6,6 +6,8 @@ import difflib
 import json
 import tomllib
 from collections.abc import Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +21,10 @@ SectionT = TypeVar("SectionT", bound=Section)
 
 
 def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
-    """Configuration from a TOML file, from a mapping of its sections, or the defaults.
+    """Configuration from a TOML file, by the name of a shipped one, from a mapping of its sections, or the defaults.
+
+    A name is that of a file of `configs/` without its ending: "cpu", "papers/cam". What lies at a path of that name
+    comes first.
 
     Raises `ConfigError` for a file that is missing or does not parse, an unknown key, or a bad value.
     """
@@ -29,13 +34,35 @@ def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
         return _validated(Config, source, "the configuration")
     if not isinstance(source, str | Path):
         raise ConfigError(f"a configuration is a path or a mapping of sections, got {type(source).__name__}")
-    return _validated(Config, read_toml(source), str(source))
+    return _validated(Config, read_toml(_shipped(source) or source), str(source))
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
+def shipped() -> dict[str, Traversable]:
+    """The configurations that come with the package, by name."""
+    folder = resources.files("nscma_torch.configs")
+    papers = folder / "papers"
+    files = {path.name: path for path in folder.iterdir() if path.name != "relations.toml"}
+    files |= {f"papers/{path.name}": path for path in (papers.iterdir() if papers.is_dir() else ())}
+    return {name.removesuffix(".toml"): path for name, path in sorted(files.items()) if name.endswith(".toml")}
+
+
+def _shipped(source: str | Path) -> Traversable | None:
+    """The shipped configuration of a name, where no file has that name; `ConfigError` for a name that is like one."""
+    name = Path(source).as_posix()
+    if Path(source).suffix or Path(source).exists():
+        return None
+    known = shipped()
+    if name in known:
+        return known[name]
+    (near,) = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    raise ConfigError(f"there is no file {name}, and no configuration of that name; did you mean {near!r}?")
+
+
+def read_toml(path: str | Path | Traversable) -> dict[str, Any]:
     """The tables of a TOML file. Raises `ConfigError` for a file that is missing or does not parse."""
+    file = Path(path) if isinstance(path, str) else path
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
