@@ -49,6 +49,7 @@ def test_wheel_contents(wheel: Path) -> None:
     for needed in (
         "nscma_torch/py.typed",
         "nscma_torch/configs/default.toml",
+        "nscma_torch/configs/papers/cam.toml",
         "nscma_torch/demo/conversation.jsonl",
         "nscma_torch/demo/questions.jsonl",
         "nscma_torch/examples/chat_memory.ipynb",

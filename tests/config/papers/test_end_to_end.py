@@ -40,7 +40,7 @@ def test_a_preset_runs(name: str, tmp_path: Path, embedder: Any, light_proxy: An
             memory.add([Message("user", text, BEGIN + timedelta(hours=i), "Kim")], user_id="kim", now=now)
         memory.flush()
         assert not memory.stats(user_id="kim").failures
-        hits = memory.search("Where is the kettle?", user_id="kim", now=now)
+        hits = memory.search("Where is the kettle?", user_id="kim", now=now, top_k=100)
         assert hits and all(hit.unit.kind in preset(name).retrieval.kinds for hit in hits)
         if "chunk" in preset(name).retrieval.kinds:
             assert any("kettle" in hit.text for hit in hits)
