@@ -210,17 +210,22 @@ def test_one_that_ended_without_a_word_is_told(noted: Open) -> None:
 
 
 def test_an_outage_is_waited_for_longer_and_longer_and_costs_no_job(noted: Open) -> None:
-    tasks = Away(5)
-    with noted(config={"worker": {"max_attempts": 2}}, tasks=tasks, background=True) as memory:
+    tasks, told = Away(5), list[str]()
+    with noted(config={"worker": {"max_attempts": 2}}, tasks=tasks) as memory:
+        beside = memory.components.background(notify=told.append)
+        beside.start()
         say(memory, "{Ben|lives_in|Rome}")
         assert comes(lambda: homes(memory) == ["Rome"])
+        lengths = (0.05, 0.1, 0.2, 0.2, 0.2)
+        assert told[1:] == [f"resting for {length:g} s after a failure" for length in lengths]
         rests = [after - before for before, after in zip(tasks.at[:5], tasks.at[1:6], strict=True)]
-        assert all(rest >= least for rest, least in zip(rests, (0.05, 0.1, 0.2, 0.2, 0.2), strict=True)), rests
+        assert all(rest >= length for rest, length in zip(rests, lengths, strict=True)), rests
         stats = memory.stats()
         assert (stats.jobs_failed, stats.failures) == (0, ())
         assert stats.worker is not None and stats.worker.error is not None and "no answer" in stats.worker.error
         own = memory.stats(user_id="ada").worker
         assert own is not None and own.error is None, "it may quote another user"
+        beside.stop()
 
 
 def test_an_error_is_erased_with_what_it_may_quote(noted: Open) -> None:
