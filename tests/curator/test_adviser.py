@@ -151,6 +151,26 @@ def test_a_deleted_message_takes_its_operation_along(advised: Advised) -> None:
     assert len(chooser.shown) == 1, "what was chosen is on record"
 
 
+def test_whatever_takes_an_operation_back_brings_back_facts_of_other_relations(advised: Advised) -> None:
+    told, chooser = advised()
+    chooser.plan = {"Ben likes tofu": ("DELETE", ["Ben lives in Rome"])}
+    told.tell(lives("Rome"), at=1)
+    tofu = told.tell(likes("tofu"), at=2)
+    assert told.held() == ["tofu"]
+    told.memory.delete(tofu, user_id="ada")
+    told.curate()
+    assert told.held() == ["Rome"]
+    told.memory.restore(tofu, user_id="ada")
+    told.curate()
+    told.undo(told.log()[-1])
+    assert told.held() == ["Rome"]
+    told.tell(likes("tofu"), at=3)
+    assert told.held() == ["tofu"]
+    assert told.memory.erase(user_id="ada", memory_id=told.facts(relations=["likes"])[0].episode_ids[0]).found == 0
+    told.curate()
+    assert told.held() == ["Rome"]
+
+
 def test_of_a_late_statement_the_newer_fact_takes_the_place(advised: Advised) -> None:
     told, chooser = advised()
     chooser.plan = {"Ben lives in Rome": ("UPDATE", ["Ben lives in Oslo"])}
@@ -280,14 +300,27 @@ def test_erasing_a_named_fact_erases_what_was_chosen_on_it_and_asks_again(advise
     assert told.memory.verify() == []
 
 
+def test_what_is_asked_again_is_not_compared_with_its_own_fact(advised: Advised) -> None:
+    told, chooser = advised(CuratorSection(rule="model", similar=1))
+    chooser.plan = {"Ben likes fried tofu": ("UPDATE", ["Ben likes tofu"])}
+    told.tell(lives("Rome"), at=1)
+    tofu = told.tell(likes("tofu"), at=2)
+    told.tell(likes("fried tofu"), at=3)
+    chooser.plan = {}
+    told.memory.erase(user_id="ada", memory_id=tofu)
+    told.curate()
+    assert chooser.shown[-1] == ("Ben likes fried tofu", ["Ben lives in Rome"])
+
+
 def test_erasing_what_ended_a_fact_brings_it_back(advised: Advised) -> None:
     told, chooser = advised()
-    chooser.plan = {"Ben likes tofu": ("DELETE", ["Ben likes steak"])}
-    told.tell(likes("steak"), at=1)
+    chooser.plan = {"Ben likes tofu": ("DELETE", ["Ben lives in Rome"])}
+    told.tell(lives("Rome"), at=1)
     tofu = told.tell(likes("tofu"), at=2)
+    assert told.held() == ["tofu"]
     assert told.memory.erase(user_id="ada", memory_id=tofu).found == 0
     told.curate()
-    assert told.held() == ["steak"]
+    assert told.held() == ["Rome"]
 
 
 def test_opposites_a_statement_ends_a_fact_of_another_relation_under_the_default_rule(advised: Advised) -> None:
@@ -336,3 +369,30 @@ def test_without_language_tasks_a_model_cannot_decide(open_memory: Callable[...,
     memory = open_memory("bare.db")
     with pytest.raises(ConfigError, match="adviser"):
         Curator(memory.components.database, load_relations(), MODEL)
+
+
+def test_a_store_of_the_default_rule_is_asked_about_where_something_new_is_said(advised: Advised) -> None:
+    told, chooser = advised()
+    by_model, settings = told.curator, CuratorSection(initial_strength=180.0)
+    told.curator = Curator(told.memory.components.database, load_relations(), settings, clock=lambda: day(1000))
+    for place, at in (("Rome", 1), ("Oslo", 2)):
+        told.tell(lives(place), at=at)
+    told.tell(likes("tea"), at=3)
+    assert sorted(told.held()) == ["Oslo", "tea"]
+    told.curator = by_model
+    told.tell(lives("Lima"), at=4)
+    assert sorted(told.held()) == ["Lima", "Oslo", "Rome", "tea"], "the model ends none of them"
+    assert [text for text, _ in chooser.shown] == ["Ben lives in Rome", "Ben lives in Oslo", "Ben lives in Lima"]
+    assert told.memory.verify() == []
+
+
+def test_a_fact_of_the_default_rule_that_the_model_names_is_asked_about_too(advised: Advised) -> None:
+    told, chooser = advised()
+    by_model, settings = told.curator, CuratorSection(initial_strength=180.0)
+    told.curator = Curator(told.memory.components.database, load_relations(), settings, clock=lambda: day(1000))
+    told.tell(likes("tea"), at=3)
+    told.curator = by_model
+    chooser.plan = {"Ben lives in Lima": ("DELETE", ["Ben likes tea"])}
+    told.tell(lives("Lima"), at=4)
+    assert {fact.object: fact.status for fact in told.facts()} == {"Lima": "active", "tea": "archived"}
+    assert [made.object for made in told.log() if "ADD: nothing" in made.reason or "ADD by" in made.reason] == ["tea"]
