@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 _COUNTS = {"stage", "batch", "of", "tokens/s"}  # what a line holds beside the losses
-_COLORS = ("#1f5fa8", "#b5532c", "#3d8b4f", "#7a4fa0", "#6b6b6b")
+_COLORS = ("#1f5fa8", "#b5532c", "#3d8b4f", "#7a4fa0", "#6b6b6b", "#b8860b")
 _ACROSS = 3  # panels
 
 Points = list[tuple[int, float]]  # batches, counted through all stages, and the mean loss since the point before

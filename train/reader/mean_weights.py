@@ -1,0 +1,53 @@
+"""Write the mean of the weights of several runs of one reader that began from the same weights.
+
+    python -m train.reader.mean_weights FILE FILE... --out FILE
+
+A later stage gains on its own data and loses a little on what came before it; the mean keeps most of both (the uniform
+soup of Wortsman et al. 2022, "Model soups", section 2). Choose by development data.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from nscma_torch.errors import ConfigError
+from nscma_torch.tensor_files import all_tensors, open_tensors
+
+
+def mean_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the tensors of each name, in the precision of the first file.
+
+    Raises:
+        ModelError: a file holds no tensors.
+        ConfigError: two files hold tensors of different names or shapes.
+    """
+    runs: list[dict[str, Tensor]] = []
+    for path in paths:
+        with open_tensors(path, "a reader", missing=f"there is no file {path}") as file:
+            runs.append(all_tensors(file))
+    first = runs[0]
+    for path, own in zip(paths[1:], runs[1:], strict=True):
+        if {name: each.shape for name, each in own.items()} != {name: each.shape for name, each in first.items()}:
+            raise ConfigError(f"{path} and {paths[0]} are of different models: give runs of one configuration")
+    return {
+        name: torch.stack([own[name].float() for own in runs]).mean(0).to(each.dtype) for name, each in first.items()
+    }
+
+
+def main() -> None:
+    """Read, average, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    save_file(mean_weights(arguments.files), arguments.out)
+
+
+if __name__ == "__main__":
+    main()
