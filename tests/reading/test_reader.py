@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
-from nscma_torch.reading.reader import WEIGHTS, Reader
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader import WEIGHTS, Reader, _best_spans
+from nscma_torch.reading.reader_input import Packer, Passage
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
+from nscma_torch.text.minilm import bundled_folder, load_tokenizer
 
 DAY = datetime(2025, 5, 3, 9, tzinfo=UTC)
 HOME = Passage("I moved to Porto in May because the rent in Lisbon went up.", "Ana", DAY)
@@ -88,3 +90,17 @@ def test_weights_that_are_missing_or_of_another_version_are_told(tmp_path: Path)
     save_file(state, tmp_path / "old.safetensors")
     with pytest.raises(ModelError, match=r"kind\.bias"):
         Reader.from_pretrained(tmp_path / "old.safetensors")
+
+
+def test_of_two_likely_answers_in_a_sentence_the_span_between_is_none() -> None:
+    row = Packer(load_tokenizer(bundled_folder()), 64).rows("where?", [HOME])[0]
+    told = [(i, piece) for i, piece in enumerate(row.pieces) if piece is not None]
+    places = torch.tensor([i for i, _ in told])
+    words = [HOME.text[piece.start : piece.end] for _, piece in told]
+    porto, lisbon = words.index("Porto"), words.index("Lisbon")
+    first, last = torch.full((2, len(places)), -9.0)
+    first[porto] = last[lisbon] = math.log(0.6)
+    last[porto] = first[lisbon] = math.log(0.4)
+    found = _best_spans(row, places, first, last)[:2]
+    assert [HOME.text[piece.start : piece.end] for piece, _ in found] == ["Porto", "Lisbon"]
+    assert [math.exp(score) for _, score in found] == pytest.approx([0.24, 0.24])
