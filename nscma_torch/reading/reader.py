@@ -30,8 +30,8 @@ from nscma_torch.tensor_files import all_tensors, open_tensors
 WEIGHTS = Path(__file__).with_name("weights") / "reader.safetensors"
 MAX_TOKENS = 512  # of a row, where the encoder reads as many
 MAX_SPAN = 24  # tokens of the longest answer
-# Of two spans that overlap, this much of the log share is taken from each token of the longer: with two likely answers in
-# a sentence, the span from the one to the other has the share of both. Chosen on development dialogues.
+# Of spans that overlap, what each token takes from the log share: the span from one of two likely answers to the other
+# has shares of both. Chosen on development dialogues.
 PER_TOKEN = 0.06
 SPANS_PER_ROW = 8
 _CANDIDATES = 64  # best spans of a row, of which those that overlap a better one are left out
