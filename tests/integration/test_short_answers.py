@@ -34,7 +34,8 @@ NOW = START + timedelta(days=40)
 
 @pytest.fixture
 def chat(tmp_path: Path, embedder: Any, proxy: Any) -> Iterator[Memory]:
-    config = {"device": "cpu", "embedder": {"model": "hash"}}
+    # what is likely enough to be answered is tuned elsewhere
+    config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"unsure": 0.7}}
     with Memory(tmp_path / "chat.db", config=config, embedder=embedder, proxy=proxy) as memory:
         messages = [Message("user", text, START + timedelta(days=day), name) for day, name, text in SAID]
         memory.add(messages, user_id="ana", now=NOW)
