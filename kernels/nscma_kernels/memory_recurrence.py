@@ -42,6 +42,11 @@ class Plan(NamedTuple):
         begin = 0 if chunk < 0 else min(queries, self.first + chunk * self.chunk)
         return slice(begin, min(queries, self.first + (chunk + 1) * self.chunk))
 
+    def keeps_base(self, number: int) -> bool:
+        """Whether a segment begins within these chunks and does not end with them."""
+        began = any(self.ends(begin - 1) for begin, _ in self.pieces(0, number))
+        return began and not self.ends(number - 1)
+
     def pieces(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         """Runs of chunks, each within one segment and of about TOKENS tokens at most."""
         most = max(1, TOKENS // self.chunk)
@@ -79,51 +84,62 @@ def chunk_recurrence(
 ) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor], list[Tensor]]:
     """Outputs [B, T, E], losses [B, N * C], and weights, momentum and base after the last chunk; differentiable."""
     depth, number = len(weights), tokens.eta.shape[1]
-    out, loss, *memory = _Recurrence.apply(plan, q, *tokens, *weights, *momentum, *base)  # type: ignore[no-untyped-call]
+    if torch.compiler.is_compiling():
+        from nscma_kernels.memory_operator import memory_forward
+
+        out, loss, *memory = memory_forward(*plan, q, *tokens, [*weights, *momentum, *base])
+    else:
+        out, loss, *memory = _Recurrence.apply(plan, q, *tokens, *weights, *momentum, *base)  # type: ignore[no-untyped-call]
     after = memory[:depth]
     last = after if plan.ends(number - 1) else memory[2 * depth :] or list(base)
     return out, loss, after, memory[depth : 2 * depth], last
 
 
 class _Recurrence(torch.autograd.Function):
-    """Returns output, loss, W, S, and, if a segment began and did not end, its base."""
+    """`run_forward`, differentiable once."""
 
     @staticmethod
     def forward(ctx: Any, plan: Plan, q: Tensor, *given: Any) -> tuple[Tensor, ...]:
-        tokens, memory = Tokens(*given[:6]), given[6:]
-        depth, number = len(memory) // 3, tokens.eta.shape[1]
         ctx.save_for_backward(q, *given)
         ctx.plan = plan
         ctx.set_materialize_grads(False)
-        weights = _copies(memory[:depth])
-        momentum = _copies(memory[depth : 2 * depth])
-        base: Sequence[Tensor] = memory[2 * depth :]
-        out = q.new_empty(*q.shape[:2], weights[-1].shape[2])
-        loss = torch.empty_like(tokens.theta)
-        _read(plan, -1, q, weights, out)
-        began = False
-        for begin, end in plan.pieces(0, number):
-            if plan.ends(begin - 1):
-                began = True
-                base = weights if plan.ends(end - 1) else _copies(weights)
-            found = tokens.gradients(plan, begin, end, base)
-            loss[:, begin * plan.chunk : end * plan.chunk] = found.loss
-            for chunk in range(begin, end):
-                _advance(plan, chunk, begin, found, tokens, weights, momentum)
-                _read(plan, chunk, q, weights, out)
-        kept = base if began and not plan.ends(number - 1) else ()
-        return out, loss, *weights, *momentum, *kept
+        return run_forward(plan, q, Tokens(*given[:6]), given[6:])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         q, *given = ctx.saved_tensors
-        plan, tokens, memory = ctx.plan, Tokens(*given[:6]), given[6:]
-        depth = len(memory) // 3
-        with torch.autocast(q.device.type, enabled=False):
-            reverse = _Reverse(plan, q, tokens, depth, grads)
-            reverse.run(memory)
-        return None, *reverse.results()
+        return None, *run_backward(ctx.plan, q, Tokens(*given[:6]), given[6:], grads)
+
+
+def run_forward(plan: Plan, q: Tensor, tokens: Tokens, memory: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Output, loss, W, S, and, if a segment began and did not end, its base, from the W, S and base that came in."""
+    depth, number = len(memory) // 3, tokens.eta.shape[1]
+    weights = _copies(memory[:depth])
+    momentum = _copies(memory[depth : 2 * depth])
+    base: Sequence[Tensor] = memory[2 * depth :]
+    out = q.new_empty(*q.shape[:2], weights[-1].shape[2])
+    loss = torch.empty_like(tokens.theta)
+    _read(plan, -1, q, weights, out)
+    for begin, end in plan.pieces(0, number):
+        if plan.ends(begin - 1):
+            base = weights if plan.ends(end - 1) else _copies(weights)
+        found = tokens.gradients(plan, begin, end, base)
+        loss[:, begin * plan.chunk : end * plan.chunk] = found.loss
+        for chunk in range(begin, end):
+            _advance(plan, chunk, begin, found, tokens, weights, momentum)
+            _read(plan, chunk, q, weights, out)
+    return out, loss, *weights, *momentum, *(base if plan.keeps_base(number) else ())
+
+
+def run_backward(
+    plan: Plan, q: Tensor, tokens: Tokens, memory: Sequence[Tensor], grads: Sequence[Tensor | None]
+) -> list[Tensor | None]:
+    """The gradients of q, the tokens and memory, in this order, from those of what `run_forward` returned."""
+    with torch.autocast(q.device.type, enabled=False):
+        reverse = _Reverse(plan, q, tokens, len(memory) // 3, grads)
+        reverse.run(memory)
+    return reverse.results()
 
 
 def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:

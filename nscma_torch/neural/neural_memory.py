@@ -39,9 +39,8 @@ class NeuralMemory(nn.Module):
     float32 (float64 if the module is), whatever the dtype or autocast around it. Without a state a fresh one is made;
     nothing is kept in the module between calls.
 
-    `torch.compile` compiles what is around the recurrence, which it leaves as it is. `fullgraph=True` is refused: the
-    recurrence is an `autograd.Function` whose backward pass asks autograd for the gradients of each chunk (so that it
-    holds few states at a time), and Dynamo of torch 2.13 does not trace `torch.autograd.grad` there.
+    `torch.compile(fullgraph=True)` makes one graph of it, in which the recurrence is one operator; its backward pass is
+    written out chunk by chunk, so that compiling for gradients takes longer with each chunk of the sequence.
 
     Args:
         dim: D, width of inputs and outputs.

@@ -455,3 +455,20 @@ def test_the_gradient_norm_is_that_of_autograd(depth: int, heads: int, norm: boo
             assert float(found[stream, token]) == pytest.approx(float(sum(g.square().sum() for g in slopes)) ** 0.5)
     again = module.gradient_norm(x[:, 3:], state)
     assert torch.equal(again, found), "measuring writes nothing"
+
+
+def test_it_compiles_as_one_graph() -> None:
+    """Outputs, state and gradients are those of the module itself."""
+    torch.manual_seed(0)
+    module, x = NeuralMemory(8, heads=2, segment=4), torch.randn(1, 6, 8)
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager", dynamic=False)
+    found = []
+    for own in (compiled, module):
+        y, state = own(x)
+        y.square().sum().backward()
+        found.append((y.detach(), state, [parameter.grad for parameter in module.parameters()]))
+        module.zero_grad()
+    (y, state, grads), (wanted, other, slopes) = found
+    assert torch.equal(y, wanted) and torch.equal(state.weights[0], other.weights[0])
+    assert len(slopes) == sum(grad is not None for grad in grads)
+    assert all(torch.equal(grad, slope) for grad, slope in zip(grads, slopes, strict=True))
