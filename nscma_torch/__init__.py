@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nscma_kernels import (
-        EgoSplit,
+        PersonaGraph,
         ego_split,
         knn_graph,
         label_propagation,
@@ -85,7 +85,7 @@ _HOME = {
     "Session": "nscma_torch.storage.sessions",
     "Skill": "nscma_torch.storage.skills",
     **dict.fromkeys(
-        ("EgoSplit", "ego_split", "knn_graph", "label_propagation", "personalized_pagerank", "update_split"),
+        ("PersonaGraph", "ego_split", "knn_graph", "label_propagation", "personalized_pagerank", "update_split"),
         "nscma_kernels",
     ),
 }
@@ -100,7 +100,6 @@ __all__ = [
     "ControllerAnswer",
     "CuratorDecision",
     "Decision",
-    "EgoSplit",
     "Episode",
     "EraseReceipt",
     "Evidence",
@@ -115,6 +114,7 @@ __all__ = [
     "NeuralMemoryState",
     "Node",
     "NscmaError",
+    "PersonaGraph",
     "ProfileLine",
     "Recalled",
     "Redecision",

@@ -407,7 +407,13 @@ class Components:
                     self.curator.run, section.batch_size, separable=False, language=self.config.curator.asks_model
                 ),
                 INTEGRATE: Handler(
-                    self.integrator.run, hierarchy.batch_size, separable=False, stage=2, language=True, cut=True
+                    self.integrator.run,
+                    hierarchy.batch_size,
+                    separable=False,
+                    stage=2,
+                    language=True,
+                    cut=True,
+                    gather=self.integrator.gather,
                 ),
             },
             recall_kind=EXTRACT,

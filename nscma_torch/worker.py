@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -25,6 +26,9 @@ class Handler:
     one by one; those of other kinds make sense together only, lane by lane. Jobs of a `stage` wait until none of an
     earlier stage is queued. `language`: it asks the language tasks, which may be out of reach. `cut`: results depend on
     where batches are cut, so beside an application only whole ones are run.
+
+    `gather` comes before `run`, with the batch and with what tells the next batch of each lane that waits: what these
+    have in common can be computed together. It commits nothing.
     """
 
     run: Callable[[Sequence[Job]], None]
@@ -33,6 +37,7 @@ class Handler:
     stage: int = 0
     language: bool = False
     cut: bool = False
+    gather: Callable[[Sequence[Job], Callable[[], Sequence[Sequence[Job]]]], None] | None = None
 
 
 class _Circuit:
@@ -258,9 +263,12 @@ class Worker:
             if not batch:
                 break
             kind = batch[0].kind
+            handler = self._handlers[kind]
             try:
                 with self._renewing():
-                    self._handlers[kind].run(batch)
+                    if handler.gather is not None and not run.whole and run.up_to is None:
+                        handler.gather(batch, partial(self._next_of_lanes, kind, handler.batch_size, run.user_id))
+                    handler.run(batch)
             except Exception as error:
                 run.circuit.note(kind, error)
                 self._failed(batch, error, epoch, counted=not (run.lasting and run.circuit.broken))
@@ -292,6 +300,10 @@ class Worker:
                 if batch:
                     return batch
         return []
+
+    def _next_of_lanes(self, kind: str, size: int, user_id: str | None) -> list[list[Job]]:
+        with self._database.read() as connection:
+            return list(jobs.next_of_lanes(connection, kind, size, user_id=user_id))
 
     def _failed(self, batch: Sequence[Job], error: Exception, epoch: int, *, counted: bool) -> None:
         with self._database.write() as connection:

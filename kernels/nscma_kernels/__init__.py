@@ -1,6 +1,6 @@
 """Numerical operations of NSCMA, usable alone, in plain torch first. Never imports `nscma_torch`."""
 
-from nscma_kernels.ego_split import EgoSplit, ego_split, update_split
+from nscma_kernels.ego_split import PersonaGraph, ego_split, update_split
 from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
 from nscma_kernels.memory_scan import flush_memory, memory_scan
@@ -13,9 +13,9 @@ from nscma_kernels.scored_topk import scored_topk
 from nscma_kernels.token_nll import token_nll
 
 __all__ = [
-    "EgoSplit",
     "Filter",
     "MemoryState",
+    "PersonaGraph",
     "RollingStats",
     "ego_split",
     "flush_memory",

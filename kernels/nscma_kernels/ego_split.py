@@ -23,7 +23,7 @@ from nscma_kernels.implementation import Impl, on_triton
 
 
 @dataclass(frozen=True, eq=False)
-class EgoSplit:
+class PersonaGraph:
     """A graph whose nodes are split into personas. Every node has at least one, an isolated node exactly one."""
 
     edge_index: Tensor  # [2, E] int64, both directions, ordered by (row, col), no self-loops
@@ -56,7 +56,7 @@ def ego_split(
     batch: Tensor | None = None,  # [n] int64, graph number of each node
     first_id: int = 0,
     impl: Impl = "auto",
-) -> EgoSplit:
+) -> PersonaGraph:
     """The personas of all nodes. Their ids count up from `first_id` in the order of (node, smallest neighbour).
 
     Edges may come in one direction or in both; self-loops and repetitions go. Nodes of several graphs stand in one
@@ -89,17 +89,17 @@ def ego_split(
     owner = torch.repeat_interleave(alone.long().scatter_add_(0, graph.row, first.long()))
     ids = torch.arange(first_id, first_id + len(owner), device=edges.device)
     persona = first_id + rank.index_select(0, parent)
-    return EgoSplit(graph.edge_index, persona, ids, owner, n, first_id + len(owner))
+    return PersonaGraph(graph.edge_index, persona, ids, owner, n, first_id + len(owner))
 
 
 def update_split(
-    split: EgoSplit,
+    split: PersonaGraph,
     insert: Tensor | None = None,  # [2, m] integers, one or both directions
     delete: Tensor | None = None,  # [2, m] integers, one or both directions
     num_nodes: int | None = None,  # never fewer than before; new nodes are isolated until edges come
     *,
     impl: Impl = "auto",
-) -> tuple[EgoSplit, Tensor]:
+) -> tuple[PersonaGraph, Tensor]:
     """The split of the graph with these edges inserted and those deleted, partitioned as a full recompute would.
 
     Edges that are already there, or already gone, and self-loops change nothing. An insertion visits only the common
@@ -157,7 +157,7 @@ def update_split(
 
 
 def _named(
-    split: EgoSplit,
+    split: PersonaGraph,
     graph: HalfEdges,
     before: Tensor,  # [E] id of each half-edge's old persona, -1 where the half-edge is new
     parent: Tensor,  # [E] smallest half-edge of the component, right where the node is touched
@@ -165,7 +165,7 @@ def _named(
     touched: Tensor,  # [n] bool
     claimant: Tensor,  # ids of touched nodes' personas with a surviving half-edge
     smallest: Tensor,  # that half-edge
-) -> tuple[EgoSplit, Tensor]:
+) -> tuple[PersonaGraph, Tensor]:
     """The split in which the components of touched nodes have names, and the ids that are new. Rule: `update_split`."""
     n, unnamed = graph.n, split.next_id
     alone = graph.rowptr.diff() == 0
@@ -192,7 +192,7 @@ def _named(
     persona = before.clone()
     persona[local] = offer[parent[local]]
     ids, owner = torch.cat([split.ids[lives], fresh]), torch.cat([split.owner[lives], holder[new]])
-    return EgoSplit(graph.edge_index, persona, ids, owner, n, unnamed + len(new)), fresh
+    return PersonaGraph(graph.edge_index, persona, ids, owner, n, unnamed + len(new)), fresh
 
 
 def _edit_keys(name: str, edges: Tensor | None, graph: HalfEdges) -> Tensor:

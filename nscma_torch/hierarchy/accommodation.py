@@ -11,38 +11,41 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from nscma_torch.hierarchy.level import Level, Propagation
+from nscma_torch.hierarchy.level import NUMBER_BITS, Level, Propagation
 
 
-def accommodated(level: Level, max_members: int, rule: Propagation = Propagation()) -> Level:
-    """The level with connected clusters of at most `max_members` nodes.
+def accommodated(
+    level: Level, max_members: int, rule: Propagation = Propagation(), networks: Tensor | None = None
+) -> Level:
+    """The level with connected clusters of at most `max_members` nodes; of several networks, in those chosen [G] bool.
 
     The part with the smallest persona id keeps the cluster's label, the others get new ones, so the result does not
     depend on any order. Label propagation runs again around each split.
     """
+    chosen = torch.ones_like(level.next_ids, dtype=torch.bool) if networks is None else networks
     while True:
-        level = _connected(level)
-        cut = _cuts(level, max_members)
+        level = _connected(level, chosen)
+        cut = _cuts(level, max_members, chosen)
         if not bool(cut.any()):
             return level
         ends = torch.unique(level.split.persona_edge_index[:, cut])
-        level = _connected(replace(level, cut=level.cut | cut)).settled(ends, rule)
+        level = _connected(replace(level, cut=level.cut | cut), chosen).settled(ends, rule)
 
 
-def _connected(level: Level) -> Level:
+def _connected(level: Level, chosen: Tensor) -> Level:
     """Every cluster connected by edges that are not cut."""
     source, target = level.split.persona_edge_index
     holding = ~level.cut & (level.labels[source] == level.labels[target])
     root = _components(source[holding], target[holding], len(level.labels))
     keeper = _smallest_by(level.labels, root)
-    apart = (root != keeper).nonzero().flatten()
+    apart = ((root != keeper) & chosen[level.labels >> NUMBER_BITS]).nonzero().flatten()
     if not len(apart):
         return level
     roots, part = torch.unique(root[apart], return_inverse=True)
-    first = level.split.next_id
+    new, level = level.numbered(level.split.ids[roots] >> NUMBER_BITS)
     labels = level.labels.clone()
-    labels[apart] = first + part
-    return replace(level, labels=labels, split=replace(level.split, next_id=first + len(roots)))
+    labels[apart] = new[part]
+    return replace(level, labels=labels)
 
 
 def _components(source: Tensor, target: Tensor, n: int) -> Tensor:
@@ -63,12 +66,12 @@ def _smallest_by(groups: Tensor, values: Tensor) -> Tensor:
     return least.scatter_reduce(0, place, values, "amin")[place]
 
 
-def _cuts(level: Level, max_members: int) -> Tensor:
+def _cuts(level: Level, max_members: int, chosen: Tensor) -> Tensor:
     """[E] bool, the edges to cut so that no cluster has more nodes than allowed."""
     labels, place = torch.unique(level.labels, return_inverse=True)
     n = max(len(level.nodes), 1)
     nodes = torch.unique(place * n + level.split.owner) // n
-    large = torch.bincount(nodes, minlength=len(labels)) > max_members
+    large = (torch.bincount(nodes, minlength=len(labels)) > max_members) & chosen[labels >> NUMBER_BITS]
     source, target = level.split.persona_edge_index
     within = ~level.cut & large[place[source]] & (place[source] == place[target]) & (source < target)
     cut = torch.zeros_like(level.cut)

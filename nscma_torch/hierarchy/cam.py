@@ -4,10 +4,16 @@ CAM ("A Constructivist View of Agentic Memory for LLM-Based Reading Comprehensio
 foundational network grows, affected nodes are split into personas, label propagation updates the clusters, and every
 cluster is a node of the next network. The upper networks are linked by their clusters' connections below, not by the
 wording of their summaries, so the structure needs no language model and does not change with it.
+
+Several hierarchies go through each level side by side, in one call of each operation (`side_by_side`); every one comes
+out as it would alone.
+
+Legend: n chunks that stay, a new ones, d dimension, G hierarchies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,8 +23,9 @@ from torch import Tensor
 from nscma_kernels import knn_graph
 from nscma_torch.config import Hierarchy
 from nscma_torch.hierarchy.accommodation import accommodated
-from nscma_torch.hierarchy.clusters import Clusters, clusters_of, difference, linked
-from nscma_torch.hierarchy.level import Edit, Level, Propagation
+from nscma_torch.hierarchy.clusters import clusters_of, difference, linked
+from nscma_torch.hierarchy.level import NUMBER_BITS, Edit, Level, Propagation
+from nscma_torch.hierarchy.side_by_side import apart, joined
 
 
 @dataclass(frozen=True)
@@ -39,60 +46,95 @@ class Cam:
         return found
 
 
-def foundation(
-    cam: Cam,
-    removed: Tensor,  # [r] int64, numbers of nodes that go
-    vectors: Tensor,  # [n + a, d], of the nodes that stay, in order, then of the new ones
-    position: Tensor,  # [n + a] int64, place in the stream
-    stream: Tensor,  # [n + a] int64
-    settings: Hierarchy,
-) -> Edit:
-    """The edit that brings a new chunks into G_0: each draws edges to its k best among all (CAM equation 2)."""
-    base = cam.levels[0] if cam.levels else Level.empty(vectors.device)
+@dataclass(frozen=True)
+class Change:
+    """A hierarchy, and the change of its chunks."""
+
+    cam: Cam
+    removed: Tensor  # [r] int64, numbers of nodes that go
+    vectors: Tensor  # [n + a, d], of the nodes that stay, in order, then of the new ones
+    position: Tensor  # [n + a] int64, place in the stream
+    stream: Tensor  # [n + a] int64
+
+
+def foundation(base: Level, changes: Sequence[Change], settings: Hierarchy) -> Edit:
+    """The edit that brings new chunks into the networks G_0: each draws edges to its k best in its network (CAM eq. 2).
+
+    `base` holds the G networks G_0 side by side, in the order of their changes.
+    """
+    of_network = torch.arange(len(changes), device=base.nodes.device)
+    removed = torch.cat([change.removed + (i << NUMBER_BITS) for i, change in enumerate(changes)])
     known = base.nodes[~torch.isin(base.nodes, removed)]
-    added = base.split.next_id + torch.arange(len(vectors) - len(known), device=known.device)
+    staying = torch.bincount(known >> NUMBER_BITS, minlength=len(changes))
+    coming = torch.tensor([len(change.vectors) for change in changes], device=known.device) - staying
+    added = base.numbered(of_network.repeat_interleave(coming))[0]
+    nodes = torch.cat([known, added])
     edges, weight = knn_graph(
-        vectors,
+        _staying_first([change.vectors for change in changes], staying),
         settings.neighbours,
         gamma=settings.gamma,
         alpha=settings.alpha,
         sigma=settings.sigma,
-        position=position,
-        stream=stream,
+        position=_staying_first([change.position for change in changes], staying),
+        stream=_staying_first([change.stream for change in changes], staying),
+        batch=nodes >> NUMBER_BITS if len(changes) > 1 else None,
         start=len(known),
     )
     forward = edges[0] < edges[1]
-    ends = torch.cat([known, added])[edges[:, forward]]
+    ends = nodes[edges[:, forward]]
     return Edit(added, removed, ends, weight[forward], ends.new_empty(2, 0))
 
 
-def assimilate(cam: Cam, base: Edit, settings: Hierarchy) -> Cam:
-    """The hierarchy after an edit of its chunks.
+def _staying_first(rows: Sequence[Tensor], staying: Tensor) -> Tensor:
+    """The rows of all that stays, then those of all that comes, network by network."""
+    sizes = staying.tolist()
+    parts = [part[:n] for part, n in zip(rows, sizes, strict=True)]
+    parts += [part[n:] for part, n in zip(rows, sizes, strict=True)]
+    return torch.cat([part for part in parts if len(part)] or [rows[0]])
+
+
+def assimilate(changes: Sequence[Change], settings: Hierarchy) -> list[Cam]:
+    """The hierarchies after changes of their chunks.
 
     Above the first level of clusters, which is always there, levels are added until their number stops shrinking.
     """
-    levels: list[Level] = []
-    edit = base
-    while True:
-        depth = len(levels)
-        before = cam.levels[depth] if depth < len(cam.levels) else Level.empty(base.added.device)
-        levels.append(_clustered(before, edit, settings) if edit else before)
-        above = clusters_of(levels[-1], settings.min_members)
-        shrinking = not depth or len(above.labels) < len(levels[-1].nodes)
-        if depth == settings.max_levels or not len(above.labels) or not shrinking:
-            return Cam((*levels, *(level.vacated() for level in cam.levels[len(levels) :])))
-        upper = cam.levels[depth + 1] if depth + 1 < len(cam.levels) else Level.empty(base.added.device)
-        edit = _above(levels[-1], above, upper, settings)
+    levels: list[list[Level]] = [[] for _ in changes]
+    going = list(range(len(changes)))  # places of the hierarchies whose networks of this depth stand in `level`
+    level = joined([_stored(change, 0) for change in changes])
+    edit = foundation(level, changes, settings)
+    for depth in range(settings.max_levels + 1):
+        edited = edit.networks(len(going))
+        if bool(edited.any()):
+            level = _clustered(level, edit, edited, settings)
+        for place, changed, after in zip(going, edited.tolist(), apart(level), strict=True):
+            levels[place].append(after if changed else _stored(changes[place], depth))
+        clusters = clusters_of(level, settings.min_members)
+        count = torch.bincount(clusters.labels >> NUMBER_BITS, minlength=len(going))
+        nodes = torch.bincount(level.nodes >> NUMBER_BITS, minlength=len(going))
+        higher = (count > 0) & (count < nodes) if depth else count > 0
+        if depth == settings.max_levels or not bool(higher.any()):
+            break
+        going = [place for place, on in zip(going, higher.tolist(), strict=True) if on]
+        upper = joined([_stored(changes[place], depth + 1) for place in going])
+        above = clusters.of_networks(higher)
+        edit = difference(upper, above.labels, *linked(level, above, settings.links))
+        level = upper
+    return [
+        Cam((*own, *(level.vacated() for level in change.cam.levels[len(own) :])))
+        for own, change in zip(levels, changes, strict=True)
+    ]
 
 
-def _clustered(level: Level, edit: Edit, settings: Hierarchy) -> Level:
-    edited, frontier = level.edited(edit, overlapping=settings.overlapping)
+def _stored(change: Change, depth: int) -> Level:
+    """The network of a depth before the change."""
+    levels = change.cam.levels
+    return levels[depth] if depth < len(levels) else Level.empty(change.vectors.device)
+
+
+def _clustered(level: Level, edit: Edit, edited: Tensor, settings: Hierarchy) -> Level:
+    """The networks after an edit, with the clusters of those that it changes, [G] bool."""
+    after, frontier = level.edited(edit, overlapping=settings.overlapping)
     if not settings.max_levels:
-        return edited
+        return after
     rule = Propagation(settings.propagation == "weighted", settings.propagation_rounds or None)
-    return accommodated(edited.settled(frontier, rule), settings.max_members, rule)
-
-
-def _above(level: Level, clusters: Clusters, upper: Level, settings: Hierarchy) -> Edit:
-    edges, weight = linked(level, clusters, settings.links)
-    return difference(upper, clusters.labels, edges, weight)
+    return accommodated(after.settled(frontier, rule), settings.max_members, rule, edited)

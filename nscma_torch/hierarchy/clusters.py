@@ -5,12 +5,12 @@ Legend: n nodes, E slots, C clusters, M memberships.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from nscma_torch.hierarchy.level import Edit, Level
+from nscma_torch.hierarchy.level import NUMBER_BITS, Edit, Level
 
 _UNIT = 2**16  # weights count as integers of this fraction, so that sums do not depend on their order
 
@@ -38,17 +38,26 @@ class Clusters:
         parts = torch.split(level.nodes[self.row], self.sizes.tolist())
         return {label: tuple(part.tolist()) for label, part in zip(self.labels.tolist(), parts, strict=True)}
 
+    def of_networks(self, chosen: Tensor) -> Clusters:
+        """The clusters of the networks chosen [G] bool, which then stand side by side in their order."""
+        network = self.labels >> NUMBER_BITS
+        place = chosen.cumsum(0) - 1
+        return replace(self, labels=self.labels + ((place[network] - network) << NUMBER_BITS))._only(chosen[network])
+
+    def _only(self, chosen: Tensor) -> Clusters:
+        """The clusters chosen [C] bool."""
+        renumbered = chosen.cumsum(0) - 1
+        kept = chosen[self.cluster]
+        return Clusters(self.labels[chosen], renumbered[self.cluster[kept]], self.row[kept])
+
 
 def clusters_of(level: Level, min_members: int = 1) -> Clusters:
     """Clusters with at least `min_members` nodes; a node counts once, however many of its personas belong."""
     n = max(len(level.nodes), 1)
     labels, place = torch.unique(level.labels, return_inverse=True)
     keys = torch.unique(place * n + level.split.owner)
-    cluster, row = keys // n, keys % n
-    large = torch.bincount(cluster, minlength=len(labels)) >= min_members
-    renumbered = large.cumsum(0) - 1
-    kept = large[cluster]
-    return Clusters(labels[large], renumbered[cluster[kept]], row[kept])
+    clusters = Clusters(labels, keys // n, keys % n)
+    return clusters._only(clusters.sizes >= min_members)
 
 
 def linked(level: Level, clusters: Clusters, k: int) -> tuple[Tensor, Tensor]:
@@ -92,19 +101,20 @@ def difference(upper: Level, labels: Tensor, edges: Tensor, weight: Tensor) -> E
     """The edit that turns the network `upper` into one with these nodes [C] and edges [2, m] (numbers)."""
     added = labels[~torch.isin(labels, upper.nodes)]
     removed = upper.nodes[~torch.isin(upper.nodes, labels)]
-    top = int(torch.cat([labels, upper.nodes]).max()) + 1 if len(labels) + len(upper.nodes) else 1
-    low, high = edges.min(dim=0).values, edges.max(dim=0).values
-    wanted, place = torch.unique(low * top + high, return_inverse=True)
+    numbers = torch.unique(torch.cat([labels, upper.nodes]))
+    n = max(len(numbers), 1)
+    ends = torch.searchsorted(numbers, edges)
+    wanted, place = torch.unique(ends.amin(dim=0) * n + ends.amax(dim=0), return_inverse=True)
     heaviest = weight.new_zeros(len(wanted)).scatter_reduce(0, place, weight, "amax")
-    source, target = upper.nodes[upper.split.edge_index] if len(upper.nodes) else upper.split.edge_index
+    source, target = torch.searchsorted(numbers, upper.nodes)[upper.split.edge_index]
     forward = source < target
-    held, held_weight = (source * top + target)[forward], upper.weight[forward]
-    stay = ~torch.isin(source[forward], removed) & ~torch.isin(target[forward], removed)
+    held, held_weight = (source * n + target)[forward], upper.weight[forward]
+    leaves = torch.isin(numbers, removed)
+    stay = ~leaves[source[forward]] & ~leaves[target[forward]]
     gone = held[stay & ~torch.isin(held, wanted)]
     known = torch.isin(wanted, held)
     same = torch.zeros_like(known)
     same[known] = held_weight[torch.searchsorted(held, wanted[known])] == heaviest[known]
     new = wanted[~same]
-    return Edit(
-        added, removed, torch.stack([new // top, new % top]), heaviest[~same], torch.stack([gone // top, gone % top])
-    )
+    set_to, gone_ends = (numbers[torch.stack([keys // n, keys % n])] for keys in (new, gone))
+    return Edit(added, removed, set_to, heaviest[~same], gone_ends)

@@ -1,6 +1,10 @@
-"""One network of the hierarchy: nodes, their personas, and the cluster that each persona belongs to.
+"""A network of the hierarchy: nodes, their personas, and the cluster that each persona belongs to.
 
-Legend: n nodes, E slots (directed edges), P personas. A node's *number* is stable; its *row* is its place in `nodes`.
+Several networks may stand side by side in one `Level`, so that one call clusters them all (`networks.joined`): then
+each number (of a node, a persona or a cluster) carries the place of its network above its lower `NUMBER_BITS` bits.
+
+Legend: n nodes, E slots (directed edges), P personas, G networks. A node's *number* is stable; its *row* is its place
+in `nodes`.
 """
 
 from __future__ import annotations
@@ -10,8 +14,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from nscma_kernels import EgoSplit, label_propagation, update_split
+from nscma_kernels import PersonaGraph, label_propagation, update_split
 from nscma_kernels.graph import undirected
+
+NUMBER_BITS = 40  # of a number within its network
 
 
 @dataclass(frozen=True)
@@ -24,8 +30,12 @@ class Edit:
     weight: Tensor  # [m] float32
     gone: Tensor  # [2, g] int64, edges to go between nodes that stay
 
-    def __bool__(self) -> bool:
-        return any(part.shape[-1] for part in (self.added, self.removed, self.edges, self.gone))
+    def networks(self, count: int) -> Tensor:
+        """[G] bool, which of so many networks it changes."""
+        changed = torch.zeros(count, dtype=torch.bool, device=self.added.device)
+        for numbers in (self.added, self.removed, self.edges, self.gone):
+            changed[numbers.flatten() >> NUMBER_BITS] = True
+        return changed
 
 
 @dataclass(frozen=True)
@@ -43,33 +53,63 @@ class Propagation:
 
 @dataclass(frozen=True)
 class Level:
-    """A network G_l (CAM equation 1) and its clustering.
+    """A network G_l (CAM equation 1) and its clustering; or several, side by side.
 
     Attributes:
         nodes: [n] int64 ascending, the numbers.
-        split: the network with each node split into personas, in rows.
+        split: the networks with each node split into personas, in rows; its `next_id` lies above all numbers.
         weight: [E] float32.
         cut: [E] bool, edges that no longer hold a cluster together; see `accommodation`.
         labels: [P] int64, the cluster of each persona.
+        next_ids: [G] int64, in each network the smallest id that was never given out.
     """
 
     nodes: Tensor
-    split: EgoSplit
+    split: PersonaGraph
     weight: Tensor
     cut: Tensor
     labels: Tensor
+    next_ids: Tensor
 
     @classmethod
-    def empty(cls, device: torch.device | None = None) -> Level:
-        """A network without nodes."""
+    def of(
+        cls,
+        nodes: Tensor,
+        edge_index: Tensor,  # [2, E] rows
+        persona: Tensor,  # [E] ids
+        ids: Tensor,  # [P]
+        owner: Tensor,  # [P] rows
+        weight: Tensor,
+        cut: Tensor,
+        labels: Tensor,
+        next_ids: Tensor,
+    ) -> Level:
+        """The level of these tensors."""
+        split = PersonaGraph(edge_index, persona, ids, owner, len(nodes), len(next_ids) << NUMBER_BITS)
+        return cls(nodes, split, weight, cut, labels, next_ids)
+
+    @classmethod
+    def empty(cls, device: torch.device | None = None, next_id: int = 0) -> Level:
+        """A network without nodes, whose ids count up from `next_id`."""
         none = torch.empty(0, dtype=torch.int64, device=device)
-        split = EgoSplit(none.reshape(2, 0), none, none, none, 0, 0)
-        return cls(none, split, none.float(), none.bool(), none)
+        next_ids = torch.tensor([next_id], device=device)
+        return cls.of(none, none.reshape(2, 0), none, none, none, none.float(), none.bool(), none, next_ids)
+
+    @property
+    def next_id(self) -> int:
+        """The smallest id that a single network has never given out."""
+        return int(self.next_ids)
 
     def vacated(self) -> Level:
-        """The network without nodes, which does not reuse the ids it has given out."""
-        empty = Level.empty(self.nodes.device)
-        return replace(empty, split=replace(empty.split, next_id=self.split.next_id))
+        """The single network without nodes, which does not reuse the ids it has given out."""
+        return Level.empty(self.nodes.device, self.next_id)
+
+    def numbered(self, networks: Tensor) -> tuple[Tensor, Level]:
+        """A new number for each of these networks [a], ascending ones, and the level that has given them out."""
+        count = torch.bincount(networks, minlength=len(self.next_ids))
+        first = self.next_ids - (count.cumsum(0) - count)
+        new = (networks << NUMBER_BITS) + first[networks] + torch.arange(len(networks), device=networks.device)
+        return new, replace(self, next_ids=self.next_ids + count)
 
     def rows(self, numbers: Tensor) -> Tensor:
         """Rows of nodes by their numbers; each must be there."""
@@ -94,8 +134,8 @@ class Level:
         of_leaving = leaving[grown.split.edge_index].any(dim=0)
         delete = torch.cat([grown.split.edge_index[:, of_leaving], grown.rows(edit.gone)], dim=1)
         update = update_split if overlapping else _update_whole
-        split, touched = update(grown.split, insert, delete)
-        after = grown._resplit(split)
+        after, touched = grown._resplit(*update(grown.split, insert, delete))
+        split = after.split
         place = torch.searchsorted(keys_of(split, n), torch.cat([wanted, edges[1] * n + edges[0]]))
         reweighted = after.weight.clone()
         reweighted[place] = torch.cat([weight, weight])
@@ -111,41 +151,59 @@ class Level:
         row = torch.empty_like(order)
         row[order] = torch.arange(len(order), device=order.device)
         old, split = len(self.nodes), self.split
-        ids = split.next_id + torch.arange(len(numbers), device=order.device)
-        wider = EgoSplit(
+        new, grown = self.numbered(numbers >> NUMBER_BITS)
+        ids, place = torch.cat([split.ids, new]).sort()
+        return Level.of(
+            nodes,
             row[:old][split.edge_index],
             split.persona,
-            torch.cat([split.ids, ids]),
-            torch.cat([row[:old][split.owner], row[old:]]),
-            len(nodes),
-            split.next_id + len(numbers),
+            ids,
+            torch.cat([row[:old][split.owner], row[old:]])[place],
+            self.weight,
+            self.cut,
+            torch.cat([self.labels, new])[place],
+            grown.next_ids,
         )
-        return Level(nodes, wider, self.weight, self.cut, torch.cat([self.labels, ids]))
 
-    def _resplit(self, split: EgoSplit) -> Level:
-        """With another split of the same nodes: weights, cuts and labels go along where edge and persona remain."""
+    def _resplit(self, split: PersonaGraph, touched: Tensor) -> tuple[Level, Tensor]:
+        """With another split of the same nodes: weights, cuts and labels go along where edge and persona remain.
+
+        New personas of `split` count up from `next_id`; here they get the numbers of their networks. The second result
+        holds the places [t] of the personas touched [t] after that.
+        """
+        fresh = split.ids >= self.split.next_id
+        new, counted = self.numbered(self.nodes[split.owner[fresh]] >> NUMBER_BITS)
+        ids, order = torch.cat([split.ids[~fresh], new]).sort()
+        renamed = split.persona >= self.split.next_id
+        persona = split.persona.clone()
+        persona[renamed] = new[persona[renamed] - self.split.next_id]
         n = max(len(self.nodes), 1)
         slot, kept = _found(keys_of(self.split, n), keys_of(split, n))
         weight = torch.where(kept, self.weight[slot], 0.0) if len(self.weight) else kept.float()
         cut = kept & self.cut[slot] if len(self.cut) else kept
-        persona, known = _found(self.split.ids, split.ids)
-        labels = torch.where(known, self.labels[persona], split.ids) if len(self.labels) else split.ids
-        return Level(self.nodes, split, weight, cut, labels)
+        place, known = _found(self.split.ids, ids)
+        labels = torch.where(known, self.labels[place], ids) if len(self.labels) else ids
+        after = Level.of(
+            self.nodes, split.edge_index, persona, ids, split.owner[order], weight, cut, labels, counted.next_ids
+        )
+        return after, torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))[touched]
 
     def _without_nodes(self, leaving: Tensor, frontier: Tensor) -> tuple[Level, Tensor]:
         """Without nodes [n] bool, which have no edges any more; the frontier [P] bool becomes places."""
         if bool(leaving.any()):
             row = (~leaving).cumsum(0) - 1
             stays = ~leaving[self.split.owner]
-            split = EgoSplit(
+            left = Level.of(
+                self.nodes[~leaving],
                 row[self.split.edge_index],
                 self.split.persona,
                 self.split.ids[stays],
                 row[self.split.owner[stays]],
-                int((~leaving).sum()),
-                self.split.next_id,
+                self.weight,
+                self.cut,
+                self.labels[stays],
+                self.next_ids,
             )
-            left = Level(self.nodes[~leaving], split, self.weight, self.cut, self.labels[stays])
             return left, frontier[stays].nonzero().flatten()
         return self, frontier.nonzero().flatten()
 
@@ -154,19 +212,21 @@ class Level:
         if not len(frontier):
             return self
         holding = ~self.cut
+        network, within = self.split.ids >> NUMBER_BITS, (1 << NUMBER_BITS) - 1
         labels = label_propagation(
             self.split.persona_edge_index[:, holding],
             self.weight[holding] if rule.weighted else None,
             len(self.split.ids),
-            labels=self.labels,
+            labels=self.labels & within,
             frontier=frontier,
-            ids=self.split.ids,
+            ids=self.split.ids & within,
+            batch=network if len(self.next_ids) > 1 else None,
             max_rounds=rule.max_rounds,
         )
-        return replace(self, labels=labels)
+        return replace(self, labels=labels + (network << NUMBER_BITS))
 
 
-def keys_of(split: EgoSplit, n: int) -> Tensor:
+def keys_of(split: PersonaGraph, n: int) -> Tensor:
     """[E] one ascending number for each slot."""
     return split.edge_index[0] * n + split.edge_index[1]
 
@@ -188,7 +248,7 @@ def _found(ascending: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     return place, ascending[place] == wanted
 
 
-def _update_whole(split: EgoSplit, insert: Tensor, delete: Tensor) -> tuple[EgoSplit, Tensor]:
+def _update_whole(split: PersonaGraph, insert: Tensor, delete: Tensor) -> tuple[PersonaGraph, Tensor]:
     """The ablation without flexibility: `update_split` where every node has one persona."""
     n = max(split.num_nodes, 1)
     gone = torch.cat([delete[0] * n + delete[1], delete[1] * n + delete[0]])
@@ -198,6 +258,6 @@ def _update_whole(split: EgoSplit, insert: Tensor, delete: Tensor) -> tuple[EgoS
     edge_index = torch.stack([keys // n, keys % n])
     id_of = split.ids.new_empty(split.num_nodes)
     id_of[split.owner] = split.ids
-    whole = EgoSplit(edge_index, id_of[edge_index[0]], split.ids, split.owner, split.num_nodes, split.next_id)
+    whole = PersonaGraph(edge_index, id_of[edge_index[0]], split.ids, split.owner, split.num_nodes, split.next_id)
     touched = torch.isin(split.owner, torch.cat([insert, delete], dim=1))
     return whole, touched.nonzero().flatten()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from nscma_kernels import EgoSplit
 from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level import Level
 from nscma_torch.storage.hierarchies import LevelRows
@@ -25,7 +24,7 @@ def to_rows(level: Level) -> LevelRows:
         strict=True,
     )
     personas = zip(split.ids.tolist(), level.nodes[split.owner].tolist(), level.labels.tolist(), strict=True)
-    return LevelRows(frozenset(level.nodes.tolist()), frozenset(personas), frozenset(links), split.next_id)
+    return LevelRows(frozenset(level.nodes.tolist()), frozenset(personas), frozenset(links), level.next_id)
 
 
 def from_rows(rows: LevelRows, device: torch.device | None = None) -> Level:
@@ -40,15 +39,17 @@ def from_rows(rows: LevelRows, device: torch.device | None = None) -> Level:
     rows_of = torch.searchsorted(nodes, ends)
     source, target = torch.cat([rows_of, rows_of.flip(1)]).T
     order = torch.argsort(source * max(len(nodes), 1) + target)
-    split = EgoSplit(
+    return Level.of(
+        nodes,
         torch.stack([source[order], target[order]]),
         torch.cat([faces[:, 0], faces[:, 1]])[order],
         personas[:, 0].contiguous(),
         torch.searchsorted(nodes, personas[:, 1].contiguous()),
-        len(nodes),
-        rows.next_id,
+        weight.repeat(2)[order],
+        cut.repeat(2)[order],
+        personas[:, 2].contiguous(),
+        torch.tensor([rows.next_id], device=device),
     )
-    return Level(nodes, split, weight.repeat(2)[order], cut.repeat(2)[order], personas[:, 2].contiguous())
 
 
 def cam_of(levels: tuple[LevelRows, ...], device: torch.device | None = None) -> Cam:

@@ -6,7 +6,7 @@ A job's row stays until its work is committed, in the same transaction; a failed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, case, func, select, true
@@ -102,9 +102,25 @@ def next_batch(
     if first.attempts and first.kind in alone:
         return [Job(*first)]
     together = jobs.c.user_id == first.user_id if first.kind in alone else jobs.c.lane == first.lane
+    return _beside(connection, Job(*first), together & early, sizes[first.kind])
+
+
+def next_of_lanes(connection: Connection, kind: str, size: int, *, user_id: str | None = None) -> Iterator[list[Job]]:
+    """The next batch of each lane of a kind that goes lane by lane, in the order in which `next_batch` takes them."""
+    first = func.min(jobs.c.seq)
+    lanes = select(first).where(jobs.c.state == "queued", jobs.c.kind == kind).group_by(jobs.c.lane).order_by(first)
+    if user_id is not None:
+        lanes = lanes.where(jobs.c.user_id == user_id)
+    for seq in connection.execute(lanes).scalars().all():
+        oldest = Job(*connection.execute(select(*_JOB).where(jobs.c.seq == seq)).one())
+        yield _beside(connection, oldest, jobs.c.lane == oldest.lane, size)
+
+
+def _beside(connection: Connection, first: Job, together: ColumnElement[bool], size: int) -> list[Job]:
+    """The first `size` queued jobs of the kind and attempts of one, in the order they were said."""
     beside = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind == first.kind, together)
-    beside = beside.where(jobs.c.attempts == first.attempts, early)
-    ordered = beside.order_by(jobs.c.episode_seq, jobs.c.seq).limit(sizes[first.kind])
+    beside = beside.where(jobs.c.attempts == first.attempts)
+    ordered = beside.order_by(jobs.c.episode_seq, jobs.c.seq).limit(size)
     return [Job(*row) for row in connection.execute(ordered)]
 
 

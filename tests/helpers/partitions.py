@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nscma_kernels.ego_split import EgoSplit
+from nscma_kernels.ego_split import PersonaGraph
 
 
-def smallest_neighbours(split: EgoSplit) -> list[int]:
+def smallest_neighbours(split: PersonaGraph) -> list[int]:
     """The smallest neighbour in the same component, for each of the E half-edges: equal where the partitions are."""
     smallest: dict[int, int] = {}
     for neighbour, persona in zip(split.edge_index[1].tolist(), split.persona.tolist(), strict=True):

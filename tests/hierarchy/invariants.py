@@ -71,7 +71,7 @@ def problems(level: Level, settings: Hierarchy, *, clustered: bool = True) -> li
         return [*found, "lengths do not fit"]
     if slots != sorted(map(list, {(a, b) for a, b in slots})) or any([b, a] not in slots for a, b in slots[:200]):
         found.append("slots are not ordered, or stand in one direction")
-    if max([*split.ids.tolist(), *level.labels.tolist()], default=-1) >= split.next_id:
+    if max([*split.ids.tolist(), *level.labels.tolist()], default=-1) >= level.next_id:
         found.append("an id from next_id on is in use")
     owner = dict(zip(split.ids.tolist(), split.owner.tolist(), strict=True))
     if any(owner.get(persona) != a for (a, _), persona in zip(slots, split.persona.tolist(), strict=True)):

@@ -71,8 +71,8 @@ def test_the_part_with_the_smallest_persona_keeps_the_label(edit_of: Any) -> Non
     label = dict(zip(apart.nodes[apart.split.owner].tolist(), apart.labels.tolist(), strict=True))
     assert label[0] == label[5] == 3
     assert len(set(label.values())) == 3
-    assert min(label[1], label[2]) >= level.split.next_id, "the others get new ones"
-    assert apart.split.next_id > max(label.values())
+    assert min(label[1], label[2]) >= level.next_id, "the others get new ones"
+    assert apart.next_id > max(label.values())
 
 
 def test_light_edges_are_cut_before_heavy_ones(edit_of: Any) -> None:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from nscma_torch.config import Hierarchy
-from nscma_torch.hierarchy.cam import Cam, assimilate, foundation
+from nscma_torch.hierarchy.cam import Cam, Change, assimilate
 from nscma_torch.hierarchy.clusters import clusters_of
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows
 
@@ -50,19 +50,19 @@ class Chunks:
 
     def put(self, new: list[tuple[torch.Tensor, int, int]], removed: list[int]) -> Cam:
         rows = [self.held[number] for number in sorted(self.held) if number not in removed] + new
-        edit = foundation(
+        change = Change(
             self.cam,
             torch.tensor(removed, dtype=torch.int64),
             torch.stack([vector for vector, _, _ in rows]) if rows else torch.empty(0, 1),
             torch.tensor([position for _, position, _ in rows], dtype=torch.int64),
             torch.tensor([stream for _, _, stream in rows], dtype=torch.int64),
-            self.settings,
         )
         for number in removed:
             del self.held[number]
-        assert not set(edit.added.tolist()) & set(self.held)
-        self.held |= dict(zip(edit.added.tolist(), new, strict=True))
-        self.cam = assimilate(self.cam, edit, self.settings)
+        (self.cam,) = assimilate([change], self.settings)
+        added = self.cam.levels[0].nodes[len(self.held) :].tolist()
+        assert not set(added) & set(self.held)
+        self.held |= dict(zip(added, new, strict=True))
         return self.cam
 
 

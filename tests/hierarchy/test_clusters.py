@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ def test_a_node_may_be_in_several_clusters(clustered: Any) -> None:
 
 def test_a_cluster_with_two_personas_of_a_node_counts_it_once(edit_of: Any) -> None:
     path = Level.empty().edited(edit_of([0, 1, 2], [], {(0, 1): 0.5, (1, 2): 0.5}), overlapping=True)[0]
-    together = Level(path.nodes, path.split, path.weight, path.cut, torch.zeros_like(path.labels))
+    together = replace(path, labels=torch.zeros_like(path.labels))
     assert clusters_of(together).members(together) == {0: (0, 1, 2)}
     assert len(clusters_of(together, 4).labels) == 0
 

@@ -48,7 +48,7 @@ def test_random_edits(seed: int, settings: Hierarchy, twin: Any, level_problems:
         assert level_problems(after, settings, clustered=False) == []
         assert set(after.nodes.tolist()) == held.numbers
         assert edges(after) == held.both_ways()
-        assert after.split.next_id >= before.split.next_id, "ids are never given out twice"
+        assert after.next_id >= before.next_id, "ids are never given out twice"
         if settings.overlapping:
             fresh = ego_split(after.split.edge_index, len(after.nodes))
             assert smallest_neighbours(after.split) == smallest_neighbours(fresh)
@@ -60,7 +60,7 @@ def test_random_edits(seed: int, settings: Hierarchy, twin: Any, level_problems:
         assert all(label == persona for persona, label in new.items() if persona not in old), (
             "a new one founds a cluster"
         )
-        assert all(persona >= before.split.next_id for persona in new.keys() - old.keys())
+        assert all(persona >= before.next_id for persona in new.keys() - old.keys())
         settled = after.settled(frontier)
         everybody = torch.arange(len(settled.split.ids))
         assert torch.equal(settled.settled(everybody).labels, settled.labels), "the frontier has missed somebody"
@@ -122,7 +122,7 @@ def test_identity_survives_splits_and_merges(edit_of: Any) -> None:
     assert {leaf: persona_at(joined, 0, leaf) for leaf in (1, 3)} == {leaf: faces[leaf] for leaf in (1, 3)}
     apart = edited(joined, edit_of(gone=[(2, 4)]))
     assert persona_at(apart, 0, 2) == min(faces[2], faces[4]), "the part with the smallest neighbour"
-    assert persona_at(apart, 0, 4) >= joined.split.next_id, "the other one is new; the retired id never returns"
+    assert persona_at(apart, 0, 4) >= joined.next_id, "the other one is new; the retired id never returns"
 
 
 def test_an_isolated_node_has_one_persona_and_keeps_it(edit_of: Any) -> None:
@@ -173,10 +173,10 @@ def test_a_level_may_lose_all_its_nodes(edit_of: Any) -> None:
     empty, frontier = level.edited(edit_of(removed=[0, 1, 2]), overlapping=True)
     assert len(empty.nodes) == len(empty.split.ids) == len(empty.labels) == empty.split.edge_index.shape[1] == 0
     assert len(frontier) == 0
-    assert empty.split.next_id >= level.split.next_id
+    assert empty.next_id >= level.next_id
     assert same(from_rows(to_rows(empty)), empty)
-    again = edited(empty, edit_of([level.split.next_id]))
-    assert again.split.ids.tolist() == [empty.split.next_id]
+    again = edited(empty, edit_of([level.next_id]))
+    assert again.split.ids.tolist() == [empty.next_id]
 
 
 def test_rows_hold_each_edge_once(twin: Callable[..., Any]) -> None:

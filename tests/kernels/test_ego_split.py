@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_kernels import EgoSplit, ego_split, update_split
+from nscma_kernels import PersonaGraph, ego_split, update_split
 from tests.helpers.partitions import smallest_neighbours
 
 LFR_SEEDS = (10, 11, 16)  # of graphs that the generator finds at once
@@ -60,7 +60,7 @@ def anchors(graph: nx.Graph) -> list[int]:
     return [found[slot] for slot in sorted(found)]
 
 
-def personas(split: EgoSplit) -> dict[int, tuple[int, list[int]]]:
+def personas(split: PersonaGraph) -> dict[int, tuple[int, list[int]]]:
     """Node and neighbours of each persona."""
     out: dict[int, tuple[int, list[int]]] = {
         p: (u, []) for p, u in zip(split.ids.tolist(), split.owner.tolist(), strict=True)
@@ -71,7 +71,7 @@ def personas(split: EgoSplit) -> dict[int, tuple[int, list[int]]]:
     return out
 
 
-def neighbourhoods(split: EgoSplit) -> dict[int, set[int]]:
+def neighbourhoods(split: PersonaGraph) -> dict[int, set[int]]:
     """Ids around each persona in the persona graph."""
     around: dict[int, set[int]] = {p: set() for p in split.ids.tolist()}
     for p, q in split.ids[split.persona_edge_index].T.tolist():
@@ -80,7 +80,7 @@ def neighbourhoods(split: EgoSplit) -> dict[int, set[int]]:
     return around
 
 
-def check(split: EgoSplit, graph: nx.Graph) -> None:
+def check(split: PersonaGraph, graph: nx.Graph) -> None:
     """The partition is NetworkX's and the fields fit together."""
     slots = sorted([*graph.edges(), *((v, u) for u, v in graph.edges())])
     assert split.edge_index.T.tolist() == [[*slot] for slot in slots]
@@ -98,7 +98,7 @@ def check(split: EgoSplit, graph: nx.Graph) -> None:
         assert u in held[q][1]
 
 
-def expected(split: EgoSplit, graph: nx.Graph) -> tuple[dict[int, tuple[int, list[int]]], int]:
+def expected(split: PersonaGraph, graph: nx.Graph) -> tuple[dict[int, tuple[int, list[int]]], int]:
     """The identity rule of `update_split`, applied to every node in turn."""
     before: dict[int, list[tuple[int, list[int]]]] = {u: [] for u in graph}
     for p, (u, held) in sorted(personas(split).items()):
@@ -122,7 +122,7 @@ def expected(split: EgoSplit, graph: nx.Graph) -> tuple[dict[int, tuple[int, lis
     return out, next_id
 
 
-def edit(split: EgoSplit, graph: nx.Graph, rng: random.Random, most: int) -> tuple[EgoSplit, int]:
+def edit(split: PersonaGraph, graph: nx.Graph, rng: random.Random, most: int) -> tuple[PersonaGraph, int]:
     """One random batch of insertions, deletions and new nodes, checked against a recompute and against the rules."""
     n = len(graph) + (rng.random() < 0.2)
     there = [*graph.edges()]

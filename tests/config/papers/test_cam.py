@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nscma_kernels import ego_split
-from nscma_torch.hierarchy.cam import Cam, assimilate, foundation
+from nscma_torch.hierarchy.cam import Cam, Change, assimilate
 from nscma_torch.hierarchy.clusters import clusters_of
 from nscma_torch.hierarchy.level import Level
 from tests.config.papers.presets import preset
@@ -26,8 +26,8 @@ def chunks(count: int, seed: int) -> tuple[torch.Tensor, Cam]:
     )
     none, place = torch.empty(0, dtype=torch.int64), torch.arange(count)
     settings = preset("cam").hierarchy
-    edit = foundation(Cam(), none, vectors, place, torch.zeros_like(place), settings)
-    return vectors, assimilate(Cam(), edit, settings)
+    (cam,) = assimilate([Change(Cam(), none, vectors, place, torch.zeros_like(place))], settings)
+    return vectors, cam
 
 
 def edges_of(level: Level) -> dict[tuple[int, int], float]:

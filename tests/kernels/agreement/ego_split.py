@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nscma_kernels.ego_split import EgoSplit, ego_split, update_split
+from nscma_kernels.ego_split import PersonaGraph, ego_split, update_split
 
 Shape = tuple[int, float]  # nodes, density
 SHAPES: Sequence[Shape] = [(1, 0.0), (2, 1.0), (7, 0.5), (17, 1.0), (41, 0.3), (60, 0.1), (50, 0.6)]
@@ -35,7 +35,7 @@ def drawn(n: int, density: float) -> Tensor:
     return (torch.rand(n, n, generator=generator) < density).triu(1).nonzero().T
 
 
-def same(one: EgoSplit, other: EgoSplit) -> None:
+def same(one: PersonaGraph, other: PersonaGraph) -> None:
     for name in ("edge_index", "persona", "ids", "owner"):
         assert torch.equal(getattr(one, name).cpu(), getattr(other, name).cpu()), name
     assert one.next_id == other.next_id

@@ -1,0 +1,166 @@
+"""The hierarchies of all who wait are clustered in one call, and come out as if each had been flushed alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from nscma_torch.extras import import_torch_geometric
+from nscma_torch.hierarchy import integrator
+from nscma_torch.memory import Memory
+from tests.hierarchy.lively import NOW, Failing, Open, Tasks, said, text_of
+
+USERS = ("ada", "bob", "eve", "kim")
+COUNTS = (14, 1, 9, 3)
+Calls = list[int]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
+    """How many hierarchies each clustering took."""
+    import_torch_geometric("this test")
+    made: Calls = []
+    assimilate = integrator.assimilate
+
+    def counted(changes: Any, settings: Any) -> Any:
+        made.append(len(changes))
+        return assimilate(changes, settings)
+
+    monkeypatch.setattr(integrator, "assimilate", counted)
+    yield made
+
+
+def tell(memory: Memory, users: tuple[str, ...] = USERS, first: int = 0) -> None:
+    for user in users:
+        count = COUNTS[USERS.index(user)]
+        list(memory.add_many(said(range(first, first + count)), user_id=user, now=NOW))
+
+
+def test_together_as_one_by_one(open_lively: Open, assert_whole: Callable[..., None], calls: Calls) -> None:
+    together, alone = open_lively("together.db"), open_lively("alone.db")
+    for first in (0, 50):
+        for user in USERS:
+            for memory in (together, alone):
+                tell(memory, (user,), first)
+                if first and user == "eve":
+                    memory.delete(memory.log(user_id=user)[2].id, user_id=user)
+            alone.flush()
+        together.flush()
+        assert calls == [1, 1, 1, 1, len(USERS)]
+        calls.clear()
+    for user in USERS:
+        assert together.digest(user_id=user) == alone.digest(user_id=user)
+        assert_whole(together, user)
+
+
+def test_a_long_backlog_is_cut_as_ever(open_lively: Open, assert_whole: Callable[..., None], calls: Calls) -> None:
+    """Only the first batch of each lane is gathered: the next one starts from what the first has left."""
+    small = {"batch_size": 5}
+    together, alone = open_lively("together.db", small), open_lively("alone.db", small)
+    tell(together)
+    together.flush()
+    assert max(calls) == len(USERS) and len(calls) > 2
+    for user in USERS:
+        tell(alone, (user,))
+        alone.flush()
+        assert together.digest(user_id=user) == alone.digest(user_id=user)
+        assert_whole(together, user)
+
+
+def test_one_whose_summaries_fail_holds_up_no_other(
+    open_lively: Open, assert_whole: Callable[..., None], calls: Calls
+) -> None:
+    tasks = Failing("raises")
+    memory, undisturbed = open_lively("failing.db", tasks=tasks), open_lively("undisturbed.db")
+    attempts = memory.config.worker.max_attempts
+    for store in (memory, undisturbed):
+        tell(store)
+    tasks.before = lambda call: setattr(tasks, "stuck", call <= attempts)
+    memory.flush()
+    assert calls == [len(USERS)], "what failed is not clustered again, nor anything else"
+    assert memory.stats().jobs_failed == COUNTS[0] and memory.stats().jobs_queued == 0
+    for user in USERS[1:]:
+        assert_whole_but_for_failures(memory, user)
+    memory.retry_failed()
+    memory.flush()
+    undisturbed.flush()
+    assert memory.digest() == undisturbed.digest()
+    assert_whole(memory)
+
+
+def assert_whole_but_for_failures(memory: Memory, user: str) -> None:
+    assert sum(not node.level for node in memory.tree(user_id=user)) == COUNTS[USERS.index(user)]
+
+
+@pytest.mark.parametrize("how", ["delete", "add", "erase"])
+def test_what_changes_after_the_gathering_counts(
+    how: str, open_lively: Open, assert_whole: Callable[..., None], calls: Calls
+) -> None:
+    """Another one's chunks go or come while the first one's summaries are written: the ready clustering is not used."""
+
+    def meanwhile(call: int) -> None:
+        if call == 1:
+            gone = memory.log(user_id="eve")[4].id
+            if how == "delete":
+                memory.delete(gone, user_id="eve")
+            elif how == "erase":
+                memory.erase(user_id="eve", memory_id=gone)
+            else:
+                list(memory.add_many(said(range(70, 72)), user_id="eve", now=NOW))
+
+    memory = open_lively(tasks=Tasks(meanwhile))
+    tell(memory)
+    memory.flush()
+    assert calls[0] == len(USERS)
+    for user in USERS:
+        assert_whole(memory, user)
+    held = {node.text for node in memory.tree(user_id="eve") if not node.level}
+    assert (text_of(4) in held) == (how == "add")
+    assert (text_of(71) in held) == (how == "add")
+
+
+def test_a_damaged_one_fails_alone(open_lively: Open, assert_whole: Callable[..., None], calls: Calls) -> None:
+    memory = open_lively(config={"worker": {"max_attempts": 1}})
+    tell(memory)
+    memory.flush()
+    tell(memory, first=50)
+    with memory.components.database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM vectors WHERE user_id = 'bob'")
+    calls.clear()
+    memory.flush()
+    assert calls == [3]
+    assert [text.partition(":")[0] for text in memory.stats().failures] == ["StoreFormatError"]
+
+
+def test_so_many_at_once(open_lively: Open, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors of all do not stay in memory at once, and one that has too many goes by itself."""
+    monkeypatch.setattr(integrator, "_MOST_CHUNKS", 10)
+    memory = open_lively()
+    tell(memory)
+    memory.flush()
+    assert calls == [1, 2, 1], "14, then 1 + 9, then 3"
+    assert memory.stats().jobs_queued == 0
+
+
+def test_few_networks_do_not_import_pyg(open_lively: Open, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "torch_geometric"]:
+        monkeypatch.delitem(sys.modules, name)
+    memory = open_lively()
+    tell(memory)
+    memory.flush()
+    assert calls == [1, 1, 1, 1] and "torch_geometric" not in sys.modules
+
+
+def test_without_pyg_the_error_says_what_to_do(open_lively: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "torch_geometric"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "nscma_torch.hierarchy.network", raising=False)
+    monkeypatch.setitem(sys.modules, "torch_geometric", None)
+    memory = open_lively(config={"worker": {"max_attempts": 1}})
+    tell(memory)
+    memory.flush()
+    (failure,) = memory.stats().failures
+    assert failure.startswith("MissingDependencyError") and "pip install 'torch-geometric" in failure
