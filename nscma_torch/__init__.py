@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nscma_torch.controller.trace import ControllerAnswer
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.errors import NscmaError
+    from nscma_torch.integrations.pyg import EgoSplit, LabelPropagation
     from nscma_torch.memory import Memory
     from nscma_torch.neural import (
         AttachedMemory,
@@ -65,6 +66,7 @@ _HOME = {
     "Controller": "nscma_torch.controller.controller",
     "ControllerAnswer": "nscma_torch.controller.trace",
     "NscmaError": "nscma_torch.errors",
+    **dict.fromkeys(("EgoSplit", "LabelPropagation"), "nscma_torch.integrations.pyg"),
     "Redecision": "nscma_torch.encode.replay",
     "Memory": "nscma_torch.memory",
     **dict.fromkeys(("Gating", "SurpriseGate", "SurpriseGateState"), "nscma_torch.buffer"),
@@ -100,6 +102,7 @@ __all__ = [
     "ControllerAnswer",
     "CuratorDecision",
     "Decision",
+    "EgoSplit",
     "Episode",
     "EraseReceipt",
     "Evidence",
@@ -108,6 +111,7 @@ __all__ = [
     "Gating",
     "HistoryEvent",
     "Hit",
+    "LabelPropagation",
     "Memory",
     "Message",
     "NeuralMemory",

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nscma_torch"
 FLOORS = (  # top to bottom
     ("__main__", "examples"),
-    ("cli",),
+    ("cli", "integrations"),
     ("demo", "controller", "doctor"),
     ("aio",),
     ("memory",),

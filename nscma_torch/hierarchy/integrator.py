@@ -80,14 +80,14 @@ class Integrator:
         if len(fresh) < (2 if "torch_geometric" in sys.modules else _WORTH_AN_IMPORT):
             self._ahead |= dict.fromkeys(fresh)
             return
-        size = sum(ready.before.size for ready in self._ahead.values() if ready is not None)
+        size = sum(len(ready.before.change.vectors) for ready in self._ahead.values() if ready is not None)
         found: dict[str, Snapshot] = {}
         for lane in fresh:
             before = self._readable(batches[lane])
             if before is None:
                 self._ahead[lane] = None
                 continue
-            size += before.size
+            size += len(before.change.vectors)
             if found and size > _MOST_CHUNKS:
                 break
             found[lane] = before
@@ -102,7 +102,7 @@ class Integrator:
                 found = snapshot(connection, batch, [], self._device)
         except NscmaError:  # it fails, with its reason, in its own turn
             return None
-        return found if found is not None and found.size else None
+        return found if found is not None and found.changes else None
 
     def run(self, batch: Sequence[Job]) -> None:
         """Integrate the chunks of these jobs' episodes as one batch (CAM, online clustering updates)."""
@@ -117,7 +117,7 @@ class Integrator:
         if ready is not None and ready.before.same(before):
             before, after = ready.before, ready.after
         else:
-            after = assimilate([before.change], self._settings)[0] if before.size else before.state.cam
+            after = assimilate([before.change], self._settings)[0] if before.changes else before.state.cam
         stored, cam = before.state.stored, before.state.cam
         old, new = cam.members(), after.members()
         said = before.state.said | _placed(before, after)

@@ -45,9 +45,9 @@ class Snapshot:
         )
 
     @property
-    def size(self) -> int:
-        """Chunks that are clustered; 0 where none came or went."""
-        return len(self.change.vectors) if self.new or len(self.change.removed) else 0
+    def changes(self) -> bool:
+        """Whether chunks come or go."""
+        return bool(self.new or len(self.change.removed))
 
 
 def snapshot(
@@ -66,12 +66,12 @@ def snapshot(
     base = state.cam.levels[0].nodes.tolist() if state.cam.levels else []
     removed = [number for number in base if (0, number) not in state.said]
     rows = [state.said[0, number][0] for number in base if (0, number) in state.said] + new
-    vectors = torch.cat([state.vectors, _vectors(connection, new, device)])
+    parts = [part for part in (state.vectors, _vectors(connection, new, device)) if len(part)]
     position, stream = _places(connection, rows, new)
     change = Change(
         state.cam,
         torch.tensor(removed, dtype=torch.int64, device=device),
-        vectors if len(vectors) else vectors.reshape(0, 1),
+        torch.cat(parts) if parts else state.vectors,
         torch.tensor(position, dtype=torch.int64, device=device),
         torch.tensor(stream, dtype=torch.int64, device=device),
     )
@@ -100,13 +100,13 @@ def _state(connection: Connection, batch: Sequence[Job], known: Sequence[State],
 
 
 def _vectors(connection: Connection, seqs: Sequence[int], device: torch.device) -> torch.Tensor:
-    """[n, d] float32; without any row, a tensor that `torch.cat` passes over."""
+    """[n, d] float32, [0, 1] where there is none."""
     found = packed_vectors.vectors_of(connection, seqs)
     if len(found) < len(seqs):
         raise StoreFormatError(f"{len(seqs) - len(found)} chunks of a hierarchy have no vector; run `nscma doctor`")
-    return (
-        torch.from_numpy(np.stack([found[seq] for seq in seqs])).to(device) if seqs else torch.empty(0, device=device)
-    )
+    if not seqs:
+        return torch.empty(0, 1, device=device)
+    return torch.from_numpy(np.stack([found[seq] for seq in seqs])).to(device)
 
 
 def _places(connection: Connection, rows: Sequence[int], new: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -6,19 +6,18 @@ Legend: n entities, E edges, q queries.
 from __future__ import annotations
 
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.reading.role_mentions import called
 from nscma_torch.records import Fact
 from nscma_torch.relations import Relation, Schema, Shape
-from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.speakers import Asker
 from nscma_torch.text.dates import find_dates
 from nscma_torch.text.names import name_key
@@ -28,7 +27,9 @@ from nscma_torch.text.terms import terms
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
-    from torch_geometric.data import Data
+    from torch_geometric.data import HeteroData
+
+    from nscma_torch.retrieval.fact_network import FactNetwork
 
 Messages = Callable[[Fact], Sequence[tuple[str, datetime]]]  # the texts behind a fact and their times, the newest first
 
@@ -36,7 +37,6 @@ _POSSESSIVE = re.compile(r"(?P<owner>.+)(?:'s|(?<=s)')\s+(?P<noun>[^']+)")
 _WRITTEN_OUT: frozenset[Shape] = frozenset({"person", "place", "group"})
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
-_UNKNOWN_SINCE, _STILL = -(1 << 63), (1 << 63) - 1  # the ends of int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,8 @@ class FactGraph:
         self._nouns = relations_by_noun(schema)
         self._naming = [relation.name for relation in schema.relations.values() if self.shape(relation) == "name"]
         self._named = self._bearers_of_names()
+        self.places = {key: i for i, key in enumerate(self._names)}  # of the n nodes, by their keys
+        self._network = cache(self._made_network)  # views share it
 
     def _edges_of_facts(self) -> list[_Edge]:
         """One edge for each fact, and one back where the schema says what the object is to the subject."""
@@ -154,43 +156,28 @@ class FactGraph:
         at = as_of or self.now
         return at is None or ((fact.valid_from or EARLIEST) <= at and (fact.valid_to is None or at < fact.valid_to))
 
-    def data(self, as_of: datetime | None = None) -> Data:
-        """The edges that hold at a time as a PyG view on the device.
+    @property
+    def network(self) -> FactNetwork:
+        """The facts as PyG holds them, on the device; made once, for all views of this graph."""
+        return self._network()
 
-        `edge_index` [2, E] int64; `relation` [E] places in the schema; `fact` [E] places in `facts`; `valid_from`,
-        `valid_to` [E] microseconds since the epoch, the ends of int64 where unknown or still.
-        """
-        with warnings.catch_warnings():  # torch_geometric 2.8 calls torch.jit.script when it is imported
-            warnings.simplefilter("ignore", DeprecationWarning)
-            from torch_geometric import data as pyg
+    def _made_network(self) -> FactNetwork:
+        from nscma_torch.retrieval.fact_network import FactNetwork, Related
 
         relations = {name: i for i, name in enumerate(self.schema.relations)}
-        kept = self._held(as_of)
-        facts = [self.facts[edge.fact] for edge in kept]
-        return pyg.Data(
-            edge_index=self._edge_index(kept),
-            relation=self._tensor(relations[edge.relation] for edge in kept),
-            fact=self._tensor(edge.fact for edge in kept),
-            valid_from=self._tensor(_UNKNOWN_SINCE if f.valid_from is None else to_micros(f.valid_from) for f in facts),
-            valid_to=self._tensor(_STILL if f.valid_to is None else to_micros(f.valid_to) for f in facts),
-            num_nodes=len(self._names),
-        )
+        related = [
+            Related(self.places[edge.source], relations[edge.relation], self.places[name_key(edge.target)], edge.fact)
+            for edge in self._edges
+        ]
+        ends = [(name_key(fact.subject), name_key(fact.object)) for fact in self.facts]
+        return FactNetwork.of(self.facts, self.places, ends, related, self._device())
 
-    def _held(self, as_of: datetime | None) -> list[_Edge]:
-        return [edge for edge in self._edges if self.holds(self.facts[edge.fact], as_of)]
+    def data(self, as_of: datetime | None = None) -> HeteroData:
+        """The n entities, the messages behind their facts, and the edges of the facts that hold at a time, as PyG data.
 
-    def _tensor(self, values: Iterable[int]) -> Tensor:
-        import torch
-
-        return torch.tensor(list(values), dtype=torch.int64, device=self._device())
-
-    def _edge_index(self, edges: Sequence[_Edge]) -> Tensor:
-        """Nodes [2, E] that edges lead from and to."""
-        import torch
-
-        places = {key: i for i, key in enumerate(self._names)}
-        sources = self._tensor(places[edge.source] for edge in edges)
-        return torch.stack([sources, self._tensor(places[name_key(edge.target)] for edge in edges)])
+        Its types and attributes are those of `FactNetwork`.
+        """
+        return self.network.at(as_of, self.now)
 
     def resolve(self, name: str, as_of: datetime | None = None) -> list[Reached]:
         """Entities that a name can mean: the one so called, its aliases, and for "Ben's sister" also Ben's siblings.
@@ -319,17 +306,15 @@ class FactGraph:
 
         from nscma_kernels.personalized_pagerank import personalized_pagerank
 
-        edges = self._edge_index(self._held(as_of))
-        places = {key: i for i, key in enumerate(self._names)}
-        preference = torch.zeros(len(seeds), len(places), device=self._device())
+        edges = self.network.related(as_of, self.now)
+        preference = torch.zeros(len(seeds), len(self.places), device=self._device())
         for row, names in enumerate(seeds):
-            known = [places[one.key] for name in names for one in self.resolve(name, as_of)]
+            known = [self.places[one.key] for name in names for one in self.resolve(name, as_of)]
             preference[row, known] = 1.0
         scores = torch.zeros_like(preference)
         asked = preference.sum(dim=1) > 0
         if bool(asked.any()):
-            both = torch.cat([edges, edges.flip(0)], dim=1)
-            scores[asked] = personalized_pagerank(both, preference[asked], num_nodes=len(places), damping=damping)
+            scores[asked] = personalized_pagerank(edges, preference[asked], damping=damping)
         return scores
 
 

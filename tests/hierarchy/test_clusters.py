@@ -113,7 +113,7 @@ def test_links_of_very_light_edges_are_numbers_in_range(edit_of: Any) -> None:
     """The weights of upper networks are shares of shares: they may become very small."""
     edges = {(0, 1): 1e-6, (1, 2): 1e-6, (2, 3): 1e-6}
     level = Level.empty().edited(edit_of(range(4), [], edges), overlapping=False)[0]
-    level = Level(level.nodes, level.split, level.weight, level.cut, torch.tensor([0, 0, 2, 2]))
+    level = replace(level, labels=torch.tensor([0, 0, 2, 2]))
     ends, weight = linked(level, clusters_of(level), 4)
     assert bool(((weight > 0) & (weight <= 1)).all()), weight
     assert {tuple(pair) for pair in ends.T.tolist()} == {(0, 2), (2, 0)}
@@ -135,7 +135,7 @@ def test_the_difference_leads_to_the_network_wanted(seed: int, twin: Any, edges:
         upper = upper.edited(edit, overlapping=True)[0]
         assert upper.nodes.tolist() == sorted(held.numbers)
         assert edges(upper) == held.both_ways()
-        assert not difference(upper, numbers, pairs, weight), "there, nothing is left to do"
+        assert not difference(upper, numbers, pairs, weight).networks(1).any(), "there, nothing is left to do"
 
 
 def test_the_heavier_of_two_drawn_links_counts(edit_of: Any, edges: Any) -> None:

@@ -146,24 +146,25 @@ def test_data_is_a_pyg_view_of_what_holds(schema: Schema) -> None:
         fact("Ben", "sibling", "Eva"),
     ]
     graph = FactGraph(rows, schema)
-    data = graph.data()
+    whole = graph.data()
+    data = whole["entity", "related_to", "entity"]
     entities, relations = graph.entities, list(schema.relations)
     edges = {
         (entities[s], relations[r], entities[t])
         for s, t, r in zip(*data.edge_index.tolist(), data.relation.tolist(), strict=True)
     }
     assert edges == {("Ben", "lives_in", "Oslo"), ("Ben", "sibling", "Eva"), ("Eva", "sibling", "Ben")}
-    assert data.num_nodes == len(entities) == 4
-    assert data.validate()
+    assert whole["entity"].num_nodes == len(entities) == 4
+    assert whole.validate()
     oslo = [graph.facts[i].object for i in data.fact.tolist()].index("Oslo")
     assert data.valid_from[oslo] == day(10).timestamp() * 10**6
     assert data.valid_to.tolist() == [torch.iinfo(torch.int64).max] * 3
-    assert graph.data(day(3)).edge_index.shape == (2, 3)
-    past = graph.data(day(3))
+    past = graph.data(day(3))["entity", "related_to", "entity"]
+    assert past.edge_index.shape == (2, 3)
     rome = [graph.facts[i].object for i in past.fact.tolist()].index("Rome")
     assert past.valid_from[rome] == torch.iinfo(torch.int64).min and past.valid_to[rome] == day(10).timestamp() * 10**6
     empty = FactGraph([], schema).data()
-    assert empty.edge_index.shape == (2, 0)
+    assert empty["entity", "related_to", "entity"].edge_index.shape == (2, 0) == (2, empty["entity"].num_nodes)
 
 
 def test_pagerank_prefers_what_is_near_the_seeds(schema: Schema) -> None:

@@ -49,30 +49,21 @@ def graph(context: RetrievalContext, question: str, top_k: int) -> Ranking:
 
 def _visits(facts: FactGraph, asked: list[str], units: dict[int, Unit], scores: dict[int, float]) -> dict[str, float]:
     """The share of the walk's visits at each message, by its id."""
-    places: dict[tuple[str, str], int] = {}
-    edges: list[tuple[int, int]] = []
-    for fact in facts.facts:
-        if not facts.holds(fact):
-            continue
-        for entity in (_key(fact.subject), _key(fact.object)):
-            one = places.setdefault(("entity", entity), len(places))
-            for episode in fact.episode_ids:
-                other = places.setdefault(("message", episode), len(places))
-                edges += [(one, other), (other, one)]
-    start = torch.zeros(1, len(places), dtype=torch.float64)
+    entities, messages = facts.places, facts.network.messages
+    walked = facts.network.told(None, facts.now)
+    start = torch.zeros(walked.num_nodes, dtype=torch.float64)
     for entity in asked:
-        if ("entity", entity) in places:
-            start[0, places["entity", entity]] += 1.0
+        start[entities[entity]] += 1.0
     for seq in list(units)[:_STARTS]:
-        place = places.get(("message", _episode(units[seq])))
+        place = messages.get(_episode(units[seq]))
         if place is not None:
-            start[0, place] += scores[seq] ** 2
-    if not edges or not bool(start.any()):
+            start[len(entities) + place] += scores[seq] ** 2
+    joined = torch.bincount(walked.edge_index[0], minlength=walked.num_nodes) > 0
+    start = start.to(joined.device) * joined
+    if not bool(start.any()):  # no fact that holds tells of anything to start from
         return {}
-    shares = personalized_pagerank(
-        torch.tensor(edges).T.contiguous(), start, num_nodes=len(places), damping=_DAMPING, tol=1e-6
-    )[0].tolist()
-    return {name: shares[place] for (kind, name), place in places.items() if kind == "message"}
+    shares = personalized_pagerank(walked, start[None], damping=_DAMPING, tol=1e-6)[0, len(entities) :].tolist()
+    return dict(zip(messages, shares, strict=True))
 
 
 def _episode(unit: Unit) -> str:

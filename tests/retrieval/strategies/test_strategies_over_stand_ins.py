@@ -12,10 +12,13 @@ import pytest
 from nscma_torch.config import Retrieval, override
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.records import Hit, Scope, Unit, UnitKind
+from nscma_torch.relations import load_relations
 from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.retrieval.strategies import STRATEGIES
+from tests.retrieval.fact_making import fact
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 SUMMARY = 100  # row numbers from here on are summaries
@@ -88,29 +91,6 @@ class Written:
 
     def peers(self, seqs: Sequence[int]) -> dict[int, list[int]]:
         return {n: self.beside[n] for n in seqs if n in self.beside}
-
-
-@dataclass
-class Said:
-    """A fact as the walk sees it."""
-
-    subject: str
-    object: str
-    episode_ids: tuple[str, ...]
-
-
-@dataclass
-class FactGraph:
-    """Facts that hold."""
-
-    facts: Sequence[Said]
-
-    @property
-    def entities(self) -> list[str]:
-        return [name for fact in self.facts for name in (fact.subject, fact.object)]
-
-    def holds(self, fact: Said) -> bool:
-        return fact in self.facts
 
 
 def kind_of(n: int) -> UnitKind:
@@ -267,7 +247,9 @@ def test_links_lifts_what_lies_under_a_title_of_the_question() -> None:
 
 def test_the_graph_lifts_the_messages_of_the_entity_that_is_asked_about() -> None:
     """Without what the question names, the walk would end at the better hit, on Bob."""
-    known = FactGraph([Said("Bob", "Bosch", ("e3",)), Said("Mia", "Velmora", ("e2",))])
+    said = {"e3": ("Bob", "Bosch"), "e2": ("Mia", "Velmora")}
+    facts = [fact(who, "works_at", where, episode_ids=(episode,)) for episode, (who, where) in said.items()]
+    known = FactGraph(facts, load_relations())
     scores = {1: 0.5, 3: 0.49, 2: 0.47}
     written = Written({"Where does Mia work?": scores}, known=known)
     found = STRATEGIES["graph"](cast("RetrievalContext", cast("Any", written)), "Where does Mia work?", 3)

@@ -1,0 +1,1 @@
+"""What this library offers inside others."""

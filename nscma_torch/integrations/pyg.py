@@ -1,0 +1,133 @@
+"""Ego-splitting and label propagation as transforms of PyTorch Geometric, for `T.Compose`, data sets and loaders.
+
+A `Batch` of graphs goes through one call; the result is the batch of what each graph becomes alone. Both take graphs
+as undirected, leave what they are given as it was, and work on its device.
+
+    T.Compose([EgoSplit(), LabelPropagation()])(data).community  # of each persona: communities that overlap in nodes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from nscma_kernels import PersonaGraph, ego_split, label_propagation
+from nscma_torch.extras import import_torch_geometric
+
+import_torch_geometric("a PyG transform")
+from torch_geometric.data import Batch, Data  # noqa: E402 - after the line that says what to do where it is missing
+from torch_geometric.transforms import BaseTransform  # noqa: E402
+
+
+class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
+    """The persona graph (Epasto, Lattanzi and Paes Leme, KDD 2017): a node for each component of each neighbourhood.
+
+    Personas are ordered by node, then by their smallest neighbour; edges by (row, column), both directions, each once,
+    without self-loops. Node attributes go to all personas of a node; an edge has the attributes of the first edge given
+    in its direction, else of the first in the other. What else a graph holds stays.
+
+    Args:
+        owner: attribute [P] int64 that gets the node of each persona, a place in the graph as it was.
+    """
+
+    def __init__(self, owner: str = "owner") -> None:
+        self.owner = owner
+
+    def forward(self, data: Data) -> Data:
+        """Raises TypeError for what is no `Data` or `Batch`, ValueError for edges outside the graph."""
+        _check(data)
+        split = ego_split(data)
+        if not isinstance(data, Batch):
+            return self._split(data, split)
+        graphs = data.to_data_list()
+        nodes = torch.tensor([graph.num_nodes for graph in graphs], device=split.owner.device)
+        of_edge, of_persona = data.batch[split.edge_index[0]], data.batch[split.owner]
+        first = nodes.cumsum(0) - nodes
+        personas, edges = (torch.bincount(of, minlength=len(graphs)) for of in (of_persona, of_edge))
+        before = personas.cumsum(0) - personas
+        parts = zip(
+            _cut(split.edge_index - first[of_edge], edges),
+            _cut(split.persona - before[of_edge], edges),
+            _cut(split.ids - before[of_persona], personas),
+            _cut(split.owner - first[of_persona], personas),
+            nodes.tolist(),
+            personas.tolist(),
+            strict=True,
+        )
+        return Batch.from_data_list(
+            [self._split(graph, PersonaGraph(*part)) for graph, part in zip(graphs, parts, strict=True)]
+        )
+
+    def _split(self, data: Data, split: PersonaGraph) -> Data:
+        """A single graph after its split."""
+        out = type(data)()
+        given = _given_edges(data.edge_index, split)
+        for name, value in data.items():
+            if name in ("edge_index", "num_nodes"):
+                continue
+            if data.is_node_attr(name):
+                value = value[split.owner]
+            elif data.is_edge_attr(name):
+                value = value[given]
+            out[name] = value
+        out.edge_index, out[self.owner] = split.persona_edge_index, split.owner
+        out.num_nodes = len(split.ids)
+        return out
+
+
+class LabelPropagation(BaseTransform):  # type: ignore[misc] # PyG has no types
+    """Communities by chase-gated label propagation: deterministic, convergent, the same in any order of the edges.
+
+    (PyG's `LabelPropagation` spreads given classes to nodes without one; this finds communities, and is given none.)
+    In the end no node sees a label that weighs more among its neighbours than its own. Isolated nodes stay alone.
+
+    Args:
+        weight: attribute [E] of the edges that holds their weights, None for weight 1; where a graph has no such
+            attribute every edge weighs 1.
+        community: attribute [n] int64 that gets a node of its community for each node, the same for all members.
+        max_rounds: ends early; None: at convergence.
+    """
+
+    def __init__(
+        self, weight: str | None = "edge_weight", community: str = "community", max_rounds: int | None = None
+    ) -> None:
+        self.weight, self.community, self.max_rounds = weight, community, max_rounds
+
+    def forward(self, data: Data) -> Data:
+        """Raises TypeError for what is no `Data` or `Batch`, ValueError for weights that are negative or no numbers."""
+        _check(data)
+        weight = data.get(self.weight) if self.weight else None
+        batch = data.batch if isinstance(data, Batch) else None
+        found = label_propagation(data.edge_index, weight, data.num_nodes, batch=batch, max_rounds=self.max_rounds)
+        if batch is None:
+            data[self.community] = found
+            return data
+        graphs = data.to_data_list()
+        nodes = torch.tensor([graph.num_nodes for graph in graphs], device=found.device)
+        for graph, own in zip(graphs, _cut(found - (nodes.cumsum(0) - nodes)[batch], nodes), strict=True):
+            graph[self.community] = own
+        return Batch.from_data_list(graphs)
+
+
+def _check(data: Data) -> None:
+    if not isinstance(data, Data) or data.edge_index is None:
+        raise TypeError(f"a homogeneous PyG Data or Batch with an edge_index is needed, got {type(data).__name__}")
+
+
+def _cut(values: Tensor, sizes: Tensor) -> Sequence[Tensor]:
+    """The parts of these sizes, along the last axis."""
+    return torch.split(values, sizes.tolist(), dim=-1)
+
+
+def _given_edges(edge_index: Tensor, split: PersonaGraph) -> Tensor:
+    """[E] the place among the edges given of each edge of the split: the first in its direction, else in the other."""
+    n = max(split.num_nodes, 1)
+    given, order = (edge_index[0] * n + edge_index[1]).sort(stable=True)
+    row, column = split.edge_index
+    if not len(given):
+        return order
+    wanted, turned = row * n + column, column * n + row
+    place, other = (torch.searchsorted(given, keys).clamp(max=len(given) - 1) for keys in (wanted, turned))
+    return order[torch.where(given[place] == wanted, place, other)]
