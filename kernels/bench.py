@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
+from cases.batched_clusters import batched_clusters_cases
 from cases.case import Case
 from cases.ego_split import ego_split_cases
 from cases.knn_graph import knn_graph_cases
@@ -34,6 +35,7 @@ from cases.token_nll import token_nll_cases
 
 BUDGET = 10.0  # seconds after which no further turn of a case begins, unless told otherwise
 CASES: dict[str, Callable[[torch.device, bool], Iterator[Case]]] = {
+    "batched_clusters": batched_clusters_cases,
     "ego_split": ego_split_cases,
     "knn_graph": knn_graph_cases,
     "label_propagation": label_propagation_cases,

@@ -30,8 +30,7 @@ from nscma_torch.storage.hierarchies import LevelRows, NodeKey
 from nscma_torch.storage.jobs import Job
 
 _MOST_CHUNKS = 1 << 16  # clustered together, unless one hierarchy alone has more; 100 MB of vectors at 384 dimensions
-
-_WORTH_AN_IMPORT = 100  # small networks alone take as long as the import of PyG, which several together need
+_WORTH_AN_IMPORT = 200  # small networks one by one take as long as the import of PyG, which several together need
 
 
 @dataclass(frozen=True)
@@ -113,6 +112,7 @@ class Integrator:
         if before is None:
             with self._database.write() as connection:
                 jobs.finish(connection, batch)
+            self._ahead.pop(batch[0].lane, None)
             return
         if ready is not None and ready.before.same(before):
             before, after = ready.before, ready.after

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from nscma_torch.extras import import_torch_geometric
 from nscma_torch.hierarchy import integrator
+from nscma_torch.hierarchy.cam import Cam, Change
+from nscma_torch.hierarchy.snapshot import Snapshot, State
 from nscma_torch.memory import Memory
+from nscma_torch.storage.hierarchies import Stored
 from tests.hierarchy.lively import NOW, Failing, Open, Tasks, said, text_of
 
 USERS = ("ada", "bob", "eve", "kim")
@@ -164,3 +169,18 @@ def test_without_pyg_the_error_says_what_to_do(open_lively: Open, monkeypatch: p
     memory.flush()
     (failure,) = memory.stats().failures
     assert failure.startswith("MissingDependencyError") and "pip install 'torch-geometric" in failure
+
+
+def test_what_is_ready_is_used_only_for_the_same_input() -> None:
+    """Positions in a stream may shift while its hierarchy keeps its version: an older message was taken out."""
+    stored = Stored("h", "ada", None, 3, ())
+    vectors, places = torch.ones(2, 4), torch.arange(2)
+    change = Change(Cam(), places[:0], vectors, places, torch.zeros_like(places))
+    one = Snapshot(State(stored, Cam(), {}, vectors), {1: [5], 2: [6]}, [5, 6], change)
+    assert one.same(replace(one, change=replace(change, vectors=vectors.clone())))
+    moved = [
+        replace(one, change=replace(change, **{name: getattr(change, name).flip(0) + 1}))
+        for name in ("vectors", "position", "stream")
+    ]
+    moved += [replace(one, chunks={1: [5]}), replace(one, state=replace(one.state, stored=replace(stored, version=4)))]
+    assert not any(one.same(other) for other in moved)

@@ -23,6 +23,7 @@ LIVELY = Hierarchy(neighbours=4, gamma=0.3, max_members=5, min_members=2, links=
 KINDS = {
     "lively": LIVELY,
     "whole": LIVELY.model_copy(update={"overlapping": False}),
+    "as the paper": LIVELY.model_copy(update={"propagation": "majority", "propagation_rounds": 2}),
     "one level": LIVELY.model_copy(update={"max_levels": 1}),
     "no levels": LIVELY.model_copy(update={"max_levels": 0}),
 }

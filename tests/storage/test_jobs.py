@@ -111,3 +111,18 @@ def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, m
     batch = jobs.next_batch(connection, SIZES)
     stream = connection.exec_driver_sql("SELECT stream_id FROM episodes WHERE seq = 1").scalar_one()
     assert [(job.lane, job.episode_seq) for job in batch] == [(stream, 1)]
+
+
+def test_the_next_batches_of_all_lanes_are_those_that_come_one_after_another(connection: Connection) -> None:
+    """By the oldest job of each lane, cut by size and by attempts; other kinds, failed jobs and users stay out."""
+    jobs.enqueue(connection, "ada", "extract", [("even", 4), EVEN, ("odd", None), ("odd", 3), ODD])
+    jobs.enqueue(connection, "ada", "other", [("other", 1)])
+    jobs.enqueue(connection, "bob", "extract", [("bobs", None)])
+    jobs.fail(connection, jobs.next_batch(connection, {"extract": 1}), "went wrong", max_attempts=3)
+    ahead = list(jobs.next_of_lanes(connection, "extract", 2))
+    assert [numbers(batch) for batch in ahead] == [[4], [None, 1], [None]]
+    assert list(jobs.next_of_lanes(connection, "extract", 2, user_id="bob")) == ahead[2:]
+    for expected in ahead:
+        assert jobs.next_batch(connection, {"extract": 2}) == expected
+        jobs.clear(connection, "extract", expected[0].lane)
+    assert list(jobs.next_of_lanes(connection, "extract", 2)) == []
