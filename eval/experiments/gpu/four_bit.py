@@ -16,7 +16,7 @@ from eval.experiments.gpu.part import Row, expect
 from nscma_torch.doctor.model_memory import config_of, model_shape
 from nscma_torch.llm.loading import load_causal_lm
 
-_LARGE = {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 8, "num_attention_heads": 16}
+_LARGE = {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 4, "num_attention_heads": 16}
 _ERROR = 0.12  # of NF4 relative to normally distributed weights it is .09 (QLoRA, section 3: 4-bit quantiles)
 
 

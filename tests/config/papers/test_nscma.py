@@ -14,18 +14,20 @@ import torch
 
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import observe
+from nscma_torch.config import read_toml
 from nscma_torch.curator.claims import Claim, Rules
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.memory import Memory
-from tests.config.papers.presets import preset
+from tests.config.papers.presets import FOLDER, preset
 from tests.config.papers.scores import hits_by_equation
 
 DAY = 86_400_000_000  # microseconds
 
 
-def test_surprise_and_the_gate() -> None:
+@pytest.mark.parametrize("lam", [preset("nscma").gate.lam, 0.7])
+def test_surprise_and_the_gate(lam: float) -> None:
     """Section 3.2: S = -1/L sum log P; write where S > mu + lambda sigma of the last N inputs before."""
-    settings = preset("nscma").gate
+    settings = preset("nscma").gate.model_copy(update={"lam": lam})
     chance = random.Random(0)
     gate, state, before = MessageGate(settings), GateState(), []
     for _ in range(150):
@@ -83,9 +85,6 @@ def claim(value: str, day: float, speaker: str, chance: random.Random) -> Claim:
 
 def test_the_conflict_set_is_of_every_relation(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
     """Section 3.5: E_conflict = {(s, r, o_old) : o_old != o_new}, so that who likes coffee likes tea no more."""
-    from nscma_torch.config import read_toml
-    from tests.config.papers.presets import FOLDER
-
     config = read_toml(FOLDER / "nscma.toml")
     begin = datetime(2024, 3, 1, tzinfo=UTC)
     found = {}

@@ -40,9 +40,10 @@ def test_surprise_momentum_and_forgetting() -> None:
     assert state.weights[0][0].tolist() == [pytest.approx(row) for row in memory]
 
 
-def test_the_gate_weighs_the_gradient() -> None:
+@pytest.mark.parametrize("lam", [preset("titans").gate.lam, 0.5])
+def test_the_gate_weighs_the_gradient(lam: float) -> None:
     """Written where |grad l| > mu + lambda sigma of the last N inputs."""
-    settings = preset("titans").gate
+    settings = preset("titans").gate.model_copy(update={"lam": lam})
     vectors = torch.nn.functional.normalize(torch.randn(40, 16, generator=torch.Generator().manual_seed(1)), dim=1)
     vectors[20:30] = vectors[0]
     norms, _ = gradient_surprise(vectors, None)

@@ -51,15 +51,14 @@ def fake(name: str, seconds: float = 60, needs: Sequence[str] = (), timed: bool 
 
 
 NEEDS_TRANSFORMERS = ("reader", "four bits", "memory plan")  # seconds for its import alone
+SLOW = (pytest.param(name, marks=pytest.mark.prove) for name in NEEDS_TRANSFORMERS)
 
 
-@pytest.mark.parametrize(
-    "name", ["retrieval", "clustering", *(pytest.param(name, marks=pytest.mark.prove) for name in NEEDS_TRANSFORMERS)]
-)
+@pytest.mark.parametrize("name", ["retrieval", "retrieval memory", "clustering", *SLOW])
 def test_parts_measure_tiny_shapes(name: str, tmp_path: Path) -> None:
     measure(part(name), CPU, True, tmp_path / "rows.jsonl")
     rows = [Row(**json.loads(line)) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    assert len(rows) == {"retrieval": 4}.get(name, 2)
+    assert len(rows) == {"retrieval": 4, "retrieval memory": 1}.get(name, 2)
     assert all(row.values and all(value >= 0 for value in row.values.values()) for row in rows)  # type: ignore[operator]
 
 
