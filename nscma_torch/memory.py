@@ -228,7 +228,7 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
-        top_k: int = 10,
+        top_k: int | None = None,
         threshold: float | None = None,
         kinds: Sequence[UnitKind] | None = None,
         strategy: str | None = None,
@@ -243,6 +243,7 @@ class Memory:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
             kinds: which units are searched: chunk, summary, skill, or of triple and atomic_fact what facts.units names;
                 by default the configured ones.
+            top_k: how many at most; by default `retrieval.top_k`.
             threshold: lowest score, None for any; scores are relative to each lane's best, and strategies add to them.
             strategy: a name of `retrieval.strategies`, or auto; by default the configured one.
             budget: most tokens of all texts together; what does not fit is left out, never mid-sentence.
@@ -257,7 +258,7 @@ class Memory:
             query,
             bounds,
             strategy=strategy,
-            top_k=checked_count(top_k),
+            top_k=self._top_k(top_k),
             threshold=None if threshold is None else checked_number(threshold, "threshold"),
             budget=most,
             explain=checked_flag(explain, "explain"),
@@ -273,7 +274,7 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
-        top_k: int = 10,
+        top_k: int | None = None,
         as_of: datetime | None = None,
         now: datetime | None = None,
         follows: Answer | None = None,
@@ -287,7 +288,7 @@ class Memory:
 
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(question, "the question", self.config.limits)
-        bounds, most = self._bounds(scope, wanted, None, as_of, now), checked_count(top_k)
+        bounds, most = self._bounds(scope, wanted, None, as_of, now), self._top_k(top_k)
         at = None if as_of is None else clock(as_of)
         before = None if follows is None else checked_instance(follows, Answer, "follows, the answer before,")
         answer, hits = answered(self.components, question, bounds, now=clock(now), as_of=at, follows=before, top_k=most)
@@ -323,6 +324,9 @@ class Memory:
             alpha=self.config.score.alpha,
             scale=scale,
         )
+
+    def _top_k(self, top_k: int | None) -> int:
+        return self.config.retrieval.top_k if top_k is None else checked_count(top_k)
 
     def _bounds(
         self,

@@ -16,7 +16,7 @@ from nscma_torch.records import Hit
 from nscma_torch.text.timestamps import format_time
 
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as it was then, ISO 8601.", metavar="TIME")]
-TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many hits.")]
+TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="How many hits.")]
 Filter = Annotated[
     list[str] | None, typer.Option("--filter", help="Metadata that must match; repeatable.", metavar="KEY=VALUE")
 ]
@@ -26,7 +26,7 @@ Filter = Annotated[
 def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     *,
-    top_k: TopK = 10,
+    top_k: TopK = None,
     threshold: Annotated[float | None, typer.Option("--threshold", help="Lowest score.")] = None,
     filter: Filter = None,
     kind: Annotated[
@@ -84,7 +84,7 @@ def search(
 def ask(
     question: Annotated[str, typer.Argument(help="What to answer from memory.")],
     *,
-    top_k: TopK = 10,
+    top_k: TopK = None,
     filter: Filter = None,
     as_of: AsOf = None,
     now: o.Now = None,

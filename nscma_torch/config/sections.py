@@ -205,6 +205,7 @@ class Retrieval(Section):
     kinds: tuple[Literal["chunk", "triple", "atomic_fact", "summary"], ...] = Field(
         ("chunk",), min_length=1, description="Structures that a search looks in where it names none."
     )
+    top_k: int = Field(10, gt=0, description="K: hits of a search, or of a question, that names no other number.")
     reranker: str = Field(
         "",
         description="What the rerank strategy asks: 'reader', or a cross-encoder by its name or folder; empty for the "

@@ -54,7 +54,7 @@ class Retriever:
         bounds: Bounds,
         *,
         strategy: str | None = None,
-        top_k: int = 10,
+        top_k: int | None = None,
         threshold: float | None = None,
         budget: int | None = None,
         explain: bool = False,
@@ -63,6 +63,7 @@ class Retriever:
         """The best units within bounds, best first.
 
         Args:
+            top_k: None for `retrieval.top_k`.
             tasks: what a strategy asks of language is asked of these; None for the configured ones.
             budget: most tokens of the embedder in all texts; what does not fit is left out, never mid-sentence.
 
@@ -70,6 +71,7 @@ class Retriever:
             InvalidInputError: a strategy that there is not.
             ConfigError: language tasks that cannot do what the strategy asks of them.
         """
+        top_k = self._settings.top_k if top_k is None else top_k
         name, newest_first, trace = self.chosen(question, strategy, bounds.kinds)
         reranker = self._reranker() if self._reranker is not None and name == "rerank" else None
         context = RetrievalContext(

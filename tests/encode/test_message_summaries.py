@@ -49,7 +49,8 @@ def test_each_message_has_its_own(noted: Open) -> None:
     before = memory.digest()
     memory.reextract(user_id="ada")
     memory.flush()
-    assert memory.digest() == before and summaries(memory) == found
+    assert not memory.stats().failures and memory.digest() == before and summaries(memory) == found
+    assert len(memory.search("kiln river", user_id="ada", kinds=("summary",), now=day(9))) == 2, "each once"
     memory.update(ids[0], "The loom is in the attic. The kiln was sold.", user_id="ada", now=day(5))
     assert summaries(memory).keys() == {"Our walk led along the river"}
     memory.flush()

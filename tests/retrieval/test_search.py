@@ -57,6 +57,16 @@ def test_fewer_hits_are_the_first_ones(filled: Memory) -> None:
     assert filled.search("Kyoto", user_id="ada", now=NOW, top_k=10**6)
 
 
+def test_the_number_of_hits_is_configured(open_memory: Open, light_proxy: Any) -> None:
+    """K of Structural Memory section 3.2, for what names no number itself."""
+    config = {"retrieval": {"top_k": 2, "strategy": "single-step"}}
+    memory = open_memory("k.db", config, proxy=light_proxy)
+    list(memory.add_many([Message("user", f"the kettle note {i}") for i in range(5)], user_id="ada", now=NOW))
+    assert len(memory.search("kettle", user_id="ada", now=NOW)) == 2
+    assert len(memory.search("kettle", user_id="ada", now=NOW, top_k=4)) == 4
+    assert len(memory.components.retriever.retrieve("kettle", Bounds(Scope("ada"), NOW)).hits) == 2
+
+
 def test_a_repeated_search_is_the_same(filled: Memory, open_memory: Open) -> None:
     queries = ("Kyoto", "what did Kim sign in 1999?", "颜色", "ok")
     first = [filled.search(query, user_id="ada", now=NOW) for query in queries]
