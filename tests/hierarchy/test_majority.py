@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from nscma_torch.config import Hierarchy
-from nscma_torch.hierarchy.cam import Cam, assimilate
+from nscma_torch.hierarchy.cam import _clustered
 from nscma_torch.hierarchy.level import Edit, Level, Propagation
 
 MAJORITY = Propagation(weighted=False)
@@ -73,7 +73,8 @@ def test_rounds_are_limited() -> None:
 )
 def test_the_configuration_names_the_rule(keys: dict[str, Any], clusters: set[frozenset[int]] | None) -> None:
     settings = Hierarchy(overlapping=False, max_levels=1, **keys)
-    level = assimilate(Cam(), edit(range(7), BETWEEN), settings).levels[0]
+    change = edit(range(7), BETWEEN)
+    level = _clustered(Level.empty(), change, change.networks(1), settings)
     if clusters is None:
         unsettled = Level.empty().edited(edit(range(7), BETWEEN), overlapping=False)
         assert torch.equal(

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nscma_kernels import ego_split
-from nscma_torch.hierarchy.cam import Cam, Change, assimilate
+from nscma_torch.hierarchy.cam import Cam, Change, _clustered, assimilate
 from nscma_torch.hierarchy.clusters import clusters_of
 from nscma_torch.hierarchy.level import Edit, Level
 from tests.config.papers.presets import preset
@@ -25,8 +25,7 @@ def chunks(count: int, seed: int) -> tuple[torch.Tensor, Cam]:
         count, 8, generator=generator
     )
     none, place = torch.empty(0, dtype=torch.int64), torch.arange(count)
-    settings = preset("cam").hierarchy
-    (cam,) = assimilate([Change(Cam(), none, vectors, place, torch.zeros_like(place))], settings)
+    (cam,) = assimilate([Change(Cam(), none, vectors, place, torch.zeros_like(place))], preset("cam").hierarchy)
     return vectors, cam
 
 
@@ -104,7 +103,7 @@ def torn() -> Level:
     edges |= {(0, 4): 0.05, (1, 5): 0.05, (0, 8): 0.9, (1, 8): 0.9, (4, 8): 0.3, (5, 8): 0.3, (6, 8): 0.3}
     ends, none = torch.tensor(list(edges)).T.contiguous(), torch.empty(0, dtype=torch.int64)
     edit = Edit(torch.arange(9), none, ends, torch.tensor(list(edges.values())), none.reshape(2, 0))
-    return assimilate(Cam(), edit, preset("cam").hierarchy).levels[0]
+    return _clustered(Level.empty(), edit, edit.networks(1), preset("cam").hierarchy)
 
 
 @pytest.mark.parametrize("level", [torn(), *(chunks(40, seed)[1].levels[0] for seed in range(3))])
