@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         WorkerHealth,
     )
     from nscma_torch.relations import Relation, Schema, load_relations
+    from nscma_torch.storage.derived_texts import DerivedText
     from nscma_torch.storage.profiles import ProfileLine
     from nscma_torch.storage.sessions import Session
     from nscma_torch.storage.skills import Skill
@@ -83,6 +84,7 @@ _HOME = {
         "nscma_torch.records",
     ),
     **dict.fromkeys(("Relation", "Schema", "load_relations"), "nscma_torch.relations"),
+    "DerivedText": "nscma_torch.storage.derived_texts",
     "ProfileLine": "nscma_torch.storage.profiles",
     "Session": "nscma_torch.storage.sessions",
     "Skill": "nscma_torch.storage.skills",
@@ -102,6 +104,7 @@ __all__ = [
     "ControllerAnswer",
     "CuratorDecision",
     "Decision",
+    "DerivedText",
     "EgoSplit",
     "Episode",
     "EraseReceipt",

@@ -69,6 +69,7 @@ class AsyncMemory:
     sleep = _mirror(Memory.sleep)
     feedback = _mirror(Memory.feedback)
     profile = _mirror(Memory.profile)
+    derived = _mirror(Memory.derived)
     add_skill = _mirror(Memory.add_skill)
     find_skills = _mirror(Memory.find_skills)
     skills = _mirror(Memory.skills)

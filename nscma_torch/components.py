@@ -19,7 +19,7 @@ from nscma_torch.errors import ConfigError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.locked_property import locked_cached_property
-from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
+from nscma_torch.protocols import Embedder, InsightTasks, LanguageTasks, Proxy
 from nscma_torch.relations import Schema, load_relations, open_schema
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from nscma_torch.buffer.salience_head import SalienceHead
     from nscma_torch.curator.adviser import Adviser
     from nscma_torch.curator.curation import Curator
+    from nscma_torch.curator.derivation import Derivations
     from nscma_torch.curator.skills import Skills
     from nscma_torch.curator.sleep import Sleeper
     from nscma_torch.encode.edits import Editor
@@ -363,9 +364,23 @@ class Components:
             self.relations,
             self.config.curator,
             self.worker.run_pending,
+            derivations=self.derivations,
             tasks=self.tasks,
             judge=self._judge,
         )
+
+    @locked_cached_property
+    def derivations(self) -> Derivations:
+        """What sleep derives from messages, as far as it is switched on."""
+        from nscma_torch.curator.derivation import Derivations, Deriver
+        from nscma_torch.curator.insights import Insights
+
+        derivers: list[Deriver] = []
+        if self.config.insights.enabled:
+            if not isinstance(self.tasks, InsightTasks):
+                raise _lacking("insights.enabled", self.tasks, InsightTasks)
+            derivers.append(Insights(self.tasks, self.config.insights, self.device))
+        return Derivations(self.database, lambda: self.indexer, derivers)
 
     def _judge(self) -> str:
         """Who settles disputes, by a name that is the same in every process: `sleep` knows by it whom it has asked."""
@@ -485,3 +500,11 @@ class Components:
         from nscma_torch.hierarchy.integrator import Integrator
 
         return Integrator(self.database, self.indexer, self.tasks, self.config.hierarchy, self.device)
+
+
+def _lacking(key: str, tasks: LanguageTasks, needed: type) -> ConfigError:
+    """What is said where language tasks of the caller's own lack what a key switches on."""
+    return ConfigError(
+        f"{key} needs language tasks with what nscma_torch.protocols.{needed.__name__} names, which "
+        f"{type(tasks).__name__} lacks: set the key to false, or add it there"
+    )

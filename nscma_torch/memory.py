@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from nscma_torch.components import Components
 from nscma_torch.config import Config, load_config, override
@@ -19,6 +19,7 @@ from nscma_torch.records import (
     Added,
     Answer,
     CuratorDecision,
+    DerivedKind,
     Episode,
     EraseReceipt,
     Fact,
@@ -36,6 +37,7 @@ from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import (
     backlog,
     decisions,
+    derived_texts,
     digest,
     episodes,
     facts,
@@ -51,6 +53,7 @@ from nscma_torch.storage import (
 )
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.derived_texts import DerivedText
 from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.storage.sessions import Session
 from nscma_torch.storage.skills import Skill
@@ -554,9 +557,25 @@ class Memory:
             take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=useful, at=clock(now), timed=timed)
 
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
-        """What sleep has written down of the user: a few dated lines, each with the ids of its facts."""
+        """What sleep has written down of the user: dated lines with the ids of their facts, then insights.
+
+        Insights (section [insights]) have the ids of the messages that they rest on.
+        """
+        scope = Scope(user_id, agent_id)
         with self.components.database.read() as connection:
-            return profiles.of_scope(connection, Scope(user_id, agent_id))
+            lines = profiles.of_scope(connection, scope)
+            known = derived_texts.of_scope(connection, scope, "insight")
+        return lines + [
+            ProfileLine(number, one.text, one.until.date(), (), one.episode_ids, one.confidence)
+            for number, one in enumerate(known, start=len(lines))
+        ]
+
+    def derived(self, kind: DerivedKind, *, user_id: str, agent_id: str | None = None) -> list[DerivedText]:
+        """The texts of a kind that sleep has derived from messages, each with the ids of those that it rests on."""
+        if kind not in get_args(DerivedKind):
+            raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(get_args(DerivedKind))}")
+        with self.components.database.read() as connection:
+            return derived_texts.of_scope(connection, Scope(user_id, agent_id), kind)
 
     def add_skill(
         self,

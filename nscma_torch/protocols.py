@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from nscma_torch.records import Answer, Extraction, FactOperation, Hit, ToldFact, Unit
+from nscma_torch.records import Answer, Extraction, FactOperation, Hit, SourcedLine, ToldFact, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -107,6 +107,14 @@ class ImportanceTasks(Protocol):
 
     def rate(self, units: Sequence[Unit]) -> list[int]:
         """How important each is to who said it: whole numbers, 1 for everyday matters to 10 (Generative Agents)."""
+
+
+@runtime_checkable
+class InsightTasks(Protocol):
+    """What insights about a user need from language."""
+
+    def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        """What each group of alike messages by one person shows about that person; the whole batch at once."""
 
 
 @runtime_checkable

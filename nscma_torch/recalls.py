@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from nscma_torch.errors import StoreError
-from nscma_torch.records import Hit
+from nscma_torch.records import OF_ONE_MESSAGE, Hit
 from nscma_torch.storage import jobs
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
@@ -37,8 +37,8 @@ class Recalls:
         self._lock = threading.Lock()
 
     def note(self, user_id: str, hits: Iterable[Hit], *, at: datetime) -> None:
-        """Count the messages that hits quote, recalled at this time; a summary recalls none of its many."""
-        quoted = (hit.unit for hit in hits if hit.unit.kind != "summary")
+        """Count the messages that hits quote, recalled at this time; what rests on many recalls none."""
+        quoted = (hit.unit for hit in hits if hit.unit.kind in OF_ONE_MESSAGE)
         with self._lock:
             found = [(user_id, source) for unit in quoted for source in unit.episode_ids]
             self._counts.update(found)

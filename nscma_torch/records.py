@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from nscma_torch.errors import ScopeError
 
-UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", "skill"]
+UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", "skill", "insight"]
+DerivedKind = Literal["insight"]
+OF_ONE_MESSAGE: frozenset[UnitKind] = frozenset({"chunk", "triple", "atomic_fact"})  # the others rest on many, or none
 Status = Literal["active", "archived", "deleted"]
 FactStatus = Literal["active", "archived", "disputed"]
 Action = Literal["ADD", "UPDATE", "ARCHIVE", "NOOP", "MERGE", "PROPOSE"]
@@ -173,6 +175,18 @@ class Extraction:
     spans: tuple[tuple[int, int], ...] = ()  # (start, end) of each sentence in the unit's text; empty: not known
 
 
+@dataclass(frozen=True, slots=True)
+class SourcedLine:
+    """A line that language tasks write from a group of units: `sources` are the places in it of those it rests on.
+
+    `confidence` is in (0, 1].
+    """
+
+    text: str
+    sources: tuple[int, ...]
+    confidence: float = 1.0
+
+
 SEQUENCE_STEP = 64  # of `Fact.sequence`, from a place of a message to the next: what one sentence says is within it
 
 
@@ -277,8 +291,8 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """Id of the message it came from, which `get`, `update`, `delete` … take; a summary, of many, has its own."""
-        one = self.unit.kind != "summary" and self.unit.episode_ids
+        """Id of the message it came from, which `get`, `update`, `delete` … take; what rests on many has its own."""
+        one = self.unit.kind in OF_ONE_MESSAGE and self.unit.episode_ids
         return self.unit.episode_ids[0] if one else self.unit.id
 
     @property
@@ -431,7 +445,8 @@ class SleepReport:
 
     `replayed` deferred messages were read, `refreshed` summaries were due; of the contradictions `settled` were
     settled and `disputed` stand; `proposed` pairs of entities may be one. `forgotten_*` left search for the archive,
-    `promoted` messages had been recalled, `profile_lines` were written, changed or dropped. `failures` of language
+    `promoted` messages had been recalled, `profile_lines` were written, changed or dropped, and
+    so were `derived_texts` (with `dry_run`: parts that are due). `failures` of language
     work: of jobs, which show them, and then no later stage was begun; or of disputes, which stand as they were.
     """
 
@@ -447,3 +462,4 @@ class SleepReport:
     forgotten_messages: int = 0
     promoted: int = 0
     profile_lines: int = 0
+    derived_texts: int = 0

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 
-from nscma_torch.cli import chat, doctor, facts, messages, search, sessions, status, store, tree, worker
+from nscma_torch.cli import chat, derived, doctor, facts, messages, search, sessions, status, store, tree, worker
 from nscma_torch.cli.options import app
 from nscma_torch.cli.output import fail
 from nscma_torch.errors import NscmaError
@@ -15,6 +15,7 @@ from nscma_torch.errors import NscmaError
 __all__ = [
     "app",
     "chat",
+    "derived",
     "doctor",
     "facts",
     "main",

@@ -161,6 +161,8 @@ class ChatSession:
         memory = self._controller.working_memory()
         for rule, given_by in memory.given:
             say(f"  [dim]{given_by[:_SHORT]}[/]  always: {plain(rule)}")
+        for insight in memory.insights:
+            say(f"  insight: {plain(insight.text)}")
         if memory.summary:
             say(f"  summary: {plain(memory.summary)}")
         for exchange in memory.context:

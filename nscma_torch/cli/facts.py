@@ -185,14 +185,15 @@ def profile(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show what sleep has written down of the user, each line with the facts that it rests on."""
+    """Show what sleep has written down of the user, each line with the facts, or the messages, that it rests on."""
     with opened(store, config) as memory:
         lines = memory.profile(user_id=user, agent_id=agent)
     if json:
         print_json(lines)
         return
     for line in lines:
-        say(f"{plain(line.text)}  [dim]{format_day(line.day)}  {' '.join(line.fact_ids)}[/]")
+        sources = " ".join(line.fact_ids) or f"confidence {line.confidence:.2f}, {len(line.episode_ids)} messages"
+        say(f"{plain(line.text)}  [dim]{format_day(line.day)}  {sources}[/]")
     if not lines:
         say("no profile yet; `nscma sleep` writes it from the facts")
 

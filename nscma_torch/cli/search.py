@@ -12,7 +12,7 @@ from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.messages import MemoryId
 from nscma_torch.cli.output import at, hint_at_others, opened, plain, print_json, say, verdict
 from nscma_torch.errors import NotFoundError
-from nscma_torch.records import Hit
+from nscma_torch.records import OF_ONE_MESSAGE, Hit
 from nscma_torch.text.timestamps import format_time
 
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as it was then, ISO 8601.", metavar="TIME")]
@@ -30,7 +30,7 @@ def search(
     threshold: Annotated[float | None, typer.Option("--threshold", help="Lowest score.")] = None,
     filter: Filter = None,
     kind: Annotated[
-        list[str] | None, typer.Option("--kind", help="chunk, summary or of facts.units; repeatable.")
+        list[str] | None, typer.Option("--kind", help="chunk, summary, insight or of facts.units; repeatable.")
     ] = None,
     strategy: Annotated[str | None, typer.Option("--strategy", help="How to go on from the first results.")] = None,
     budget: Annotated[int | None, typer.Option("--budget", help="Most tokens of all texts.", min=1)] = None,
@@ -158,8 +158,8 @@ def history(
 def _heading(hit: Hit) -> str:
     unit = hit.unit
     where = f" in {plain(unit.source)}" if unit.source else ""
-    if unit.kind == "summary":
-        return f"summary of {len(unit.episode_ids)} messages until {format_time(unit.occurred_at)}"
+    if unit.kind not in OF_ONE_MESSAGE and unit.episode_ids:
+        return f"{unit.kind} of {len(unit.episode_ids)} messages until {format_time(unit.occurred_at)}"
     return f"{plain(unit.name or unit.role)}, {format_time(unit.occurred_at)}{where}  [dim]{hit.id}[/]"
 
 

@@ -394,6 +394,17 @@ class Curator(Section):
         return self.rule == "model" or self.opposites == "model"
 
 
+class Insights(Section):
+    """What sleep concludes about a user from clusters of alike messages."""
+
+    enabled: bool = Field(False, description="Whether sleep derives insights; it costs a call of the model a cluster.")
+    days: float = Field(7.0, ge=0, description="Days after which a sleep derives them anew.")
+    neighbours: int = Field(6, gt=0, description="Edges that a message draws to those most like it.")
+    gamma: float = Field(0.4, ge=0, le=1, description="Cosine above which two messages are joined.")
+    min_messages: int = Field(4, gt=1, description="Messages below which a cluster shows nothing.")
+    most: int = Field(24, gt=0, description="Most insights about a person; those of the largest clusters.")
+
+
 class Worker(Section):
     """Background jobs."""
 
@@ -462,6 +473,7 @@ class Config(Section):
     hierarchy: Hierarchy = Hierarchy()
     facts: Facts = Facts()
     curator: Curator = Curator()
+    insights: Insights = Insights()
     worker: Worker = Worker()
     controller: Controller = Controller()
 

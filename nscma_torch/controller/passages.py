@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from nscma_torch.reading.passage import best_passage, term_weights
 from nscma_torch.records import Episode, Fact, Hit
+from nscma_torch.storage.derived_texts import DerivedText
 from nscma_torch.text.timestamps import format_day, format_time
 
 _UNSPACED = 0x2E80  # from here on scripts are written without spaces
@@ -61,6 +62,12 @@ def shown_fact(fact: Fact) -> dict[str, str]:
     until = "" if fact.valid_to is None else f", until {format_day(fact.valid_to.date())}"
     said = f"{fact.subject} {fact.relation.replace('_', ' ')}{topic} {fact.object}{until}{doubt}"
     return {"who": "facts", "day": format_day(begun.date()), "text": clipped(said, 60)}
+
+
+def shown_insight(insight: DerivedText, words: int) -> dict[str, str | int]:
+    """What is concluded about the user, with the day of its last message and how sure it is."""
+    until = format_day(insight.until.date())
+    return {"until": until, "confidence": round(100 * insight.confidence), "text": clipped(insight.text, words)}
 
 
 def sources(hits: Iterable[Hit]) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ class Situation:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Ids of the messages that a reply may repeat: instructions, context, and what is behind each finding."""
+        """Ids of the messages that a reply may repeat: instructions, context, what is behind findings and insights."""
         memory = self.memory
         turns = [turn.id for exchange in memory.context for turn in (exchange.turn, *exchange.replies)]
         found = [
@@ -58,7 +58,8 @@ class Situation:
             for ids in (*(hit.unit.episode_ids for hit in finding.hits), *(fact.episode_ids for fact in finding.facts))
             for source in ids
         ]
-        return tuple(dict.fromkeys((*(episode.id for episode in memory.instructions), *turns, *found)))
+        told = (*(episode.id for episode in memory.instructions), *turns, *found, *memory.insight_sources)
+        return tuple(dict.fromkeys(told))
 
 
 @dataclass(frozen=True, slots=True)

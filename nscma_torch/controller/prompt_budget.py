@@ -15,8 +15,8 @@ def fit_desk(
 ) -> tuple[Turns, Desk]:
     """The prompt and the desk that it shows, such that `count` of the prompt is at most `limit`.
 
-    Left out first are the oldest turns of the context but the last, then the memories found last, the summary, the
-    last turn, the scratchpad from its beginning, and the oldest standing instructions.
+    Left out first are the oldest turns of the context but the last, then the memories found last, the insights, the
+    summary, the last turn, the scratchpad from its beginning, and the oldest standing instructions.
 
     Raises InvalidInputError where what the user says does not fit alone.
     """
@@ -55,6 +55,8 @@ def _smaller(desk: Desk) -> Sequence[Desk]:
     found = [desk, *(replace(desk, context=desk.context[start:]) for start in range(1, len(desk.context)))]
     for end in range(len(desk.found) - 1, 0, -1):
         found.append(replace(found[-1], found=desk.found[:end]))
+    for end in range(len(desk.insights) - 1, -1, -1):
+        found.append(replace(found[-1], insights=desk.insights[:end]))
     if desk.summary:
         found.append(replace(found[-1], summary=""))
     if desk.context:

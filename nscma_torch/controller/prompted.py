@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from nscma_torch.config import Controller, Llm
-from nscma_torch.controller.passages import passage, shown_fact, shown_hit, shown_turn
+from nscma_torch.controller.passages import passage, shown_fact, shown_hit, shown_insight, shown_turn
 from nscma_torch.controller.policy import Answered, Finding, Situation, Step
 from nscma_torch.controller.prompt_budget import count_text, fit_desk, fitting
 from nscma_torch.controller.uncertainty import uncertainty
@@ -153,6 +153,7 @@ class PromptedPolicy:
             said=situation.said,
             instructions=memory.rules,
             summary=memory.summary,
+            insights=tuple(shown_insight(one, own.turn_words) for one in memory.insights),
             context=tuple(shown_turn(episode, own.turn_words) for episode in context),
             found=tuple(shown),
             done=situation.done,

@@ -14,11 +14,13 @@ from typing import Protocol
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.reading.turn_forms import standing_instructions
 from nscma_torch.records import Episode, Scope, Usage
-from nscma_torch.storage import speakers, streams, turns
+from nscma_torch.storage import derived_texts, speakers, streams, turns
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.derived_texts import DerivedText
 from nscma_torch.storage.turns import TurnRow
 
+_MOST_INSIGHTS = 6  # that are in view, the surest
 _MOST_RULES = 16  # standing instructions that are followed
 _ATTEMPTS = 3  # to read while messages change
 _AT_ONCE = 64  # turns that a summarizer is handed at most
@@ -43,6 +45,8 @@ class WorkingMemory:
         covered: id of the last message in the summary; "" without one.
         spoken: what was said since the first turn in context, with the turns that the gate put off.
         overtaken: ids of the turns in context that messages out of view may renew: later ones, or of a later time.
+        insights: what sleep has concluded about the user, the surest first.
+        insight_sources: ids of the messages that were in view when these were written.
         epoch: of the user when it was read; another one says that messages were changed.
         asker: whom "I" means in a question, see `Asker.name`.
     """
@@ -55,6 +59,8 @@ class WorkingMemory:
     overtaken: frozenset[str] = frozenset()
     epoch: int = 0
     asker: str = "user"
+    insights: tuple[DerivedText, ...] = ()
+    insight_sources: tuple[str, ...] = ()
 
     @property
     def given(self) -> tuple[tuple[str, str], ...]:
@@ -147,6 +153,9 @@ class WorkingMemoryReader:
                 self._append(row)
             instructions = turns.standing(connection, self._scope, at)
             asker = speakers.asker_of(connection, user).name
+            known = derived_texts.of_scope(connection, Scope(user, self._scope.agent_id), "insight")
+            insights = sorted(known, key=lambda one: (-one.confidence, one.id))[:_MOST_INSIGHTS]
+            insight_sources = derived_texts.in_view_of(connection, insights)
             groups = self._read.groups
             written = [group for group in groups if group[0].written]
             keys = self._keys(written[: -self._active])
@@ -181,6 +190,8 @@ class WorkingMemoryReader:
             overtaken=self._overtaken([group[0] for group in shown], {turn.id for turn in spoken}, at),
             epoch=self._read.epoch,
             asker=asker,
+            insights=tuple(insights),
+            insight_sources=tuple(insight_sources),
         ), usage
 
     def _overtaken(self, shown: Sequence[TurnRow], in_view: Collection[str], now: int) -> frozenset[str]:

@@ -2,8 +2,9 @@
 
 First deferred messages are extracted and curated and summaries renewed, as jobs under the worker's lease. If a job
 fails, nothing further is done, and the job keeps its error. Then each stage is one transaction: disputes,
-duplicates, decay, promotion, profile. Disputes that weights do not settle are put to the language tasks between two
-transactions. A kill leaves a stage done or not begun; the next sleep goes on from there.
+duplicates, decay, promotion, profile. Disputes that weights do not settle, and messages from which texts are derived
+(`derivation`), are put to the language tasks between two transactions. A kill leaves a stage done or not begun; the
+next sleep goes on from there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.curation import Curator
+from nscma_torch.curator.derivation import Derivations
 from nscma_torch.curator.disputes import Dispute, open_disputes
 from nscma_torch.curator.forgetting import fade
 from nscma_torch.curator.merging import propose
@@ -45,6 +47,7 @@ class Sleeper:
 
     Args:
         work: runs the background jobs of the store until none is queued.
+        derivations: derive texts from messages, last of all; None for none.
         tasks: judge disputes; with None, or tasks that are no `CuratorTasks`, disputes stay open.
         judge: its name, for the log and to know what it was asked before; the same in every process.
     """
@@ -57,6 +60,7 @@ class Sleeper:
         settings: CuratorSection,
         work: Callable[[], object],
         *,
+        derivations: Derivations | None = None,
         tasks: object = None,
         judge: Callable[[], str] = str,
     ) -> None:
@@ -65,6 +69,7 @@ class Sleeper:
         self._schema = schema
         self._settings = settings
         self._work = work
+        self._derivations = derivations
         self._tasks = tasks if isinstance(tasks, CuratorTasks) else None
         self._judge = judge
 
@@ -95,7 +100,7 @@ class Sleeper:
             with suppress(_DryRun), self._database.write() as connection:
                 for owner, (counts, times) in (recalls or {}).items():
                     jobs.note_recalls(connection, owner, counts, times)
-                for stage in (self._queue, self._settle, *tidying):
+                for stage in (self._queue, self._settle, *tidying, self._due):
                     for sleeper in sleepers:
                         tally += stage(connection, sleeper, now)
                 raise _DryRun
@@ -114,6 +119,10 @@ class Sleeper:
         tally.update(settled=adjudicated, disputed=-adjudicated)
         for stage in tidying:
             tally += self._tidy(stage, sleepers, now)
+        for sleeper in sleepers:
+            derived, failed_ones = (0, []) if self._derivations is None else self._derivations.run(sleeper, now)
+            tally.update(derived_texts=derived)
+            failures += failed_ones
         return _report(sleepers, tally, failures=failures)
 
     def _tidy(self, stage: _Stage, sleepers: Sequence[str], now: datetime) -> Counter[str]:
@@ -195,6 +204,10 @@ class Sleeper:
 
     def _promote(self, connection: Connection, user_id: str, _now: datetime) -> Counter[str]:
         return Counter(promoted=promote(connection, Scope(user_id), self._settings))
+
+    def _due(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
+        due = 0 if self._derivations is None else self._derivations.count_due(connection, user_id, now)
+        return Counter(derived_texts=due)
 
     def _profile(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         own = namespaces.of_scope(connection, Scope(user_id))

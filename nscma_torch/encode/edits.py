@@ -8,6 +8,7 @@ from nscma_torch.encode.indexer import Indexer, chunk_units
 from nscma_torch.encode.rereading import read_again_after
 from nscma_torch.records import Episode
 from nscma_torch.storage import (
+    derived_texts,
     episodes,
     fact_units,
     fingerprint,
@@ -47,6 +48,7 @@ class Editor:
             fingerprint.bind(connection, self._indexer.fingerprint)
             earlier = units.seqs_of_episode(connection, seq)
             hierarchies.retire(connection, earlier)
+            derived_texts.retire(connection, [seq])
             units.remove(connection, earlier)
             episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
             row = episodes.row_of(connection, seq)
@@ -92,6 +94,7 @@ class Editor:
             elif self._integrate:
                 back = [seq for seq, episode in changing.items() if episode.encoded]
                 hierarchies.enqueue(connection, [episodes.row_of(connection, seq) for seq in back])
+            derived_texts.retire(connection, changing.keys())
             units.set_status(connection, own, status)
             read_again_after(connection, user_id, changing.keys())
             for seq in changing:

@@ -86,6 +86,17 @@ class Asker:
         found |= fresh
         return [_of(form, found[key]) for key in keys], usage
 
+    def ask_sized(
+        self, sizes: Sequence[int], prompts: Sequence[Turns], form_of: Callable[[int], type[FormT]]
+    ) -> list[FormT]:
+        """A form for each prompt. Those of different sizes have forms of their own, so each size is a batch."""
+        found: dict[int, FormT] = {}
+        for size in dict.fromkeys(sizes):
+            numbers = [i for i, own in enumerate(sizes) if own == size]
+            forms, _ = self.ask(form_of(size), [prompts[i] for i in numbers])
+            found |= dict(zip(numbers, forms, strict=True))
+        return [found[i] for i in range(len(sizes))]
+
     def tokens(self, turns: Turns) -> int:
         """Tokens of a prompt, with those that it grows by when it is asked once more."""
         return self.engine.count_tokens([turns])[0] + self._remark

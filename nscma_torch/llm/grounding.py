@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 
+from nscma_torch.reading.capitalised import INSIDE
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
 
 _ADDRESSED = re.compile(r"\b(?:you|your|yours|yourself|yourselves)\b|[你您]", re.IGNORECASE)
+_NAMED = re.compile(rf"{INSIDE.pattern}|\d[\d.,:]*")
 _DENIED = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|stopped|quit)\b|n['’]t\b|[不没沒无無别]",
     re.IGNORECASE,
@@ -33,6 +35,12 @@ def resolves(name: str, text: str, speaker: str, listener: str) -> bool:
     """Whether a name is made of words of the text, of who speaks, and of who is spoken to where it says you."""
     addressed = (listener,) if listener and _ADDRESSED.search(text) else ()
     return holds(name, text, speaker, *addressed)
+
+
+def names_held(text: str, *texts: str) -> bool:
+    """Whether every name and number of a text occurs in one of the others; the first word of a sentence is no name."""
+    held = {term for other in texts for term in terms(other)}
+    return all(term in held for found in _NAMED.finditer(text) for term in terms(found[0]))
 
 
 def stands_for(note: str, sentence: str, text: str, speaker: str, listener: str) -> bool:

@@ -18,12 +18,12 @@ from nscma_torch.config import Config
 from nscma_torch.errors import EngineRefusedError
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Turns
-from nscma_torch.llm.engines.structured import FormT
+from nscma_torch.llm.prompted_insights import insights
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.verified_extraction import Reading
 from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
-from nscma_torch.records import Answer, Evidence, Extraction, FactOperation, Hit, ToldFact, Unit, Usage
+from nscma_torch.records import Answer, Evidence, Extraction, FactOperation, Hit, SourcedLine, ToldFact, Unit, Usage
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
@@ -41,7 +41,7 @@ class SureExtraction(Protocol):
 
 
 class PromptedTasks:
-    """`LanguageTasks`, `RetrievalTasks`, `CuratorTasks`, `FactTasks` and `ImportanceTasks` over an engine.
+    """`LanguageTasks`, `RetrievalTasks`, and those of curator, facts, importance and insights over an engine.
 
     Args:
         engine: closed by whoever made it.
@@ -136,7 +136,7 @@ class PromptedTasks:
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
         """The side that the model finds to hold, None where it leaves a dispute open."""
         asked = [prompts.adjudication(sides) for sides in disputes]
-        forms = self._of_sizes([len(sides) for sides in disputes], asked, prompts.verdict_form)
+        forms = self._asker.ask_sized([len(sides) for sides in disputes], asked, prompts.verdict_form)
         return [form.right - 1 if form.right else None for form in forms]
 
     def rate(self, units: Sequence[Unit]) -> list[int]:
@@ -151,11 +151,15 @@ class PromptedTasks:
         """
         fitting = [self._asker.packed(known, partial(prompts.operating, one))[0] for one, known in new]
         asked = [prompts.operating(one, known) for (one, _), known in zip(new, fitting, strict=True)]
-        forms = self._of_sizes([len(known) for known in fitting], asked, prompts.operation_form)
+        forms = self._asker.ask_sized([len(known) for known in fitting], asked, prompts.operation_form)
         return [
             FactOperation(form.operation, tuple(known[number - 1].id for number in dict.fromkeys(form.facts)))
             for form, known in zip(forms, fitting, strict=True)
         ]
+
+    def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        """What the model finds that each group shows, where its evidence bears it out; see `prompted_insights`."""
+        return insights(self._asker, groups)
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """The model's answer with the passages it names, or that it does not know; without hits nothing is asked."""
@@ -187,19 +191,10 @@ class PromptedTasks:
     ) -> list[int]:
         """One value for each hit."""
         packs = self._asker.packed(hits, lambda some: render(question, some), most=prompts.MOST_JUDGED)
-        forms = self._of_sizes([len(pack) for pack in packs], [render(question, pack) for pack in packs], form_of)
+        forms = self._asker.ask_sized(
+            [len(pack) for pack in packs], [render(question, pack) for pack in packs], form_of
+        )
         return [value for form in forms for value in form.values()]
-
-    def _of_sizes(
-        self, sizes: Sequence[int], asked: Sequence[Turns], form_of: Callable[[int], type[FormT]]
-    ) -> list[FormT]:
-        """A form for each prompt. Those of different sizes have forms of their own, so each size is a batch."""
-        found: dict[int, FormT] = {}
-        for size in dict.fromkeys(sizes):
-            numbers = [i for i, own in enumerate(sizes) if own == size]
-            forms, _ = self._asker.ask(form_of(size), [asked[i] for i in numbers])
-            found |= dict(zip(numbers, forms, strict=True))
-        return [found[i] for i in range(len(sizes))]
 
     def _fitting(self, render: Callable[[Sequence[Hit]], Turns], hits: Sequence[Hit]) -> tuple[Sequence[Hit], int]:
         """The best hits that fit one prompt, in the order they came, and how many others there are."""

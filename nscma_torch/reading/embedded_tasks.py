@@ -19,11 +19,23 @@ from nscma_torch.protocols import MOST_IMPORTANT
 from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.extractive_summary import extract_summary
+from nscma_torch.reading.insights import insights
 from nscma_torch.reading.merged_statements import ReadMessage, both, is_sure
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.statements import StatementReader, statement_reader
-from nscma_torch.records import Answer, Evidence, Extraction, FactOperation, Hit, Statement, ToldFact, Unit, Usage
+from nscma_torch.records import (
+    Answer,
+    Evidence,
+    Extraction,
+    FactOperation,
+    Hit,
+    SourcedLine,
+    Statement,
+    ToldFact,
+    Unit,
+    Usage,
+)
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.dates import find_dates
 from nscma_torch.text.number_words import HAN_NUMERALS, TO_TWENTY
@@ -176,6 +188,10 @@ class EmbeddedTasks:
                 'curator.rule and curator.opposites = "model" need a reader: set reading.model = "bundled"'
             )
         return self._fact_changes.operate(new)
+
+    def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        """What each group is about, with a sentence of it; see `reading.insights`."""
+        return insights(groups)
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """The passages that answer best, each with its speaker and day; or that it does not know.

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from nscma_torch.reading.question_intent import intent
-from nscma_torch.records import UnitKind
+from nscma_torch.records import OF_ONE_MESSAGE, UnitKind
 
 
 class Plan(NamedTuple):
@@ -25,8 +25,10 @@ class Plan(NamedTuple):
 
 def plan(question: str, kinds: Collection[UnitKind]) -> Plan:
     """The plan for a question about units of these kinds."""
-    if set(kinds) <= {"summary", "skill"}:
-        return Plan("single-step", False, ("strategy single-step: summaries and skills have no titles to follow",))
+    if OF_ONE_MESSAGE.isdisjoint(kinds):
+        return Plan(
+            "single-step", False, ("strategy single-step: what rests on many messages has no titles to follow",)
+        )
     followed = "strategy links: titles that the question or its best hits name are followed"
     if intent(question) == "current":
         return Plan("links", True, (followed, "asked how it stands now: the newest statement of a matter comes first"))

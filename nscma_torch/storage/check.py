@@ -7,7 +7,8 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, func, or_, select
 
-from nscma_torch.storage import check_facts, check_hierarchies
+from nscma_torch.records import OF_ONE_MESSAGE
+from nscma_torch.storage import check_derived, check_facts, check_hierarchies
 from nscma_torch.storage.schema import (
     episodes,
     postings,
@@ -28,7 +29,8 @@ def problems(connection: Connection, *, single: Collection[str] = ()) -> list[st
     broken = connection.exec_driver_sql("PRAGMA foreign_key_check")
     found += [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
     found += _streams(connection) + _chunks(connection) + _vectors(connection) + _postings(connection)
-    return found + check_hierarchies.problems(connection) + check_facts.problems(connection, single=single)
+    found += check_hierarchies.problems(connection) + check_derived.problems(connection)
+    return found + check_facts.problems(connection, single=single)
 
 
 def _streams(connection: Connection) -> list[str]:
@@ -58,8 +60,9 @@ def _chunks(connection: Connection) -> list[str]:
     found += [
         f"message {episode_id} has no chunk: search cannot find it" for episode_id in connection.execute(bare).scalars()
     ]
-    made = units.c.kind.in_(("summary", "skill"))
-    orphans = select(units.c.id).where(~made, units.c.seq.not_in(select(unit_sources.c.unit_seq)))
+    orphans = select(units.c.id).where(
+        units.c.kind.in_(sorted(OF_ONE_MESSAGE)), units.c.seq.not_in(select(unit_sources.c.unit_seq))
+    )
     found += [f"unit {unit_id} comes from no message" for unit_id in connection.execute(orphans).scalars()]
     strangers = (
         select(units.c.id)

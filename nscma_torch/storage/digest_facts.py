@@ -1,4 +1,4 @@
-"""The part of the digest for facts: namespaces, entities, statements, believed facts, skills, profile.
+"""The part of the digest for facts: namespaces, entities, statements, believed facts, skills, profile, derived texts.
 
 Not covered is what was once believed and what was decided on the way: undoing a decision gives the digest of before.
 A message without a time of its own was said when it was stored: times that come from there show as "said".
@@ -11,10 +11,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, select
 
+from nscma_torch.storage.derived_schema import derived_sources, derived_texts
 from nscma_torch.storage.fact_schema import entities, fact_sources, facts, profile, skills, statements
 from nscma_torch.storage.schema import episodes
 
-_E, _S, _F, _K, _P = entities.c, statements.c, facts.c, skills.c, profile.c
+_E, _S, _F, _K, _P, _T = entities.c, statements.c, facts.c, skills.c, profile.c, derived_texts.c
 _HOLDS = (~_S.withdrawn, ~_S.superseded)
 
 
@@ -39,6 +40,15 @@ def rows(connection: Connection, user_id: str | None = None) -> Iterator[tuple[A
     skill = (_K.id, _K.namespace, _K.name, _K.trigger, _K.steps, _K.successes, _K.failures, _K.status)
     for row in read(select(*skill).order_by(_K.id), _K.user_id):
         yield ("skill", *row)
+    derived = (_T.id, _T.namespace, _T.kind, _T.part, _T.text, _T.confidence)
+    for row in read(select(*derived).order_by(_T.id), _T.user_id):
+        yield ("derived", *row)
+    resting = select(_T.id, episodes.c.id, derived_sources.c.cited).join(
+        derived_sources, derived_sources.c.derived_seq == _T.seq
+    )
+    resting = resting.join(episodes, episodes.c.seq == derived_sources.c.episode_seq)
+    for row in read(resting.order_by(_T.id, episodes.c.id), _T.user_id):
+        yield ("derived from", *row)
     line = (_P.namespace, _P.number, _P.text, _P.day, _P.sources)
     for row in read(select(*line).order_by(_P.namespace, _P.number), _P.user_id):
         yield ("profile", *row)

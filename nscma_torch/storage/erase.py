@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
 
 from nscma_torch.errors import StoreBusyError, StoreFullError
-from nscma_torch.storage import erase_facts, hierarchies, leases, raw_bytes, skills, units, worker_health
+from nscma_torch.storage import derived_texts, erase_facts, hierarchies, leases, raw_bytes, skills, units, worker_health
 from nscma_torch.storage import jobs as queue
 from nscma_torch.storage.database import Database, get_meta, pages, set_meta
 from nscma_torch.storage.schema import (
@@ -54,9 +54,11 @@ def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     tables: Sequence[Table] = (
         *(*_OF_EPISODE, *_OF_HIERARCHY, *_OF_UNIT, unit_changes, units_table, episodes, streams, users),
     )
-    return erase_facts.delete_user(connection, user_id) | {
-        table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount for table in tables
-    }
+    return (
+        derived_texts.delete_user(connection, user_id)
+        | erase_facts.delete_user(connection, user_id)
+        | {table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount for table in tables}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Erased:
 
 
 def delete_episode(connection: Connection, episode_seq: int) -> Erased:
-    """Delete one episode with its units, history and jobs, the summaries that saw it, and the facts that rest on it.
+    """Delete one episode with its units, history and jobs, all summaries and derived texts that saw it, and its facts.
 
     Returns what went, and which hierarchies and facts are made again by the jobs that it queues.
     """
@@ -83,6 +85,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
     queue.forget_errors(connection, owner)
     worker_health.forget_error(connection)
     counts = Counter(of_facts.rows)
+    counts.update(derived_texts.retire(connection, [episode_seq]))
     counts.update(hierarchies.retire(connection, own))
     counts.update(units.remove(connection, own))
     for table in _OF_EPISODE:
@@ -108,8 +111,9 @@ def texts_of_user(connection: Connection, user_id: str) -> list[str]:
 def _texts_of_episode(connection: Connection, episode_seq: int, own: Sequence[int]) -> list[str]:
     """Every text kept of an episode, but for its facts: log, metadata, history, units and summaries that saw it."""
     over = hierarchies.above(connection, own)
+    derived = derived_texts.resting_texts(connection, episode_seq)
     of_log, of_history = episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq
-    found = list(_texts(connection, of_log, of_history, false(), false()))
+    found = [*derived, *_texts(connection, of_log, of_history, false(), false())]
     for some in pages([*own, *over]):
         found += connection.execute(select(units_table.c.text).where(units_table.c.seq.in_(some))).scalars()
     return found

@@ -1,7 +1,8 @@
 """Numbered migrations. A new store gets today's tables at once; an older one is brought up step by step.
 
-To change the schema: change `schema.py` or `fact_schema.py`, raise `SCHEMA_VERSION`, add one function to `STEPS`, and
-keep a store of the old version in `tests/storage/schemas/`. All steps of one opening run in one transaction.
+To change the schema: change `schema.py`, `fact_schema.py` or `derived_schema.py`, raise `SCHEMA_VERSION`, add one
+function to `STEPS`, and keep a store of the old version in `tests/storage/schemas/`. All steps of one opening run in
+one transaction.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from nscma_torch.errors import StoreFormatError
-from nscma_torch.storage import fact_schema, schema
+from nscma_torch.storage import derived_schema, fact_schema, schema
 
 
 def _jobs_leases_recalls(connection: Connection) -> None:
@@ -141,6 +142,12 @@ def _namespaces(connection: Connection) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {table.name} RENAME COLUMN lane TO namespace")
 
 
+def _derived_texts(connection: Connection) -> None:
+    """8 to 9: texts that sleep derives. None was derived before."""
+    for table in derived_schema.DERIVED_TABLES:
+        table.create(connection)
+
+
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _jobs_leases_recalls,
     2: _hierarchies,
@@ -149,6 +156,7 @@ STEPS: dict[int, Callable[[Connection], None]] = {
     5: _unit_changes,
     6: _unit_statements,
     7: _namespaces,
+    8: _derived_texts,
 }
 
 

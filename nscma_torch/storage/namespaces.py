@@ -6,6 +6,7 @@ from sqlalchemy import Connection, select
 
 from nscma_torch.records import Scope
 from nscma_torch.storage.fact_schema import fact_namespaces
+from nscma_torch.storage.schema import episodes
 from nscma_torch.storage.streams import derive_id
 
 
@@ -36,3 +37,9 @@ def owner(connection: Connection, namespace: str) -> Scope:
     """User and agent of a stored namespace."""
     row = connection.execute(select(fact_namespaces).where(fact_namespaces.c.id == namespace)).one()
     return Scope(row.user_id, row.agent_id)
+
+
+def of_user(connection: Connection, user_id: str) -> list[str]:
+    """The namespaces of all agents that a user has said anything to, stored from now on."""
+    query = select(episodes.c.agent_id).where(episodes.c.user_id == user_id).distinct()
+    return sorted(ensure(connection, user_id, agent_id) for agent_id in connection.execute(query).scalars().all())

@@ -17,12 +17,18 @@ from nscma_torch.storage.fact_schema import profile
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """One line: what holds since `day`, by the facts with these ids. `number` is its place, from 0."""
+    """One line: what holds since `day`, by the facts with these ids. `number` is its place, from 0.
+
+    Insights follow the facts: `day` is that of the last of the messages `episode_ids`, on which they rest with this
+    `confidence`, in (0, 1].
+    """
 
     number: int
     text: str
     day: date
-    fact_ids: tuple[str, ...]
+    fact_ids: tuple[str, ...] = ()
+    episode_ids: tuple[str, ...] = ()
+    confidence: float = 1.0
 
 
 _P = profile.c

@@ -10,10 +10,11 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, select
 
-from nscma_torch.records import Episode, Scope, Unit
+from nscma_torch.records import OF_ONE_MESSAGE, Episode, Scope, Unit
 from nscma_torch.storage import unit_changes
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.derived_schema import derived_sources, derived_texts
 from nscma_torch.storage.fact_schema import unit_statements
 from nscma_torch.storage.schema import (
     episodes,
@@ -118,6 +119,16 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
     for row in connection.execute(query):
         sources.setdefault(row.unit_seq, []).append(row.id)
         metadata.setdefault(row.unit_seq, row.metadata)
+    derived = (
+        select(units.c.seq, episodes.c.id)
+        .join(derived_texts, derived_texts.c.id == units.c.stream_id)
+        .join(derived_sources, derived_sources.c.derived_seq == derived_texts.c.seq)
+        .join(episodes, episodes.c.seq == derived_sources.c.episode_seq)
+        .where(units.c.seq.in_(seqs), units.c.user_id == user_id, derived_sources.c.cited)
+        .order_by(units.c.seq, episodes.c.seq)
+    )
+    for found_in in connection.execute(derived):
+        sources.setdefault(found_in.seq, []).append(found_in.id)
     sources.update(leaves(connection, user_id, [seq for seq in seqs if seq not in sources]))
     found = (
         select(units, streams.c.source)
@@ -134,7 +145,7 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
             occurred_at=from_micros(row["occurred_at"]),
             role=row["role"],
             name=row["name"],
-            session=None if row["kind"] == "summary" else row["session"],
+            session=row["session"] if row["kind"] in OF_ONE_MESSAGE else None,
             source=row["source"],
             start=row["start"],
             end=row["end"],

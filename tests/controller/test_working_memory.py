@@ -166,3 +166,25 @@ def test_an_exchange_of_many_replies_is_summarized_by_its_beginning(converse: Op
     controller.turn("Thanks.")
     assert controller.turn("Bye.").text == "I see."
     assert 1 < handed[0] < 31
+
+
+def test_insights_are_in_view_and_a_reply_goes_with_their_messages(converse: Opener) -> None:
+    """A model may repeat them: what was in view of an insight is behind the reply."""
+    shown: list[dict[str, Any]] = []
+
+    def script(form: str, data: Mapping[str, Any], _: Request) -> Any:
+        shown.append(dict(data))
+        return {"known": True, "text": "You do a lot of pottery."}
+
+    controller = converse(ScriptedEngine(script), config={"insights": {"enabled": True, "gamma": 0.2}})
+    memory = controller.memory
+    clay = ("a pottery class", "my pottery bowl", "a pottery kiln", "the pottery studio")
+    said = [Message("user", f"I paid for {what} today.", START + timedelta(days=i)) for i, what in enumerate(clay)]
+    list(memory.add_many(said, user_id="ada", now=later(200)))
+    memory.components.derivations.run("ada", later(200))
+    answer = controller.turn("What do I like?", now=later(201))
+    (insight,) = shown[-1]["insights_about_the_user"]
+    assert "pottery" in insight["text"] and insight["confidence"] > 0 and insight["until"] == "4 March 2026"
+    (known,) = controller.working_memory(now=later(202)).insights
+    memory.erase(user_id="ada", memory_id=known.episode_ids[0])
+    assert memory.get(answer.reply_id, user_id="ada", now=later(203)) is None

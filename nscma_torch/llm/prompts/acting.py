@@ -83,6 +83,7 @@ class Desk:
         said: what the user says now.
         instructions: the user's standing ones, word for word.
         summary: of earlier turns.
+        insights: what is concluded about the user; each with `until`, `confidence` in percent, and `text`.
         context: the active context, oldest first; each with `who`, `day` and `text`.
         found: what was retrieved for this turn; each with `who`, `day` and `text`, best first.
         done: the scratchpad: actions of this turn and what came of them.
@@ -92,6 +93,7 @@ class Desk:
     said: str
     instructions: tuple[str, ...] = ()
     summary: str = ""
+    insights: tuple[Mapping[str, str | int], ...] = ()
     context: tuple[Mapping[str, str], ...] = ()
     found: tuple[Mapping[str, str], ...] = ()
     done: tuple[str, ...] = ()
@@ -168,6 +170,7 @@ def _turns(task: str, desk: Desk) -> tuple[Turn, ...]:
     data: dict[str, Any] = {"today": desk.today}
     shown = {
         "summary_of_earlier_turns": desk.summary,
+        "insights_about_the_user": list(desk.insights),
         "earlier_turns": list(desk.context),
         "found": [{"number": number, **item} for number, item in enumerate(desk.found, start=1)],
         "done": list(desk.done),
