@@ -86,6 +86,17 @@ class RetrievalTasks(Protocol):
 
 
 @runtime_checkable
+class QueryTasks(Protocol):
+    """What the strategies `hyde` and `self-questioning` need from language."""
+
+    def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:
+        """Passages that might answer the question; the hits of a first search are there for who cannot invent any."""
+
+    def divide(self, question: str) -> list[str]:
+        """The questions that have to be answered for this one, each understood by itself; none for a plain one."""
+
+
+@runtime_checkable
 class CuratorTasks(Protocol):
     """What the curator needs from language where weights leave it undecided."""
 

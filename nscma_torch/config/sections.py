@@ -200,7 +200,17 @@ class Retrieval(Section):
         "is: of the vector lane alone, Score(d) of [score].",
     )
     strategy: Literal[
-        "auto", "single-step", "links", "rerank", "iterative", "traversal", "global", "prune-and-grow", "graph"
+        "auto",
+        "single-step",
+        "links",
+        "rerank",
+        "iterative",
+        "traversal",
+        "global",
+        "prune-and-grow",
+        "graph",
+        "hyde",
+        "self-questioning",
     ] = Field("auto", description="How a search goes on from its first results; auto chooses by the question.")
     kinds: tuple[Literal["chunk", "triple", "atomic_fact", "summary"], ...] = Field(
         ("chunk",), min_length=1, description="Structures that a search looks in where it names none."

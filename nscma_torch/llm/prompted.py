@@ -19,6 +19,7 @@ from nscma_torch.errors import EngineRefusedError
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Turns
 from nscma_torch.llm.prompted_insights import insights
+from nscma_torch.llm.prompts import queries
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.verified_extraction import Reading
@@ -132,6 +133,16 @@ class PromptedTasks:
         fitting, _ = self._fitting(lambda some: prompts.refining(question, some), hits)
         (form,), _ = self._asker.ask(prompts.QuestionForm, [prompts.refining(question, fitting)])
         return "" if form.question.casefold() == question.strip().casefold() else form.question
+
+    def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:  # noqa: ARG002 - HyDE looks at none
+        """Passages that the model makes up as if they answered the question."""
+        (form,), _ = self._asker.ask(queries.PassagesForm, [queries.imagining(question)])
+        return list(dict.fromkeys(form.passages))
+
+    def divide(self, question: str) -> list[str]:
+        """The questions that the model finds in it."""
+        (form,), _ = self._asker.ask(queries.QuestionsForm, [queries.dividing(question)])
+        return list(dict.fromkeys(form.questions))
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
         """The side that the model finds to hold, None where it leaves a dispute open."""

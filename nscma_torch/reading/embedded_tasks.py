@@ -22,6 +22,7 @@ from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.insights import insights
 from nscma_torch.reading.merged_statements import ReadMessage, both, is_sure
 from nscma_torch.reading.passage import best_passage, covered, term_weights
+from nscma_torch.reading.query_parts import divided, imagined
 from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.statements import StatementReader, statement_reader
 from nscma_torch.records import (
@@ -170,6 +171,14 @@ class EmbeddedTasks:
     def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
         """The hits that are at least half as relevant as the best."""
         return helpful(question, hits) if hits else []
+
+    def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:
+        """The best passages of a first search; see `query_parts`."""
+        return imagined(question, hits)
+
+    def divide(self, question: str) -> list[str]:
+        """The question's sentences, for each name in them; see `query_parts`."""
+        return divided(question)
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
         """None: rules have weighed all that they can weigh, so what is disputed stays so."""

@@ -61,6 +61,10 @@ class RetrievalContext:
         bounds = self.bounds if kinds is None else replace(self.bounds, kinds=tuple(kinds))
         return self._searcher.rank(text, bounds, top_k, explain=self._explain)
 
+    def nearest(self, text: str) -> Ranking:
+        """The cosine of every unit within bounds with a text; of no more than its meaning."""
+        return self._searcher.nearest(text, self.bounds)
+
     def rank_nodes(self, question: str, top_k: int | None = None) -> Ranking:
         """The best nodes of the hierarchy, `retrieval.nodes` telling how they are scored; None for all.
 

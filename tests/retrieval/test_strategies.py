@@ -244,7 +244,8 @@ def test_tasks_that_cannot_judge_are_named(open_memory: Callable[..., Memory], l
 def test_what_is_erased_while_a_strategy_runs_is_left_out(
     strategy: str, pages: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rank = Searcher.rank
+    searched = "nearest" if strategy == "hyde" else "rank"
+    rank = getattr(Searcher, searched)
     gone = next(episode.id for episode in pages.log(user_id="ada") if episode.name == "Velvet Dawn")
     erased: list[object] = []
 
@@ -254,6 +255,6 @@ def test_what_is_erased_while_a_strategy_runs_is_left_out(
             erased.append(pages.erase(user_id="ada", memory_id=gone))
         return found
 
-    monkeypatch.setattr(Searcher, "rank", rank_and_erase)
+    monkeypatch.setattr(Searcher, searched, rank_and_erase)
     hits = pages.search("Who directed Velvet Dawn?", user_id="ada", strategy=strategy, now=NOW)
     assert erased and all(hit.id != gone for hit in hits)

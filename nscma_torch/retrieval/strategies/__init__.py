@@ -8,10 +8,12 @@ from types import MappingProxyType
 from nscma_torch.retrieval.context import Strategy
 from nscma_torch.retrieval.strategies.collapsed_tree import collapsed_tree
 from nscma_torch.retrieval.strategies.graph import graph
+from nscma_torch.retrieval.strategies.hyde import hyde
 from nscma_torch.retrieval.strategies.iterative import iterative
 from nscma_torch.retrieval.strategies.links import links
 from nscma_torch.retrieval.strategies.prune_and_grow import prune_and_grow
 from nscma_torch.retrieval.strategies.rerank import rerank
+from nscma_torch.retrieval.strategies.self_questioning import self_questioning
 from nscma_torch.retrieval.strategies.single_step import single_step
 from nscma_torch.retrieval.strategies.traversal import traversal
 
@@ -25,5 +27,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "global": collapsed_tree,
         "prune-and-grow": prune_and_grow,
         "graph": graph,
+        "hyde": hyde,
+        "self-questioning": self_questioning,
     }
 )

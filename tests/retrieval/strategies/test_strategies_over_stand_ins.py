@@ -77,6 +77,19 @@ class Written:
         self.judged.append([int(hit.text) for hit in hits])
         return [int(hit.text) in self.helps for hit in hits]
 
+    def nearest(self, text: str) -> Ranking:
+        return self.rank(text, 1 << 30)
+
+    def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:  # noqa: ARG002
+        self.judged.append([int(hit.text) for hit in hits])
+        return list(self.questions)
+
+    def divide(self, question: str) -> list[str]:  # noqa: ARG002
+        return list(self.questions)
+
+    def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        return self.relevance(question, hits)
+
     def linked(self, texts: Sequence[str]) -> list[dict[int, float]]:
         return [dict(self.titles.get(text, {})) for text in texts]
 
@@ -169,6 +182,25 @@ def test_iterative_is_single_step_where_nothing_can_be_added(questions: list[str
 def test_iterative_does_not_hide_that_the_question_itself_is_too_long() -> None:
     with pytest.raises(TextTooLongError):
         run("iterative", Written({}), 10)
+
+
+def test_hyde_searches_with_the_mean_of_question_and_passages() -> None:
+    """v = (f(q) + sum of f(d)) / (N + 1), eq. 8 of HyDE: the mean of the cosines; a passage too long is left out."""
+    answers = {"q": {1: 0.9, 2: 0.5, 3: -0.2}, "a": {1: 0.1, 2: 0.8, 3: 0.0}, "b": {1: 0.2, 2: 0.2, 3: 0.9}}
+    written = Written(answers, questions=["a", "b", "much too long"])
+    found = run("hyde", written, 2)
+    assert found.scores == pytest.approx({2: (0.5 + 0.8 + 0.2) / 3, 1: (0.9 + 0.1 + 0.2) / 3})
+    assert list(found.scores) == [2, 1] and written.judged == [[1, 2, 3]]
+    assert written.asked == ["q", "a", "b"] and "too long" in found.trace[-1]
+
+
+def test_self_questioning_joins_what_the_parts_find() -> None:
+    answers = {"q": {1: 0.8, 2: 0.4}, "a": {3: 0.5, 2: 0.5}, "b": {2: 0.2, 4: 0.1}}
+    found = run("self-questioning", Written(answers, questions=["a", "b", "a"]), 3)
+    assert found.scores == pytest.approx({2: (0.5 + 1 + 1) / 3, 1: 1 / 3, 3: 1 / 3})
+    assert found.trace == ("asked 'q'", "asked 'a'", "asked 'b'")
+    plain = run("self-questioning", Written(answers), 3)
+    assert list(plain.scores) == [1, 2], "a plain question is one search"
 
 
 def test_prune_and_grow_reaches_what_lies_beside_and_below_active_nodes() -> None:

@@ -1,0 +1,37 @@
+"""Query strategies without a language model: passages like an answer, and the parts of a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nscma_torch.reading.capitalised import INSIDE
+from nscma_torch.reading.passage import best_passage, term_weights
+from nscma_torch.records import Hit
+from nscma_torch.text.sentences import split_sentences
+
+_WORDS = 40  # longest passage
+
+
+def imagined(question: str, hits: Sequence[Hit]) -> list[str]:
+    """What answers a question looks like what a first search found: the best passage of each hit.
+
+    Rules cannot write an answer that they do not know, so this is pseudo-relevance feedback.
+    """
+    weights = term_weights(question, hits)
+    return list(dict.fromkeys(best_passage(hit.text, weights, _WORDS).text for hit in hits))
+
+
+def divided(question: str) -> list[str]:
+    """The sentences of a question, each once for every name inside of it, without the other names.
+
+    Empty where it has but one part.
+    """
+    parts = []
+    for span in split_sentences(question):
+        sentence = question[span.start : span.end]
+        names = list(dict.fromkeys(INSIDE.findall(sentence)))
+        for kept in names or [""]:
+            others = [re.escape(name) for name in names if name != kept]
+            parts.append(re.sub(rf"(?<!\w)(?:{'|'.join(others)})(?!\w)\s*", "", sentence) if others else sentence)
+    return [part.strip() for part in parts] if len(parts) > 1 else []
