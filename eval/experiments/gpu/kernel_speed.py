@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import torch
@@ -14,16 +14,17 @@ import torch
 from eval.experiments.gpu.part import Measure, Row
 
 ROOT = Path(__file__).parents[3]
-OPERATIONS = (
-    "ego_split",
-    "knn_graph",
-    "label_propagation",
-    "memory_scan",
-    "personalized_pagerank",
-    "rolling_stats",
-    "scored_topk",
-    "token_nll",
-)
+OPERATIONS: Mapping[str, tuple[str, ...]] = {  # and the packages that its cases need
+    "batched_clusters": ("torch_geometric",),
+    "ego_split": (),
+    "knn_graph": (),
+    "label_propagation": (),
+    "memory_scan": (),
+    "personalized_pagerank": (),
+    "rolling_stats": (),
+    "scored_topk": (),
+    "token_nll": (),
+}
 
 
 def kernel_speed(operation: str) -> Callable[[], Measure]:

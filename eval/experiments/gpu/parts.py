@@ -30,12 +30,13 @@ PARTS = (
     ),
     Part("retrieval", _from("retrieval"), (), 60),
     Part("retrieval memory", _from("retrieval_memory"), (), 60),
-    Part("clustering", _from("clustering"), ("torch_geometric",), 60),
+    Part("clustering", _from("clustering"), (), 60),
+    Part("hierarchies", _from("hierarchies"), ("torch_geometric", "pydantic"), 90),
     Part("reader", _from("reader_speed"), ("transformers", "tokenizers"), 60),
     Part("four bits", _from("four_bit"), ("transformers", "accelerate", "bitsandbytes"), 90),
     Part("memory plan", _from("memory_plan"), ("transformers",), 60),
     *(
-        Part(f"speed {name}", kernel_speed.kernel_speed(name), (), 60, quick=name == "rolling_stats")
-        for name in kernel_speed.OPERATIONS
+        Part(f"speed {name}", kernel_speed.kernel_speed(name), needs, 60, quick=name == "rolling_stats")
+        for name, needs in kernel_speed.OPERATIONS.items()
     ),
 )
