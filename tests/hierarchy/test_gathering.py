@@ -15,6 +15,7 @@ from nscma_torch.hierarchy import integrator
 from nscma_torch.hierarchy.cam import Cam, Change
 from nscma_torch.hierarchy.snapshot import Snapshot, State
 from nscma_torch.memory import Memory
+from nscma_torch.storage import jobs
 from nscma_torch.storage.hierarchies import Stored
 from tests.hierarchy.lively import NOW, Failing, Open, Tasks, said, text_of
 
@@ -184,3 +185,31 @@ def test_what_is_ready_is_used_only_for_the_same_input() -> None:
     ]
     moved += [replace(one, chunks={1: [5]}), replace(one, state=replace(one.state, stored=replace(stored, version=4)))]
     assert not any(one.same(other) for other in moved)
+
+
+def test_what_is_not_the_same_is_clustered_again(
+    open_lively: Open, assert_whole: Callable[..., None], calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Snapshot, "same", lambda self, _: self.state.stored.user_id != "eve")
+    memory = open_lively()
+    tell(memory)
+    memory.flush()
+    assert calls == [len(USERS), 1]
+    assert_whole(memory, "eve")
+
+
+def test_the_queue_is_read_once_for_all_who_wait(
+    open_lively: Open, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    next_of_lanes = jobs.next_of_lanes
+
+    def noted(connection: Any, kind: str, *args: Any, **more: Any) -> Any:
+        read.append(kind)
+        return next_of_lanes(connection, kind, *args, **more)
+
+    monkeypatch.setattr(jobs, "next_of_lanes", noted)
+    memory = open_lively()
+    tell(memory)
+    memory.flush()
+    assert calls == [len(USERS)] and read == ["integrate"]
