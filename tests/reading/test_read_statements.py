@@ -41,7 +41,7 @@ class Scripted(FactReader):
     def read(self, messages: Sequence[Sequence[Passage]]) -> list[MessageFacts]:
         self.seen += messages
         found = [tuple(fact for told in self.told if (fact := self._fact(own, told))) for own in messages]
-        return [MessageFacts(own, {"lives_in": 0.9, "likes": 0.9, "owns": 0.001}) for own in found]
+        return [MessageFacts(own, {"lives_in": 0.9, "likes": 0.9, "owns": 0.00001}) for own in found]
 
     def _fact(self, passages: Sequence[Passage], told: tuple[str, str, str, str]) -> ReadFact | None:
         relation, subject, value, stance = told
