@@ -271,6 +271,8 @@ def test_doctor_reports_models_that_cannot_be_used(run: Run) -> None:
     "text", [r"The regex is \[/a-z]+ here.", r"C:\[bold] and :warning: and [/dim]", "A folder C:\\data\\"]
 )
 def test_stored_text_is_shown_as_it_was_said(run: Run, text: str) -> None:
+    with Path("light.toml").open("a") as config:
+        config.write('[reading]\nmodel = "none"\n')  # what is found is quoted
     ok(run("add", "--text", text))
     assert text in ok(run("log")) and text in ok(run("search", text)) and text in ok(run("ask", f"What is {text}?"))
     assert text in ok(run("chat", input="What is the " + text.replace("The ", "") + "?\n"))
