@@ -1,4 +1,4 @@
-"""Searches with passages that might answer the question (HyDE: Gao et al. 2023, arXiv 2212.10496, eq. 8).
+"""Searches with passages that might answer the question (HyDE: Gao et al. 2023, arXiv 2212.10496).
 
 The vector searched with is the mean of those of N hypothetical passages and of the question. Stored vectors have unit
 length, so the inner product with it is the mean of the cosines with each, which is how it is computed.

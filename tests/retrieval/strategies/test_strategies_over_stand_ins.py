@@ -185,7 +185,7 @@ def test_iterative_does_not_hide_that_the_question_itself_is_too_long() -> None:
 
 
 def test_hyde_searches_with_the_mean_of_question_and_passages() -> None:
-    """v = (f(q) + sum of f(d)) / (N + 1), eq. 8 of HyDE: the mean of the cosines; a passage too long is left out."""
+    """v = (f(q) + sum of f(d)) / (N + 1), as HyDE has it: the mean of the cosines; a passage too long is left out."""
     answers = {"q": {1: 0.9, 2: 0.5, 3: -0.2}, "a": {1: 0.1, 2: 0.8, 3: 0.0}, "b": {1: 0.2, 2: 0.2, 3: 0.9}}
     written = Written(answers, questions=["a", "b", "much too long"])
     found = run("hyde", written, 2)
