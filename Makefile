@@ -89,6 +89,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m eval.experiments.facts.statements_quality --half test
 	$(RUN) -m eval.experiments.facts.statements_quality --half new_test
 	$(RUN) -m eval.experiments.facts.exchange_facts
+	$(RUN) -m eval.experiments.facts.exchange_facts --sure 0.9 0.8 0.7
 	$(RUN) -m eval.experiments.facts.exchange_facts --exchanges train/reader/exchanges/open/test --open
 	$(RUN) -m eval.experiments.facts.exchange_facts --exchanges train/reader/exchanges/new/test --relations train/reader/exchanges/new/relations.toml
 	$(RUN) -m eval.experiments.facts.paraphrases --half test
@@ -110,6 +111,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.experiments.speed.ingest --data $(DATA) --peer-python $(PEER)/bin/python
 	$(RUN) -m eval.experiments.speed.document_speed --data $(DATA)
+	$(RUN) -m eval.experiments.speed.gathering
 	$(RUN) -m eval.experiments.speed.startup
 	$(RUN) -m train.proxy.proxy_lm --evaluate --data $(DATA)
 	bash -c 'time $(RUN) -m nscma_torch demo'
