@@ -31,8 +31,9 @@ def worker(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = Fal
         with opened(store, config, must_exist=False) as memory:
             beside = memory.components.background(notify=tell)
             beside.start()
-            while not told and not beside.wait(_LOOK):
-                pass
+            ended = False
+            while not (told or ended):
+                ended = beside.wait(_LOOK)
             beside.stop()
         if beside.error is not None:
             raise beside.error

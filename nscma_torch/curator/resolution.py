@@ -73,9 +73,8 @@ def resolve_groups(
         rows = statements.of_keys(connection, namespace, keys)
     beyond = statements.of_keys(connection, namespace, implied_denials(rows, schema) - keys)
     old = facts.believed(connection, namespace, keys)
-    known = decisions.decided(connection, [row.seq for row in rows])
-    if rules.asks_model:
-        known = {row.seq for row in rows} - chosen.keys()
+    numbers = {row.seq for row in rows}
+    known = numbers - chosen.keys() if rules.asks_model else decisions.decided(connection, numbers)
     fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
     said = {row.seq for row in rows} | {seq for row in old for seq in row.statement_seqs}
     waiting: frozenset[Key] = frozenset()

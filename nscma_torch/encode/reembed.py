@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, select
 
-from nscma_torch.buffer.gate import GateState
+from nscma_torch.encode.gate_states import gate_state_of, save_gate_state
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import fingerprint, hierarchies, statistics, streams, unit_changes
@@ -60,13 +60,6 @@ def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int
 
 def _forget_gradients(connection: Connection, user_id: str) -> None:
     for stream in streams.of_user(connection, user_id):
-        state = GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState()
+        state = gate_state_of(stream)
         if state.memory is not None:
-            streams.save(
-                connection,
-                stream,
-                next_position=stream.next_position,
-                proxy_fingerprint=stream.proxy_fingerprint,
-                proxy_state=stream.proxy_state,
-                gate_state=state.without("gradient").to_bytes().decode(),
-            )
+            save_gate_state(connection, stream, state.without("gradient"))

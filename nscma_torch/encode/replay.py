@@ -8,6 +8,7 @@ from datetime import datetime
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import Observation
 from nscma_torch.buffer.rules import OF_THE_PROXY
+from nscma_torch.encode.gate_states import gate_state_of, save_gate_state
 from nscma_torch.records import Decision, Episode, Scope
 from nscma_torch.storage import backlog, episodes, history, jobs, streams
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
@@ -41,7 +42,8 @@ def replay(
         for stream in streams.of_user(connection, scope.user_id):
             if not _inside(stream.scope, scope):
                 continue
-            state, bytewise = GateState(memory=_memory_of(stream)), None
+            # the observations say what was measured then; the memory is what the stream's messages have written
+            state, bytewise = GateState(memory=gate_state_of(stream).memory), None
             for seq, _, observation in episodes.observations(connection, stream.id):
                 seen = Observation.from_dict(observation)
                 if seen.bytewise != bytewise:  # another proxy
@@ -75,22 +77,10 @@ def replay(
                     reason=decision.reason,
                 )
             if not dry_run:
-                streams.save(
-                    connection,
-                    stream,
-                    next_position=stream.next_position,
-                    proxy_fingerprint=stream.proxy_fingerprint,
-                    proxy_state=stream.proxy_state,
-                    gate_state=state.to_bytes().decode(),
-                )
+                save_gate_state(connection, stream, state)
         if not dry_run:
             streams.touch_user(connection, scope.user_id)
     return decided, changed
-
-
-def _memory_of(stream: streams.Stream) -> bytes | None:
-    """What the stream's messages have written: the observations say what was measured then."""
-    return GateState.from_bytes(stream.gate_state.encode()).memory if stream.gate_state else None
 
 
 def _inside(stream: Scope, wanted: Scope) -> bool:

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.rules import OF_THE_PROXY
+from nscma_torch.encode.gate_states import gate_state_of
 from nscma_torch.encode.gating import (
     HISTORY,
     OPTIMISTIC_ATTEMPTS,
@@ -161,7 +162,7 @@ class Writer:
 
     def _gate_state(self, stream: Stream) -> GateState:
         """The stream's statistics; without those that another proxy's nats went into."""
-        state = GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState()
+        state = gate_state_of(stream)
         return state if stream.proxy_fingerprint == self._proxy.fingerprint else state.without(*OF_THE_PROXY)
 
     def _prepare(

@@ -155,23 +155,10 @@ def _together(parts: Sequence[Weight]) -> Weight:
 
 def _origin(stored: Stored, level: int, number: int, weight: Weight) -> dict[str, Any]:
     """The origin of a summary's units, in place of an episode's row."""
-    return {
-        "id": derive_id("node", stored.id, level, number),
-        "seq": None,
-        "user_id": stored.user_id,
-        "agent_id": stored.agent_id,
-        "run_id": None,
-        "stream_id": stored.id,
-        "position": level,
-        "session": f"{level}.{number}",  # each node alone: summaries have no neighbours in time
-        "role": "memory",
-        "name": None,
-        "occurred_at": weight.occurred_at,
-        "recorded_at": weight.occurred_at,
-        "expires_at": None,
-        "importance": weight.importance,
-        "status": "active",
-    }
+    key, scope = derive_id("node", stored.id, level, number), Scope(stored.user_id, stored.agent_id)
+    alone = units.origin_alone(key, scope, weight.occurred_at)
+    of_node = {"stream_id": stored.id, "position": level, "session": f"{level}.{number}"}
+    return {**alone, **of_node, "importance": weight.importance}
 
 
 def _unit(stored: Stored, text: str, weight: Weight) -> Unit:

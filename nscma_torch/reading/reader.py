@@ -229,9 +229,9 @@ def _best_spans(row: Row, places: Tensor, first: Tensor, last: Tensor) -> list[t
     scores = (first[:, None] + last[None, :]).masked_fill(~allowed, -torch.inf).flatten()
     short_first = scores - PER_TOKEN * gap.flatten()
     found: list[tuple[Piece, float]] = []
-    for at in short_first.topk(min(_CANDIDATES, int(allowed.sum()))).indices.tolist():
+    best = short_first.topk(min(_CANDIDATES, int(allowed.sum()))).indices
+    for score, at in zip(scores[best].tolist(), best.tolist(), strict=True):
         begin, end = divmod(at, len(places))
-        score = float(scores[at])
         piece = row.characters_of(int(places[begin]), int(places[end]))
         if len(found) < SPANS_PER_ROW and not any(_overlap(piece, other) for other, _ in found):
             found.append((piece, score))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
@@ -22,7 +22,7 @@ from nscma_torch.retrieval.later_renewals import matter, may_renew, naming, on_t
 from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.later_messages import said_later
+from nscma_torch.storage.later_messages import LaterMessage, said_later
 from nscma_torch.text.scripts import script
 from nscma_torch.text.terms import terms
 
@@ -125,16 +125,7 @@ class FactQA:
             if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
                 continue
             about = matter(fact, question, query.subject)
-            later = said_later(
-                connection,
-                scope,
-                fact.episode_ids[-1],
-                naming=about,
-                without=fact.relation,
-                now=to_micros(now),
-                limit=_LOOKED_AT,
-            )
-            for episode, follows, _ in later:
+            for episode, follows, _ in _later(connection, scope, fact, about, now):
                 if may_renew(fact, episode.text, episode.occurred_at, about, self._schema, follows=follows):
                     seq, _ = episodes.require(connection, scope.user_id, episode.id)
                     chunks = units.load(connection, scope.user_id, units.seqs_of_episode(connection, seq, "chunk"))
@@ -161,15 +152,7 @@ class FactQA:
         with self._database.read() as connection:
             if episodes.not_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
                 return None
-            found = said_later(
-                connection,
-                scope,
-                fact.episode_ids[-1],
-                naming=about,
-                without=fact.relation,
-                now=to_micros(now),
-                limit=_LOOKED_AT,
-            )
+            found = _later(connection, scope, fact, about, now)
             telling = (one for one in found if on_the_matter(one.episode.text, about, follows=one.follows))
             later = list(islice(telling, _HELD_AGAINST))
             (_, source) = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
@@ -186,6 +169,21 @@ class FactQA:
         evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
         text = Wording("en", "").unsure([_quote(item) for item in evidence])
         return replace(told, text=text, confidence=told.confidence * _UNSURE, evidence=evidence, facts=())
+
+
+def _later(
+    connection: Connection, scope: Scope, fact: Fact, about: Collection[str], now: datetime
+) -> Iterator[LaterMessage]:
+    """Messages later than a fact that name one of these terms, without a statement of its relation, newest first."""
+    return said_later(
+        connection,
+        scope,
+        fact.episode_ids[-1],
+        naming=about,
+        without=fact.relation,
+        now=to_micros(now),
+        limit=_LOOKED_AT,
+    )
 
 
 def _asks_now(query: FactQuery) -> bool:

@@ -76,24 +76,7 @@ def text_id(part: Part, number: int) -> str:
 
 def origin(part: Part, scope: Scope, number: int, new: NewText) -> dict[str, Any]:
     """The origin of a text's units, in place of an episode's row; it is made before the text is stored."""
-    key = text_id(part, number)
-    return {
-        "id": key,
-        "seq": None,
-        "user_id": scope.user_id,
-        "agent_id": scope.agent_id,
-        "run_id": None,
-        "stream_id": key,
-        "position": 0,
-        "session": key,  # each alone: derived texts have no neighbours in time
-        "role": "memory",
-        "name": None,
-        "occurred_at": new.until,
-        "recorded_at": new.until,
-        "expires_at": None,
-        "importance": 0.0,
-        "status": "active",
-    }
+    return unit_rows.origin_alone(text_id(part, number), scope, new.until)
 
 
 def replace(

@@ -58,23 +58,7 @@ def skill_id(namespace: str, name: str) -> str:
 def origin(scope: Scope, name: str, at: int) -> dict[str, Any]:
     """The origin of a skill's units, in place of an episode's row; it is made before the skill is `put`."""
     key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
-    return {
-        "id": key,
-        "seq": None,
-        "user_id": scope.user_id,
-        "agent_id": scope.agent_id,
-        "run_id": None,
-        "stream_id": key,
-        "position": 0,
-        "session": key,  # each skill alone: it has no neighbours in time
-        "role": "memory",
-        "name": None,
-        "occurred_at": at,
-        "recorded_at": at,
-        "expires_at": None,
-        "importance": 0.0,
-        "status": "active",
-    }
+    return unit_rows.origin_alone(key, scope, at)
 
 
 def put(

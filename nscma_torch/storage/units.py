@@ -53,6 +53,30 @@ class NewUnit:
     vector: bytes | None
 
 
+def origin_alone(key: str, scope: Scope, at: int) -> dict[str, Any]:
+    """What stands in for an episode's row as the origin of units that were made from none, at a time (microseconds).
+
+    They are found by `key` as their stream, in a session of their own: they have no neighbours in time.
+    """
+    return {
+        "id": key,
+        "seq": None,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": None,
+        "stream_id": key,
+        "position": 0,
+        "session": key,
+        "role": "memory",
+        "name": None,
+        "occurred_at": at,
+        "recorded_at": at,
+        "expires_at": None,
+        "importance": 0.0,
+        "status": "active",
+    }
+
+
 def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
     """Store units with their vectors, postings and provenance; returns their row numbers."""
     if not new:
