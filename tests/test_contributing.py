@@ -131,6 +131,14 @@ def test_blocks_are_written_as_the_rest_is(tree: Path) -> None:
     follow(tree, "-m", "ruff", "format", "--check", "--no-cache", *files)
 
 
+def test_the_tests_that_it_names_are_there() -> None:
+    named = re.findall(r"-m prove (\S+)::(\S+)", GUIDE)
+    assert len(named) == 3
+    for file, name in named:
+        source = (ROOT / file).read_text(encoding="utf-8")
+        assert f"def {name}(" in source and "pytest.mark.prove" in source, f"{file}::{name}"
+
+
 def test_each_kind_has_its_example() -> None:
     headings = re.findall(r"^### … (.*)$", GUIDE, flags=re.MULTILINE)
     kinds = ["a retrieval strategy", "a relation", "a language engine", "an evaluation task", "an evaluation system"]

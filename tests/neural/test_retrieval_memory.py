@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,46 +34,52 @@ def questions(number: int = 5) -> Tensor:
     return torch.randn(number, D, generator=torch.Generator().manual_seed(9))
 
 
+Vector = tuple[float, ...]
+
+
 class Oracle:
     """The same as a dictionary from ids to key, value and scope, in the order of writing."""
 
     def __init__(self) -> None:
-        self.items: dict[int, tuple[Tensor, Tensor, int]] = {}
+        self.items: dict[int, tuple[Vector, Vector, int]] = {}
 
-    def ranked(self, query: Tensor, scope: int | None) -> list[int]:
-        own = [(id, key) for id, (key, _, of) in self.items.items() if scope in (None, of)]
-        scores = [float((query.double() * key.double()).sum().float()) for _, key in own]
-        return [own[i][0] for i in sorted(range(len(own)), key=lambda i: -scores[i])]  # sorting is stable
+    def ranked(self, query: Sequence[float], scope: int | None) -> list[tuple[int, float]]:
+        """Ids and scores, best first; the numbers are halves and small, so that scores are exact."""
+        own = [(id, _score(query, key)) for id, (key, _, of) in self.items.items() if scope in (None, of)]
+        return sorted(own, key=lambda one: -one[1])  # stable
+
+
+def _score(query: Sequence[float], key: Vector) -> float:
+    return sum(one * other for one, other in zip(query, key, strict=True))
 
 
 def operations(memory: RetrievalMemory, number: int, seed: int) -> Iterator[Oracle]:
     """Random operations on a memory and on a dictionary; keys are few, so that many scores are equal."""
     draw, oracle = random.Random(seed), Oracle()
 
-    def vectors(count: int, width: int) -> Tensor:
-        return torch.tensor([[draw.choice([-1.0, 0.5, 2.0]) for _ in range(width)] for _ in range(count)])
+    def vectors(count: int, width: int) -> list[Vector]:
+        return [tuple(draw.choices([-1.0, 0.5, 2.0], k=width)) for _ in range(count)]
 
     for _ in range(number):
         known, size = [*oracle.items], draw.randint(1, 4)
         match draw.choice(["write", "write", "own ids", "update", "delete", "again"]):
             case "write":
                 keys, values, scope = vectors(size, D), vectors(size, E), draw.randrange(3)
-                ids = memory.write(keys, values, scope=scope).tolist()
+                ids = memory.write(torch.tensor(keys), torch.tensor(values), scope=scope).tolist()
                 assert not oracle.items.keys() & set(ids)
                 oracle.items |= {id: (keys[i], values[i], scope) for i, id in enumerate(ids)}
             case "own ids":
                 ids = [id for id in draw.sample(range(10**6), size) if id not in oracle.items]
                 keys, values = vectors(len(ids), D), vectors(len(ids), E)
-                scopes = [draw.randrange(3) for _ in ids]
-                assert (
-                    memory.write(keys, values, ids=ids, scope=torch.tensor(scopes, dtype=torch.int64)).tolist() == ids
-                )
+                scopes = draw.choices(range(3), k=len(ids))
+                given = torch.tensor(keys), torch.tensor(values)
+                assert memory.write(*given, ids=ids, scope=torch.tensor(scopes)).tolist() == ids
                 oracle.items |= {id: (keys[i], values[i], scopes[i]) for i, id in enumerate(ids)}
             case "update" if known:
                 ids = draw.sample(known, min(size, len(known)))
-                keys, values = vectors(len(ids), D), vectors(len(ids), E)
-                memory.update(ids, keys=keys, scope=1)
-                memory.update(ids[:1], values=values[:1])
+                keys, values = vectors(len(ids), D), vectors(1, E)
+                memory.update(ids, keys=torch.tensor(keys), scope=1)
+                memory.update(ids[:1], values=torch.tensor(values))
                 for i, id in enumerate(ids):
                     oracle.items[id] = keys[i], oracle.items[id][1] if i else values[0], 1
             case "delete" if known:
@@ -87,27 +94,28 @@ def operations(memory: RetrievalMemory, number: int, seed: int) -> Iterator[Orac
 
 
 def check(number: int) -> None:
+    """After each operation: every item, and three queries of all, one and different scopes, against the dictionary."""
     memory, draw = RetrievalMemory(D, E, scale=1.0), random.Random(1)
     for step, oracle in enumerate(operations(memory, number, seed=2)):
         assert len(memory) == len(oracle.items)
-        query, k = torch.tensor([[draw.choice([-1.0, 0.25, 3.0]) for _ in range(D)] for _ in range(3)]), 1 + step % 7
-        scopes = torch.tensor([draw.randrange(4) for _ in range(3)])
-        for scope in (None, step % 3, scopes):
-            values, weights, ids = memory(query, k, scope)
-            for row in range(3):
-                own = int(scopes[row]) if isinstance(scope, Tensor) else scope
-                wanted = oracle.ranked(query[row], own)[:k]
-                assert ids[row].tolist() == wanted + [-1] * (k - len(wanted)), step
-                assert not values[row, len(wanted) :].any() and not weights[row, len(wanted) :].any()
-                if wanted:
-                    held = [oracle.items[id] for id in wanted]
-                    assert torch.equal(values[row, : len(wanted)], torch.stack([value for _, value, _ in held]))
-                    scores = torch.stack([key for key, _, _ in held]) @ query[row]
-                    torch.testing.assert_close(weights[row, : len(wanted)], scores.softmax(0))
-        if oracle.items and step % 10 == 0:
-            some = draw.sample([*oracle.items], min(3, len(oracle.items)))
-            for (key, value, scope), *found in zip([oracle.items[id] for id in some], *memory.get(some), strict=True):
-                assert torch.equal(found[0], key) and torch.equal(found[1], value) and int(found[2]) == scope
+        held = memory.get([*oracle.items])
+        stored = zip(
+            map(tuple, held.keys.tolist()), map(tuple, held.values.tolist()), held.scopes.tolist(), strict=True
+        )
+        assert [*stored] == [*oracle.items.values()], step
+        queries, k = [draw.choices([-1.0, 0.25, 3.0], k=D) for _ in range(3)], 1 + step % 7
+        scopes = [draw.randrange(4) for _ in range(3)]
+        for scope, own in ((None, [None] * 3), (step % 3, [step % 3] * 3), (torch.tensor(scopes), scopes)):
+            found = memory(torch.tensor(queries), k, scope)
+            for query, of, values, weights, ids in zip(queries, own, *(part.tolist() for part in found), strict=True):
+                best = oracle.ranked(query, of)[:k]
+                empty = k - len(best)
+                assert ids == [id for id, _ in best] + [-1] * empty, step
+                assert [tuple(value) for value in values] == [oracle.items[id][1] for id, _ in best] + [
+                    (0.0,) * E
+                ] * empty, step
+                each = [math.exp(score - best[0][1]) for _, score in best]
+                assert weights == pytest.approx([one / sum(each) for one in each] + [0.0] * empty, abs=1e-6), step
 
 
 def test_it_equals_a_dictionary_after_every_operation() -> None:
