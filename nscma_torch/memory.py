@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from nscma_torch.components import Components
 from nscma_torch.config import Config, load_config, override
+from nscma_torch.curator import fact_views
 from nscma_torch.errors import InvalidInputError, NotFoundError, StoreClosedError
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.recalls import Recalls
@@ -23,7 +24,6 @@ from nscma_torch.records import (
     Episode,
     EraseReceipt,
     Fact,
-    FactStatus,
     HistoryEvent,
     Hit,
     Message,
@@ -40,7 +40,6 @@ from nscma_torch.storage import (
     derived_texts,
     digest,
     episodes,
-    facts,
     hierarchies,
     history,
     jobs,
@@ -58,8 +57,6 @@ from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.storage.sessions import Session
 from nscma_torch.storage.skills import Skill
 from nscma_torch.text.messages import MessagesLike, as_messages
-from nscma_torch.text.names import name_key
-from nscma_torch.text.spelling_variants import american
 from nscma_torch.text.timestamps import parse_timestamp
 from nscma_torch.validation import (
     checked_count,
@@ -81,8 +78,6 @@ if TYPE_CHECKING:
     from nscma_torch.curator.skills import FoundSkill
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.retrieval.store_module import StoreModule
-
-_ALL: tuple[FactStatus, ...] = ("active", "archived", "disputed")
 
 
 class Memory:
@@ -456,16 +451,21 @@ class Memory:
         Raises:
             InvalidInputError: an empty subject, a relation that the relation file does not have, or no time.
         """
-        statuses = _ALL if archived else _ALL[::2]
-        found = self._facts(user_id, agent_id, subject, relation, topic, as_of, known_at, statuses)
-        if archived or as_of is not None or known_at is not None:
-            return found
-        at = clock(now)
-        return [
-            fact
-            for fact in found
-            if (fact.valid_from is None or fact.valid_from <= at) and (fact.valid_to is None or at < fact.valid_to)
-        ]
+        past = archived or as_of is not None or known_at is not None
+        scope, schema = Scope(user_id, agent_id), self.components.relations
+        with self.components.database.read() as connection:
+            found = fact_views.selected(
+                connection,
+                scope,
+                schema,
+                subject=subject,
+                relation=relation,
+                topic=topic,
+                as_of=None if as_of is None else clock(as_of),
+                known_at=None if known_at is None else clock(known_at),
+                statuses=fact_views.EVERY if archived else fact_views.BELIEVED,
+            )
+        return found if past else fact_views.holding(found, clock(now))
 
     def timeline(
         self, subject: str, relation: str, *, user_id: str, agent_id: str | None = None, topic: str | None = None
@@ -473,50 +473,15 @@ class Memory:
         """All that held or was said to hold of a subject and relation, oldest first, with the reason of each status."""
         checked_text(subject, "the subject")
         checked_text(relation, "the relation")
-        found = self._facts(user_id, agent_id, subject, relation, topic, None, None, _ALL)
-        return sorted(
-            found, key=lambda fact: (fact.valid_from is not None, fact.valid_from or fact.recorded_at, fact.sequence)
-        )
+        scope, schema = Scope(user_id, agent_id), self.components.relations
+        with self.components.database.read() as connection:
+            return fact_views.timeline(connection, scope, schema, subject, relation, topic)
 
     def conflicts(self, *, user_id: str, agent_id: str | None = None) -> list[tuple[Fact, ...]]:
         """The sides of each contradiction that nothing has settled yet."""
-        disputed = self._facts(user_id, agent_id, None, None, None, None, None, ("disputed",))
-        sides: dict[tuple[object, ...], list[Fact]] = {}
-        for fact in disputed:
-            relation = self.components.relations[fact.relation]
-            of_object = name_key(fact.object) if relation.cardinality == "many" else ""
-            either = min(relation.name, relation.opposite or relation.name)
-            sides.setdefault((fact.scope, fact.subject, either, fact.topic, of_object), []).append(fact)
-        return [tuple(facts) for facts in sides.values()]
-
-    def _facts(
-        self,
-        user_id: str,
-        agent_id: str | None,
-        subject: str | None,
-        relation: str | None,
-        topic: str | None,
-        as_of: datetime | None,
-        known_at: datetime | None,
-        statuses: Sequence[FactStatus],
-    ) -> list[Fact]:
-        if relation is not None and relation not in self.components.relations:
-            known = ", ".join(self.components.relations.relations)
-            raise InvalidInputError(f"there is no relation {relation!r}; the relation file has {known}")
-        if subject is not None and not (isinstance(subject, str) and name_key(subject)):
-            raise InvalidInputError(f"a subject is a name, got {subject!r}; leave it out for facts about all")
-        at, believed_at = (None if when is None else to_micros(clock(when)) for when in (as_of, known_at))
+        scope, schema = Scope(user_id, agent_id), self.components.relations
         with self.components.database.read() as connection:
-            found = facts.select_facts(
-                connection,
-                Scope(user_id, agent_id),
-                subjects=None if subject is None else [name_key(subject)],
-                relations=None if relation is None else [relation],
-                as_of=at,
-                known_at=believed_at,
-                statuses=statuses,
-            )
-        return [fact for fact in found if topic is None or american(fact.topic) == american(topic)]
+            return fact_views.contradictions(connection, scope, schema)
 
     def decisions(self, *, user_id: str, agent_id: str | None = None, limit: int | None = 100) -> list[CuratorDecision]:
         """What the curator decided, newest first."""
