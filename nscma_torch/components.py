@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from nscma_torch.curator.adviser import Adviser
     from nscma_torch.curator.curation import Curator
     from nscma_torch.curator.derivation import Derivations
+    from nscma_torch.curator.question_pairs import QuestionPairs
     from nscma_torch.curator.skills import Skills
     from nscma_torch.curator.sleep import Sleeper
     from nscma_torch.encode.edits import Editor
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from nscma_torch.hierarchy.integrator import Integrator
     from nscma_torch.reading.embedded_tasks import EmbeddedTasks
     from nscma_torch.reading.fact_changes import FactChanges
+    from nscma_torch.reading.question_pairs import AdjacentPairs
     from nscma_torch.reading.reader import Reader
     from nscma_torch.records import Unit
     from nscma_torch.retrieval.context import Reranker
@@ -153,6 +155,7 @@ class Components:
             relations=self.relations,
             read_facts=configured_facts(self.config.reading, self.relations, self.device),
             fact_changes=self._fact_changes,
+            question_pairs=self._adjacent_pairs,
             importance=self._importance,
         )
 
@@ -174,6 +177,13 @@ class Components:
         if self.config.reading.model == "none":
             return None
         return FactChanges(self._reader, self.config.curator.change)
+
+    @property
+    def _adjacent_pairs(self) -> AdjacentPairs | None:
+        """What finds question-answer pairs without a language model; None where no reader is configured."""
+        from nscma_torch.reading.question_pairs import AdjacentPairs
+
+        return None if self.config.reading.model == "none" else AdjacentPairs(self._reader)
 
     def _reader(self) -> Reader:
         """The trained reader that is configured."""
@@ -380,7 +390,27 @@ class Components:
             if not isinstance(self.tasks, InsightTasks):
                 raise _lacking("insights.enabled", self.tasks, InsightTasks)
             derivers.append(Insights(self.tasks, self.config.insights, self.device))
+        if self.config.question_pairs.enabled:
+            derivers.append(self._question_pairs)
         return Derivations(self.database, lambda: self.indexer, derivers)
+
+    @property
+    def _question_pairs(self) -> QuestionPairs:
+        """What mines question-answer pairs, each of which the trained reader reads back."""
+        from nscma_torch.curator.pair_filter import PairFilter
+        from nscma_torch.curator.question_pairs import QuestionPairs
+        from nscma_torch.protocols import QuestionTasks
+        from nscma_torch.retrieval.read_back import SearchAndRead
+
+        if not isinstance(self.tasks, QuestionTasks):
+            raise _lacking("question_pairs.enabled", self.tasks, QuestionTasks)
+        if self.reader_qa is None:
+            raise ConfigError('question_pairs.enabled needs a reader: set reading.model = "bundled"')
+        settings = self.config.question_pairs
+        read_back = SearchAndRead(self.retriever, self.reader_qa, self.config.reading.passages)
+        return QuestionPairs(
+            self.database, self.tasks, PairFilter(read_back, lambda: self.embedder, settings), settings
+        )
 
     def _judge(self) -> str:
         """Who settles disputes, by a name that is the same in every process: `sleep` knows by it whom it has asked."""

@@ -5,10 +5,22 @@ Shapes: n texts, d embedding dimension.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from nscma_torch.records import Answer, Extraction, FactOperation, Hit, SourcedLine, ToldFact, Unit
+from nscma_torch.records import (
+    Answer,
+    Evidence,
+    Extraction,
+    FactOperation,
+    Hit,
+    QAPair,
+    Scope,
+    SourcedLine,
+    ToldFact,
+    Unit,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -126,6 +138,26 @@ class InsightTasks(Protocol):
 
     def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
         """What each group of alike messages by one person shows about that person; the whole batch at once."""
+
+
+@runtime_checkable
+class QuestionTasks(Protocol):
+    """What the mining of question-answer pairs needs from language."""
+
+    def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
+        """The questions that the messages of each group ask and answer, with what they rest on; no filter yet."""
+
+
+class ReadBack(Protocol):
+    """Asks a memory a question, to see whether it holds the answer."""
+
+    def __call__(
+        self, query: str, *, asker: str, scope: Scope, now: datetime, without: Collection[str]
+    ) -> Evidence | None:
+        """The short answer that it reads, its confidence as the score; None where there is none.
+
+        Read is what was said to the scope's agent by `now`, but for messages with ids in `without`.
+        """
 
 
 @runtime_checkable

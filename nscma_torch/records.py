@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from nscma_torch.errors import ScopeError
 
-UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", "skill", "insight"]
-DerivedKind = Literal["insight"]
+UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", "skill", "insight", "qa_pair"]
+DerivedKind = Literal["insight", "qa_pair"]
 OF_ONE_MESSAGE: frozenset[UnitKind] = frozenset({"chunk", "triple", "atomic_fact"})  # the others rest on many, or none
 Status = Literal["active", "archived", "deleted"]
 FactStatus = Literal["active", "archived", "disputed"]
@@ -185,6 +185,27 @@ class SourcedLine:
     text: str
     sources: tuple[int, ...]
     confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class QAPair:
+    """A question and its answer as language tasks find them in a group of units; `sources` as in `SourcedLine`.
+
+    To check the pair a memory is asked `query`, in which "I" means `asker` ("" for nobody in particular); `asking` are
+    the places of the messages that ask it themselves.
+    """
+
+    question: str
+    answer: str
+    sources: tuple[int, ...]
+    query: str
+    asker: str = ""
+    asking: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The pair as it is stored: the question on the first line, the answer on the second."""
+        return "\n".join(" ".join(part.split()) for part in (self.question, self.answer))
 
 
 SEQUENCE_STEP = 64  # of `Fact.sequence`, from a place of a message to the next: what one sentence says is within it

@@ -30,7 +30,7 @@ def search(
     threshold: Annotated[float | None, typer.Option("--threshold", help="Lowest score.")] = None,
     filter: Filter = None,
     kind: Annotated[
-        list[str] | None, typer.Option("--kind", help="chunk, summary, insight or of facts.units; repeatable.")
+        list[str] | None, typer.Option("--kind", help="chunk, summary, insight, qa_pair or of facts.units; repeatable.")
     ] = None,
     strategy: Annotated[str | None, typer.Option("--strategy", help="How to go on from the first results.")] = None,
     budget: Annotated[int | None, typer.Option("--budget", help="Most tokens of all texts.", min=1)] = None,

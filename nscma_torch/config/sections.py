@@ -212,7 +212,7 @@ class Retrieval(Section):
         "hyde",
         "self-questioning",
     ] = Field("auto", description="How a search goes on from its first results; auto chooses by the question.")
-    kinds: tuple[Literal["chunk", "triple", "atomic_fact", "summary"], ...] = Field(
+    kinds: tuple[Literal["chunk", "triple", "atomic_fact", "summary", "qa_pair"], ...] = Field(
         ("chunk",), min_length=1, description="Structures that a search looks in where it names none."
     )
     top_k: int = Field(10, gt=0, description="K: hits of a search, or of a question, that names no other number.")
@@ -415,6 +415,22 @@ class Insights(Section):
     most: int = Field(24, gt=0, description="Most insights about a person; those of the largest clusters.")
 
 
+class QuestionPairs(Section):
+    """Question-answer pairs that sleep mines from conversations; each is read back from the memory, or dropped."""
+
+    enabled: bool = Field(
+        False, description="Whether sleep mines pairs; it costs a reading a question, or a call of the model a sitting."
+    )
+    sure: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Confidence of the reader in the answer, read back, below which none is kept.",
+    )
+    similar: float = Field(0.9, ge=0, le=1, description="Cosine with an earlier pair from which one is dropped.")
+    most: int = Field(32, gt=0, description="Most pairs of one sitting, the surest.")
+
+
 class Worker(Section):
     """Background jobs."""
 
@@ -484,6 +500,7 @@ class Config(Section):
     facts: Facts = Facts()
     curator: Curator = Curator()
     insights: Insights = Insights()
+    question_pairs: QuestionPairs = QuestionPairs()
     worker: Worker = Worker()
     controller: Controller = Controller()
 
@@ -495,6 +512,8 @@ class Config(Section):
     def _kinds_are_made(self) -> Self:
         for kind in self.unmade(self.retrieval.kinds):
             raise ValueError(f"retrieval.kinds names {kind!r}, which is not made: add it to facts.units")
+        if "qa_pair" in self.retrieval.kinds and not self.question_pairs.enabled:
+            raise ValueError("retrieval.kinds names 'qa_pair', which is not mined: set question_pairs.enabled to true")
         return self
 
     @model_validator(mode="after")

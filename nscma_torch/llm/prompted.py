@@ -19,12 +19,24 @@ from nscma_torch.errors import EngineRefusedError
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Turns
 from nscma_torch.llm.prompted_insights import insights
+from nscma_torch.llm.prompted_question_pairs import question_pairs
 from nscma_torch.llm.prompts import queries
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.verified_extraction import Reading
 from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
-from nscma_torch.records import Answer, Evidence, Extraction, FactOperation, Hit, SourcedLine, ToldFact, Unit, Usage
+from nscma_torch.records import (
+    Answer,
+    Evidence,
+    Extraction,
+    FactOperation,
+    Hit,
+    QAPair,
+    SourcedLine,
+    ToldFact,
+    Unit,
+    Usage,
+)
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
@@ -171,6 +183,10 @@ class PromptedTasks:
     def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
         """What the model finds that each group shows, where its evidence bears it out; see `prompted_insights`."""
         return insights(self._asker, groups)
+
+    def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
+        """The questions that the model finds asked and answered in each group; see `prompted_question_pairs`."""
+        return question_pairs(self._asker, groups)
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """The model's answer with the passages it names, or that it does not know; without hits nothing is asked."""

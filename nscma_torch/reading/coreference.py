@@ -34,7 +34,7 @@ _OWNED_LAST = re.compile(
 )
 _FIGURE = re.compile(r"[v$€£]?\d")
 _PERSONS = {"he", "she", "him", "her", "他", "她"}
-_THINGS = {"it", "this", "that", "它", "这", "那", "这个", "那个"}
+THINGS = {"it", "this", "that", "它", "这", "那", "这个", "那个"}
 _HAN_KIN_NOUNS = {
     "parent": "妈妈|爸爸|母亲|父亲|老爸|老妈|妈|爸",
     "sibling": "姐姐|妹妹|哥哥|弟弟|[亲大二]?[哥姐]|[小亲]?[弟妹]",
@@ -104,9 +104,9 @@ class Coreference:
             return self.listener
         if lowered in _PERSONS:
             return self.person
-        if lowered in _THINGS:
+        if lowered in THINGS:
             meant = self.spoken_of()
-            return self.resolve(meant) if _plain(meant).lower() not in _THINGS else ""
+            return self.resolve(meant) if _plain(meant).lower() not in THINGS else ""
         if lowered in PRONOUNS or not plain:
             return ""
         kin = _KIN_NAMED.fullmatch(plain) or _KIN_NAMED.fullmatch(plain.rstrip(","))
@@ -164,7 +164,7 @@ class Coreference:
         lowered = phrase.strip().lower()
         if not name or lowered in SECOND_PERSON or name == self.speaker or _FIGURE.match(name):
             return
-        if lowered in _THINGS or not is_person(phrase):
+        if lowered in THINGS or not is_person(phrase):
             self.thing = name
         else:
             self.person = name

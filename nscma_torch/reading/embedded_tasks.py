@@ -31,6 +31,7 @@ from nscma_torch.records import (
     Extraction,
     FactOperation,
     Hit,
+    QAPair,
     SourcedLine,
     Statement,
     ToldFact,
@@ -46,6 +47,7 @@ from nscma_torch.text.timestamps import format_day, format_days
 
 if TYPE_CHECKING:
     from nscma_torch.reading.fact_changes import FactChanges
+    from nscma_torch.reading.question_pairs import AdjacentPairs
     from nscma_torch.reading.read_statements import StatementsOfReader
 
 _PLAIN = 0.5  # salience of a sentence without any cue
@@ -82,6 +84,7 @@ class EmbeddedTasks:
         relations: what facts there are, and the wordings that state them; None for the bundled ones.
         read_facts: makes what reads statements beside the forms; None for forms alone.
         fact_changes: chooses operations on facts by the trained reader; None where there is none.
+        question_pairs: finds question-answer pairs by the trained reader; None where there is none.
         importance: gives the importance of texts in [0, 1]; None for the cues that the gate weighs.
     """
 
@@ -98,6 +101,7 @@ class EmbeddedTasks:
         summary_words: int = _DEFAULTS.hierarchy.summary_words,
         read_facts: Callable[[], StatementsOfReader] | None = None,
         fact_changes: FactChanges | None = None,
+        question_pairs: AdjacentPairs | None = None,
         importance: Callable[[Sequence[str]], Sequence[float]] | None = None,
     ) -> None:
         self._min_answerability = min_answerability
@@ -108,6 +112,7 @@ class EmbeddedTasks:
         self._relations = relations or load_relations()
         self._read_facts = read_facts
         self._fact_changes = fact_changes
+        self._question_pairs = question_pairs
         self._importance = importance
 
     @cached_property
@@ -201,6 +206,12 @@ class EmbeddedTasks:
     def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
         """What each group is about, with a sentence of it; see `reading.insights`."""
         return insights(groups)
+
+    def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
+        """Questions with the turn after them, by the trained reader; see `AdjacentPairs`."""
+        if self._question_pairs is None:
+            raise ConfigError('question_pairs.enabled needs a reader: set reading.model = "bundled"')
+        return self._question_pairs.find(groups)
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """The passages that answer best, each with its speaker and day; or that it does not know.

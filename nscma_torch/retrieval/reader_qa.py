@@ -71,15 +71,25 @@ class ReaderQA:
         return [hit.score / best * (LEAST + (1 - LEAST) * p) ** WEIGHT for hit, p in zip(hits, told, strict=True)]
 
     def read(
-        self, question: str, hits: Sequence[Hit], *, user_id: str, now: datetime, most: int | None = None
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        user_id: str,
+        now: datetime,
+        most: int | None = None,
+        asked: str = "",
     ) -> ReadHits:
-        """The reader's result of the first hits, `reading.passages` of them, with the turns before them."""
+        """The reader's result of the first hits, `reading.passages` of them, with the turns before them.
+
+        `asked`: who asks; by default the user.
+        """
         some = hits[: most or self._settings.passages]
         with self._database.read() as connection:
             asker = speakers.asker_of(connection, user_id)
             name = asker.named or asker.by_id or asker.name
             ordered, passages = in_order(connection, user_id, some, to_micros(now), name)
-        (result,) = self._reader.read([asked_by(name, question)], [passages])
+        (result,) = self._reader.read([asked_by(asked or name, question)], [passages])
         return ReadHits(ordered, passages, result)
 
     def answer(

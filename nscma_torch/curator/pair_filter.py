@@ -1,0 +1,85 @@
+"""The quality filter of mined question-answer pairs: grounded, answerable from the memory, and new.
+
+Round-trip consistency (Alberti et al. 2019): a pair stays where a reader that is asked its question comes to its
+answer. Here the memory itself is asked, as it was when the last message of the sitting was said, without the messages
+that ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nscma_torch.config import QuestionPairs
+from nscma_torch.llm.grounding import holds
+from nscma_torch.protocols import Embedder, ReadBack
+from nscma_torch.reading.embedded_tasks import resolved
+from nscma_torch.records import Evidence, QAPair, SourcedLine, Unit
+from nscma_torch.text.query_vector import query_vector
+from nscma_torch.text.terms import terms
+from nscma_torch.text.timestamps import format_day
+
+
+class Kept(NamedTuple):
+    """A line that passed, and its vector [d]."""
+
+    line: SourcedLine
+    vector: Tensor
+
+
+class PairFilter:
+    """Decides which pairs are kept.
+
+    Args:
+        read_back: asks the memory.
+        embedder: called when the first pair is compared with others.
+    """
+
+    def __init__(self, read_back: ReadBack, embedder: Callable[[], Embedder], settings: QuestionPairs) -> None:
+        self._read_back = read_back
+        self._embedder = embedder
+        self._settings = settings
+
+    def kept(self, group: Sequence[Unit], pairs: Sequence[QAPair], known: Sequence[Tensor]) -> list[Kept]:
+        """The pairs of a group that are to be stored, in their order; `known` are the vectors [d] of others."""
+        found: list[Kept] = []
+        for pair in pairs:
+            cited = [group[place] for place in pair.sources]
+            if not grounded(pair, cited):
+                continue
+            read = self._read(pair, group, cited)
+            if read is None:
+                continue
+            vector = query_vector(self._embedder(), pair.text).cpu()
+            if not self._repeats(vector, [*known, *(one.vector for one in found)]):
+                found.append(Kept(SourcedLine(pair.text, pair.sources, read.score), vector))
+        return found
+
+    def _read(self, pair: QAPair, group: Sequence[Unit], cited: Sequence[Unit]) -> Evidence | None:
+        """What the memory answers, where that is the pair's answer, read in a message that it cites."""
+        asking = [group[place].id for place in pair.asking]
+        now = max(unit.occurred_at for unit in group)
+        read = self._read_back(pair.query, asker=pair.asker, scope=group[0].scope, now=now, without=asking)
+        if read is None or read.score < self._settings.sure or not agrees(read, pair, cited):
+            return None
+        return read
+
+    def _repeats(self, vector: Tensor, others: Sequence[Tensor]) -> bool:
+        return bool(others) and float((torch.stack(list(others)) @ vector).max()) >= self._settings.similar
+
+
+def grounded(pair: QAPair, cited: Sequence[Unit]) -> bool:
+    """Whether every word of the answer that counts is one of the cited messages', or names who wrote them, or when."""
+    texts = (part for unit in cited for part in (resolved(unit.text, unit.occurred_at), unit.name or unit.role))
+    return holds(pair.answer, *texts, *(format_day(unit.occurred_at.date()) for unit in cited))
+
+
+def agrees(read: Evidence, pair: QAPair, cited: Sequence[Unit]) -> bool:
+    """Whether a short answer is that of a pair: from a message that it cites, and one holds all words of the other."""
+    if {unit.id for unit in cited}.isdisjoint(read.hit.unit.episode_ids):
+        return False
+    one, other = set(terms(read.text)), set(terms(pair.answer))
+    return bool(one) and (one <= other or other <= one)

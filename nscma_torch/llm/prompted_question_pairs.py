@@ -1,0 +1,43 @@
+"""Question-answer pairs by a language model: what it finds that a sitting asks and answers, in one request or more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.grounding import names_held
+from nscma_torch.llm.prompts.question_pairs import MOST_SHOWN, pairs_form
+from nscma_torch.llm.prompts.question_pairs import question_pairs as prompt
+from nscma_torch.reading.embedded_tasks import resolved
+from nscma_torch.records import QAPair, Unit
+from nscma_torch.text.timestamps import format_day
+
+
+def question_pairs(asker: Asker, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
+    """The pairs of each group, which is put to the model in parts where it is large.
+
+    Dropped, and counted as ungrounded, is one whose question has a name or number that its part of the group lacks:
+    the answers are held against their evidence by the filter, with those of other miners.
+    """
+    packs = [
+        (number, pack)
+        for number, group in enumerate(groups)
+        for pack in asker.packed(list(enumerate(group)), lambda some: prompt([u for _, u in some]), most=MOST_SHOWN)
+    ]
+    asked = [prompt([unit for _, unit in pack]) for _, pack in packs]
+    forms = asker.ask_sized([len(pack) for _, pack in packs], asked, pairs_form)
+    found: list[list[QAPair]] = [[] for _ in groups]
+    for (number, pack), form in zip(packs, forms, strict=True):
+        said = _said([unit for _, unit in pack])
+        for pair in form.pairs:
+            if not names_held(pair.question, *said):
+                asker.count("ungrounded")
+                continue
+            cited = tuple(sorted({pack[one - 1][0] for one in pair.evidence}))
+            found[number].append(QAPair(pair.question, pair.answer, cited, pair.question))
+    return found
+
+
+def _said(units: Sequence[Unit]) -> list[str]:
+    texts = [part for unit in units for part in (resolved(unit.text, unit.occurred_at), unit.name or unit.role)]
+    return texts + [format_day(unit.occurred_at.date()) for unit in units]

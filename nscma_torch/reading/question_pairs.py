@@ -1,0 +1,120 @@
+"""Question-answer pairs without a language model: a question of one turn, and what the next turn by another says to it.
+
+The trained reader finds the place in the next turn that answers. The question is kept word for word with whom it asks,
+the answer is the sentence of that place: rules would have to rewrite both to have them stand alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from nscma_torch.reading.coreference import THINGS
+from nscma_torch.reading.cues import salience
+from nscma_torch.reading.embedded_tasks import resolved
+from nscma_torch.reading.noun_phrases import PRONOUNS
+from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
+from nscma_torch.reading.reader import Reader, ReadResult
+from nscma_torch.reading.reader_input import Passage, asked_by
+from nscma_torch.reading.turn_forms import asks
+from nscma_torch.records import QAPair, Unit
+from nscma_torch.text.scripts import script
+from nscma_torch.text.sentences import split_sentences
+from nscma_torch.text.terms import terms
+
+_WORD = re.compile(r"[^\W\d_]+")
+_LEAST = 0.5  # probability that the next turn answers
+_UNCLEAR = (PRONOUNS | THINGS) - FIRST_PERSON - SECOND_PERSON  # somebody or something that the question does not name
+_WORDS = 2  # of a question that say what it is about, at least; names of the two speakers do not count
+_PLAIN = 0.5  # salience of a sentence without any cue, which tells nothing
+
+
+class _Asked(NamedTuple):
+    """A question: group, place of its turn, and its words."""
+
+    group: int
+    place: int
+    question: str
+
+
+class AdjacentPairs:
+    """Finds pairs in English conversations; the reader knows no other language.
+
+    Args:
+        reader: called when something is first read.
+    """
+
+    def __init__(self, reader: Callable[[], Reader]) -> None:
+        self._reader = reader
+
+    def find(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
+        """The pairs of each group, in the order in which they were asked."""
+        found: list[list[QAPair]] = [[] for _ in groups]
+        asked = [one for number, group in enumerate(groups) for one in _asked(number, group)]
+        if not asked:
+            return found
+        read = self._reader().read([_to(groups, one) for one in asked], [_passages(groups, one) for one in asked])
+        for one, result in zip(asked, read, strict=True):
+            answer = _answer(groups[one.group][one.place + 1], result)
+            if answer:
+                found[one.group].append(_pair(groups, one, answer))
+        return found
+
+
+def _asked(number: int, group: Sequence[Unit]) -> list[_Asked]:
+    """The questions that are followed by another's turn, and are understood by themselves."""
+    found = []
+    for place, (turn, reply) in enumerate(pairwise(group)):
+        if _who(turn) == _who(reply) or script(turn.text) == "cjk":
+            continue
+        sentences = [turn.text[span.start : span.end] for span in split_sentences(turn.text)]
+        found += [_Asked(number, place, one) for one in sentences if asks(one) and _stands_alone(one, turn, reply)]
+    return found
+
+
+def _stands_alone(question: str, turn: Unit, reply: Unit) -> bool:
+    """Whether a question says whom and what it asks about: no pronoun of a third person, and a word beside names."""
+    words = {word.casefold() for word in _WORD.findall(question)}
+    named = {term for unit in (turn, reply) for term in terms(_who(unit))}
+    return words.isdisjoint(_UNCLEAR) and len(set(terms(question)) - named) >= _WORDS
+
+
+def _passages(groups: Sequence[Sequence[Unit]], one: _Asked) -> list[Passage]:
+    turn, reply = groups[one.group][one.place : one.place + 2]
+    return [
+        Passage(turn.text, _who(turn), turn.occurred_at, 1, context=True),
+        Passage(reply.text, _who(reply), reply.occurred_at),
+    ]
+
+
+def _answer(reply: Unit, read: ReadResult) -> str:
+    """The sentence of the reply that holds the likeliest answer; "" where it does not seem to answer."""
+    span = next((span for span in read.spans if span.passage == 1 and span.of_text), None)
+    if span is None or read.answerable < _LEAST:
+        return ""
+    sentences = split_sentences(reply.text)
+    own = [one for one in sentences if one.start < span.end and span.start < one.end]
+    sentence = reply.text[own[0].start : own[-1].end] if own else span.text
+    return "" if asks(sentence) or salience(sentence) <= _PLAIN else resolved(sentence, reply.occurred_at)
+
+
+def _pair(groups: Sequence[Sequence[Unit]], one: _Asked, answer: str) -> QAPair:
+    turn, reply = groups[one.group][one.place : one.place + 2]
+    question, said = f"{_who(turn)} asks {_who(reply)}: {one.question}", f"{_who(reply)}: {answer}"
+    query = _addressed(reply, one.question)
+    return QAPair(question, said, (one.place, one.place + 1), query, _who(turn), (one.place,))
+
+
+def _to(groups: Sequence[Sequence[Unit]], one: _Asked) -> str:
+    turn, reply = groups[one.group][one.place : one.place + 2]
+    return asked_by(_who(turn), _addressed(reply, one.question))
+
+
+def _addressed(reply: Unit, question: str) -> str:
+    return f"{_who(reply)}, {question}"
+
+
+def _who(unit: Unit) -> str:
+    return unit.name or unit.role

@@ -1,0 +1,180 @@
+"""Question-answer pairs that sleep mines: found by search, with their sources, and gone with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import ConfigError
+from nscma_torch.memory import Memory
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.records import Message, QAPair, Unit
+from nscma_torch.storage.turns import ECHO
+from tests.storage.telling import day
+
+TALK = (
+    ("Ben", "The garden is done. Where did you buy the apple trees?"),
+    ("Mia", "Glad to hear it! I bought the apple trees at the nursery in Lund."),
+    ("Ben", "Nice. I painted the fence green."),
+    ("Mia", "Good choice. My father repaired the roof of the barn."),
+)
+PAIR = "Ben asks Mia: Where did you buy the apple trees?\nMia: I bought the apple trees at the nursery in Lund."
+ON: dict[str, Any] = {"question_pairs": {"enabled": True}, "reading": {"model": "bundled", "facts": "none"}}
+
+
+def said(talk: Sequence[tuple[str, str]], at: int = 0, **about: Any) -> list[Message]:
+    return [Message("user", text, day(at), name=name, session=f"day {at}", **about) for name, text in talk]
+
+
+def texts(memory: Memory) -> list[str]:
+    return [one.text for one in memory.derived("qa_pair", user_id="ada")]
+
+
+@pytest.fixture
+def told(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
+    memory = open_memory(config=ON, proxy=light_proxy)
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    return memory
+
+
+def test_off_by_default(memory: Memory) -> None:
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    assert (memory.sleep(user_id="ada", now=day(20)).derived_texts, texts(memory)) == (0, [])
+
+
+def test_a_pair_is_found_with_its_sources(told: Memory) -> None:
+    assert told.sleep(now=day(20), dry_run=True).derived_texts == 1
+    report = told.sleep(now=day(20))
+    assert (report.failures, report.derived_texts) == ((), 1)
+    (pair,) = told.derived("qa_pair", user_id="ada")
+    assert pair.text == PAIR and 0.5 <= pair.confidence <= 1
+    asked, answered, *_ = told.get_all(user_id="ada", now=day(20))
+    assert pair.episode_ids == (asked.id, answered.id)
+    (hit,) = told.search("Where are the apple trees from?", user_id="ada", kinds=["qa_pair"], now=day(20))
+    assert (hit.text, hit.unit.episode_ids, hit.id) == (PAIR, pair.episode_ids, hit.unit.id)
+    found = told.search("apple trees", user_id="ada", now=day(20))
+    assert {one.unit.kind for one in found} == {"chunk"}, "only where it is asked for"
+    assert told.verify() == []
+
+
+def test_it_is_mined_once_and_mining_recalls_nothing(told: Memory) -> None:
+    told.sleep(now=day(20))
+    before = told.digest()
+    report = told.sleep(now=day(21))
+    assert (report.derived_texts, report.promoted) == (0, 0) and told.digest() == before
+
+
+@pytest.mark.parametrize("how", ["erase", "delete", "update"])
+@pytest.mark.parametrize("which", [0, 1, 3])
+def test_gone_with_any_message_of_its_sitting(told: Memory, how: str, which: int) -> None:
+    told.sleep(now=day(20))
+    hurt = told.get_all(user_id="ada", now=day(20))[which].id
+    if how == "erase":
+        assert told.erase(user_id="ada", memory_id=hurt).found == 0
+    elif how == "delete":
+        told.delete(hurt, user_id="ada")
+    else:
+        told.update(hurt, "I like tea.", user_id="ada")
+    assert texts(told) == []
+    assert told.search("apple trees", user_id="ada", kinds=["qa_pair"], now=day(20)) == []
+    told.sleep(now=day(20))
+    assert texts(told) == ([PAIR] if which == 3 else []) and told.verify() == []
+
+
+class Telling(EmbeddedTasks):
+    """Finds the pairs that a test hands in, in every sitting that has so many messages."""
+
+    def __init__(self, *pairs: QAPair, least: int = 0) -> None:
+        super().__init__()
+        self.told, self.least = pairs, least
+        self.asked: list[int] = []
+
+    def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
+        self.asked += [len(group) for group in groups]
+        return [list(self.told) if len(group) >= self.least else [] for group in groups]
+
+
+def pair(question: str, answer: str, *sources: int) -> QAPair:
+    return QAPair(question, answer, sources, question)
+
+
+WHERE = "Where did Mia buy the apple trees?"
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        (pair(WHERE, "the nursery in Lund", 1), True),
+        (pair(WHERE, "the nursery in Oslo", 1), False),  # no word of it in the memory
+        (pair(WHERE, "the nursery in Lund", 2), False),  # not said there
+        (pair(WHERE, "the barn", 3), False),  # said there, and no answer: the memory gives another
+        (pair("What is the name of the moon's dog?", "Lund", 1), False),  # the memory does not tell
+    ],
+)
+def test_only_what_the_memory_answers_is_kept(
+    open_memory: Callable[..., Memory], light_proxy: Any, told: QAPair, kept: bool
+) -> None:
+    memory = open_memory(config=ON, tasks=Telling(told), proxy=light_proxy)
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    report = memory.sleep(now=day(20))
+    assert report.failures == () and texts(memory) == ([told.text] if kept else [])
+
+
+def test_near_duplicates_are_dropped_within_a_sitting_and_across(
+    open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    once, again = pair(WHERE, "the nursery in Lund", 1), pair(WHERE, "nursery in Lund", 1)
+    tasks = Telling(once, again)
+    memory = open_memory(config=ON, tasks=tasks, proxy=light_proxy)
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    memory.sleep(now=day(20))
+    assert texts(memory) == [once.text]
+    list(memory.add_many(said(TALK[:2], 3), user_id="ada", now=day(20)))
+    memory.sleep(now=day(20))
+    assert texts(memory) == [once.text] and tasks.asked == [4, 2], "only the new sitting is read"
+
+
+def test_sittings_are_read_apart_and_what_only_asks_the_memory_is_left_out(
+    open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    tasks = Telling()
+    memory = open_memory(config=ON, tasks=tasks, proxy=light_proxy)
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    list(memory.add_many(said(TALK[:3], 2), user_id="ada", now=day(20)))
+    list(memory.add_many(said(TALK[:1], 2, metadata={ECHO: True}), user_id="ada", now=day(20)))
+    list(memory.add_many(said(TALK[:2]), user_id="ada", agent_id="other", now=day(20)))
+    memory.sleep(now=day(20))
+    assert sorted(tasks.asked) == [2, 3, 4]
+
+
+def test_the_surest_are_kept(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    config = {**ON, "question_pairs": {"enabled": True, "most": 1, "similar": 1.0}}
+    color, where = pair("What colour is the fence of Ben?", "green", 2), pair(WHERE, "the nursery in Lund", 1)
+    found = []
+    for most in (2, 1):
+        config["question_pairs"] = {"enabled": True, "most": most}
+        memory = open_memory(f"{most}.db", config=config, tasks=Telling(color, where), proxy=light_proxy)
+        list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+        memory.sleep(now=day(20))
+        found.append(memory.derived("qa_pair", user_id="ada"))
+    (both, (one,)) = found
+    assert [own.text for own in both] == [color.text, where.text]
+    assert one.text == max(both, key=lambda own: own.confidence).text
+
+
+def test_what_it_needs_is_named(open_memory: Callable[..., Memory]) -> None:
+    memory = open_memory(config={"question_pairs": {"enabled": True}})
+    memory.add("hello", user_id="ada")
+    with pytest.raises(ConfigError, match=r"question_pairs\.enabled needs a reader"):
+        memory.sleep()
+    with pytest.raises(ConfigError, match=r"'qa_pair', which is not mined"):
+        open_memory("other.db", config={"retrieval": {"kinds": ["chunk", "qa_pair"]}})
+
+
+def test_export_and_import_keep_them(told: Memory, open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    told.sleep(now=day(20))
+    other = open_memory("other.db", config=ON, proxy=light_proxy)
+    other.import_(list(told.export()))
+    assert other.digest() == told.digest() and texts(other) == [PAIR] and other.verify() == []
