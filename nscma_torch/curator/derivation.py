@@ -1,12 +1,12 @@
-"""Derives texts from messages at sleep: what is due is read, put to the language tasks, and stored with its sources.
+"""Derives texts at sleep: what is due is read, put to the language tasks, and stored with its sources.
 
-No transaction is open while the tasks work. Where a message was changed, hidden or erased meanwhile, what they wrote is
-dropped, and the next sleep derives it anew.
+Sources are messages, and texts that were derived before. No transaction is open while the tasks work. Where a message
+was changed, hidden or erased meanwhile, what they wrote is dropped, and the next sleep derives it anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -15,41 +15,41 @@ from sqlalchemy import Connection
 
 from nscma_torch.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError
 from nscma_torch.hierarchy.summaries import UnitMaker
-from nscma_torch.records import Scope, SourcedLine, Unit
+from nscma_torch.records import Scope
 from nscma_torch.storage import derived_texts, fingerprint, namespaces, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.derived_sources import Source
 from nscma_torch.storage.derived_texts import NewText, Part
+
+Groups = Sequence[Sequence[Source]]  # what a part is derived from
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A part that is to be derived: the messages of each group, as units, and the hash of them all.
-
-    A message's unit has the message's id; `rows` are the row numbers by id.
-    """
+    """A part that is to be derived, the hash of what it is derived from, and what reads that."""
 
     part: Part
     basis: str
-    groups: tuple[tuple[Unit, ...], ...]
-    rows: Mapping[str, int]
+    read: Callable[[Connection], Groups]
 
 
 class Deriver(Protocol):
     """Derives one kind of text; its file says how."""
 
+    @property
+    def in_turn(self) -> bool:
+        """Whether a part looks back on the texts of those before it, so that one is derived after another."""
+
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """The parts of a namespace whose time has come."""
+        """The parts of a namespace whose time has come, in order."""
 
-    def write(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """The lines of each group, by the language tasks."""
-
-    def chosen(self, lines: Sequence[NewText]) -> Sequence[NewText]:
-        """Those of the lines of a part that are kept, in their order."""
+    def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
+        """The texts of each part, by the language tasks. No transaction is open."""
 
 
 class Derivations:
-    """All kinds that the configuration switches on.
+    """All kinds that the configuration switches on, in the order given: a kind may rest on those before it.
 
     Args:
         units: makes the units by which texts are found.
@@ -61,7 +61,7 @@ class Derivations:
         self._derivers = derivers
 
     def count_due(self, connection: Connection, user_id: str, now: datetime) -> int:
-        """How many parts are due."""
+        """How many parts are due, as far as no other one is derived before."""
         own = namespaces.of_user(connection, user_id) if self._derivers else ()
         return sum(len(deriver.due(connection, namespace, now)) for deriver in self._derivers for namespace in own)
 
@@ -76,31 +76,35 @@ class Derivations:
         for deriver in self._derivers:
             for namespace in own:
                 try:
-                    changed += self._derive(deriver, namespace, user_id, now)
+                    for texts in self._derive(deriver, namespace, now):
+                        changed += texts
                 except NscmaError as error:
                     failures.append(f"{type(error).__name__}: {error}")
                     if isinstance(error, EngineUnavailableError):  # the others would wait as long, for nothing
                         return changed, failures
         return changed, failures
 
-    def _derive(self, deriver: Deriver, namespace: str, user_id: str, now: datetime) -> int:
-        """Derive one kind of one namespace. Raises what the tasks raise; the store is then as it was."""
-        with self._database.read() as connection:
-            scope = namespaces.owner(connection, namespace)
-            due = list(deriver.due(connection, namespace, now))
-            epoch = streams.version(connection, user_id)[1]
-        groups = [group for one in due for group in one.groups]
-        written = deriver.write(groups) if groups else []
-        if len(written) != len(groups):
-            raise JobError(
-                f"{len(groups)} groups of messages were put to the language tasks, which answered {len(written)}"
-            )
-        answers = iter(written)
-        changed = 0
-        for one in due:
-            lines = [_new(line, group, one.rows) for group in one.groups for line in next(answers)]
-            changed += self._store(one, list(deriver.chosen(lines)), scope, epoch, now)
-        return changed
+    def _derive(self, deriver: Deriver, namespace: str, now: datetime) -> Iterator[int]:
+        """Derive one kind of one namespace until nothing more of it is due, each part once.
+
+        Yields for each part how many of its texts changed. Raises what the tasks raise; what was stored stays.
+        """
+        done: set[Part] = set()
+        while True:
+            with self._database.read() as connection:
+                scope = namespaces.owner(connection, namespace)
+                epoch = streams.version(connection, scope.user_id)[1]
+                due = [one for one in deriver.due(connection, namespace, now) if one.part not in done]
+                due = due[:1] if deriver.in_turn else due
+                parts = [one.read(connection) for one in due]
+            if not due:
+                return
+            written = deriver.write(parts)
+            if len(written) != len(due):
+                raise JobError(f"{len(due)} parts were to be derived, and the texts of {len(written)} were written")
+            for one, texts in zip(due, written, strict=True):
+                yield self._store(one, texts, scope, epoch, now)
+            done.update(one.part for one in due)
 
     def _store(self, due: Due, texts: list[NewText], scope: Scope, epoch: int, now: datetime) -> int:
         origins = [derived_texts.origin(due.part, scope, number, text) for number, text in enumerate(texts)]
@@ -115,19 +119,3 @@ class Derivations:
             if changed:
                 streams.touch_user(connection, scope.user_id)
         return changed
-
-
-def _new(line: SourcedLine, group: Sequence[Unit], rows: Mapping[str, int]) -> NewText:
-    """The line as it is stored. Raises `JobError` for one without text, source or confidence."""
-    places = sorted(set(line.sources))
-    if not (line.text.strip() and places and places[0] >= 0 and places[-1] < len(group) and 0 < line.confidence <= 1):
-        raise JobError(
-            f"the language tasks wrote a line without a text, a source among the {len(group)} messages, or a "
-            f"confidence in (0, 1]: {line!r}"
-        )
-    cited = [group[place] for place in places]
-    times = [to_micros(unit.occurred_at) for unit in cited]
-    seen = frozenset(rows[unit.id] for unit in group)
-    return NewText(
-        line.text.strip(), line.confidence, frozenset(rows[unit.id] for unit in cited), seen, min(times), max(times)
-    )

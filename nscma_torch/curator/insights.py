@@ -7,8 +7,9 @@ clusters are communities of the nearest-neighbour graph, of each person in the r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 import numpy as np
 import torch
@@ -17,16 +18,14 @@ from sqlalchemy import Connection
 from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
 from nscma_torch.config import Insights as InsightsSection
-from nscma_torch.curator.derivation import Due
+from nscma_torch.curator.derivation import Due, Groups
+from nscma_torch.curator.people import by_person
+from nscma_torch.curator.sourced_texts import first_of_each_wording, written
 from nscma_torch.protocols import InsightTasks
-from nscma_torch.records import SourcedLine, Unit
-from nscma_torch.storage import derived_texts
+from nscma_torch.storage import derived_sources, derived_texts, namespaces
 from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.derived_sources import Said, said_in
+from nscma_torch.storage.derived_sources import Heard, Source, basis_of, heard
 from nscma_torch.storage.derived_texts import NewText, Part
-from nscma_torch.storage.streams import derive_id
-from nscma_torch.storage.units import unit_of
-from nscma_torch.text.names import name_key
 
 
 class Insights:
@@ -41,50 +40,37 @@ class Insights:
         self._settings = settings
         self._device = device
 
+    in_turn = False
+
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
         """One part for each person whose messages are not those of the last time, once the days are over."""
         parts = []
         runs = derived_texts.runs(connection, namespace, "insight")
-        for speaker, said in _speakers(said_in(connection, namespace, now, roles=("user",))).items():
-            basis = derive_id("insights", *(part for one in said for part in (one.episode.id, one.episode.text)))
-            part = derive_id("speaker", speaker)  # no name is kept
-            last = runs.get(part)
+        for person, said in by_person(heard(connection, namespace, now, roles=("user",))).items():
+            basis, last = basis_of(said), runs.get(person)
             young = last is not None and now - from_micros(last.made_at) < timedelta(days=self._settings.days)
             if young or (last is not None and last.basis == basis):
                 continue
-            groups = tuple(tuple(unit_of(one.episode) for one in group) for group in self._clusters(said))
-            rows = {one.episode.id: one.seq for one in said}
-            parts.append(Due(Part(namespace, "insight", part), basis, groups, rows))
+            parts.append(Due(Part(namespace, "insight", person), basis, partial(self._clusters, namespace, said)))
         return parts
 
-    def write(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """What each cluster shows."""
-        return self._tasks.insights(groups)
+    def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
+        """What each cluster shows: the first line of each wording. Clusters come the largest first."""
+        most = self._settings.most
+        return [first_of_each_wording(texts)[:most] for texts in written(self._tasks.insights, parts)]
 
-    def chosen(self, lines: Sequence[NewText]) -> Sequence[NewText]:
-        """The first of each wording; clusters come the largest first."""
-        return list({line.text: line for line in reversed(lines)}.values())[::-1][: self._settings.most]
-
-    def _clusters(self, said: Sequence[Said]) -> list[list[Said]]:
+    def _clusters(self, namespace: str, said: Sequence[Heard], connection: Connection) -> list[list[Source]]:
         """Communities of alike messages, the largest first."""
-        embedded = [one for one in said if one.vector is not None]
-        if len(embedded) < self._settings.min_messages:
+        vectors = derived_sources.vectors(connection, [one.seq for one in said])
+        if len(vectors) < self._settings.min_messages:
             return []
-        vectors = torch.from_numpy(np.stack([one.vector for one in embedded if one.vector is not None])).to(
-            self._device
-        )
-        edges, weights = knn_graph(vectors, self._settings.neighbours, gamma=self._settings.gamma)
-        labels = label_propagation(edges, weights, num_nodes=len(embedded)).tolist()
-        found: dict[int, list[Said]] = {}
-        for label, one in zip(labels, embedded, strict=True):
-            found.setdefault(label, []).append(one)
+        seqs = [one.seq for one in said if one.seq in vectors]
+        stacked = torch.from_numpy(np.stack([vectors[seq] for seq in seqs])).to(self._device)
+        edges, weights = knn_graph(stacked, self._settings.neighbours, gamma=self._settings.gamma)
+        labels = label_propagation(edges, weights, num_nodes=len(seqs)).tolist()
+        user_id = namespaces.owner(connection, namespace).user_id
+        found: dict[int, list[Source]] = {}
+        for label, source in zip(labels, derived_sources.messages(connection, user_id, seqs), strict=True):
+            found.setdefault(label, []).append(source)
         large = [group for group in found.values() if len(group) >= self._settings.min_messages]
-        return sorted(large, key=lambda group: (-len(group), group[0].seq))
-
-
-def _speakers(said: Sequence[Said]) -> Mapping[str, list[Said]]:
-    """The messages of each person, by the key of the name, "" for messages without one."""
-    found: dict[str, list[Said]] = {}
-    for one in said:
-        found.setdefault(name_key(one.episode.name or ""), []).append(one)
-    return found
+        return sorted(large, key=lambda group: -len(group))  # as many: the one that began first

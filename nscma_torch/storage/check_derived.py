@@ -1,4 +1,6 @@
-"""Integrity checks of derived texts: each rests on live messages of its own namespace, and is found by its units."""
+"""Integrity checks of derived texts: each rests on live messages of its own namespace, also by way of derived texts
+that were there before it, and is found by its units.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,19 @@ from typing import Any, get_args
 from sqlalchemy import Connection, Select, and_, or_, select
 
 from nscma_torch.records import DerivedKind
-from nscma_torch.storage.derived_schema import derivations, derived_sources, derived_texts
+from nscma_torch.storage.derived_schema import derivations, derived_links, derived_sources, derived_texts
 from nscma_torch.storage.derived_texts import Part, text_id
 from nscma_torch.storage.fact_schema import fact_namespaces
 from nscma_torch.storage.schema import episodes, units
 
-_T, _S, _D, _N, _E = derived_texts.c, derived_sources.c, derivations.c, fact_namespaces.c, episodes.c
+_T, _S, _L, _D, _N, _E = (
+    derived_texts.c,
+    derived_sources.c,
+    derived_links.c,
+    derivations.c,
+    fact_namespaces.c,
+    episodes.c,
+)
 _Rows = Callable[[Select[Any], Any], Any]
 
 
@@ -23,7 +32,7 @@ def problems(connection: Connection, users: Collection[str] | None = None) -> li
     def rows(query: Select[Any], owner: Any) -> Any:
         return connection.execute(query if users is None else query.where(owner.in_(users)))
 
-    return [*_texts(rows), *_sources(rows), *_units(rows)]
+    return [*_texts(rows), *_sources(rows), *_links(rows), *_units(rows)]
 
 
 def _texts(rows: _Rows) -> Iterator[str]:
@@ -61,6 +70,26 @@ def _sources(rows: _Rows) -> Iterator[str]:
         yield f"derived text {row.id} rests on message {row.message} of another namespace"
     for row in rows(resting.where(_E.status == "deleted"), _T.user_id):
         yield f"derived text {row.id} rests on message {row.message}, which is deleted"
+
+
+def _links(rows: _Rows) -> Iterator[str]:
+    """Texts below a text are older than it, so that none rests on itself, and their messages are its own."""
+    below = derived_texts.alias()
+    linked = (
+        select(_T.id, below.c.id.label("source"))
+        .join(derived_links, _L.derived_seq == _T.seq)
+        .join(below, below.c.seq == _L.source_seq)
+    )
+    foreign = or_(below.c.namespace != _T.namespace, _L.user_id != _T.user_id)
+    for row in rows(linked.where(foreign), _T.user_id):
+        yield f"derived text {row.id} rests on text {row.source} of another namespace"
+    for row in rows(linked.where(_L.source_seq >= _L.derived_seq), _T.user_id):
+        yield f"derived text {row.id} rests on text {row.source}, which came after it"
+    of_source, own = derived_sources.alias(), derived_sources.alias()
+    held = select(own.c.episode_seq).where(own.c.derived_seq == _T.seq, own.c.episode_seq == of_source.c.episode_seq)
+    missing = linked.join(of_source, of_source.c.derived_seq == below.c.seq).where(~held.exists()).distinct()
+    for row in rows(missing, _T.user_id):
+        yield f"derived text {row.id} rests on text {row.source}, but not on all messages behind it"
 
 
 def _units(rows: _Rows) -> Iterator[str]:

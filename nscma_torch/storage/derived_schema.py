@@ -1,8 +1,9 @@
-"""Tables of texts that sleep derives from messages, and of when it derived them.
+"""Tables of texts that sleep derives from messages, or from texts that it derived before, and of when it did so.
 
-A derived text is made again from its messages: whatever hides, changes or erases
-one that it cites, or that was in view when it was written, deletes it. It is found by
-units of its kind whose `stream_id` is its id.
+A derived text is made again from its sources: whatever hides, changes or erases one
+that it cites, or that was in view when it was written, deletes it, and so does what
+deletes a derived text among them. The messages behind these are its sources, too. It
+is found by units of its kind whose `stream_id` is its id.
 """
 
 from __future__ import annotations
@@ -41,6 +42,19 @@ derived_sources = Table(
     sqlite_with_rowid=False,
 )
 
+# The derived texts that a derived text was made of, which were there before it.
+derived_links = Table(
+    "derived_links",
+    metadata,
+    Column("derived_seq", BigInteger, ForeignKey("derived_texts.seq"), primary_key=True, autoincrement=False),
+    Column(
+        "source_seq", BigInteger, ForeignKey("derived_texts.seq"), primary_key=True, index=True, autoincrement=False
+    ),
+    Column("user_id", Text, nullable=False, index=True),
+    Column("cited", Boolean, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 # When a part was derived last, and from what: a part is derived again once `basis` is another.
 derivations = Table(
     "derivations",
@@ -49,10 +63,10 @@ derivations = Table(
     Column("kind", Text, primary_key=True),
     Column("part", Text, primary_key=True),
     Column("user_id", Text, nullable=False, index=True),
-    Column("basis", Text, nullable=False),  # hash of the messages that it was derived from
+    Column("basis", Text, nullable=False),  # hash of what it was derived from
     Column("made_at", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 
 # In the order that references need.
-DERIVED_TABLES = (derived_texts, derived_sources, derivations)
+DERIVED_TABLES = (derived_texts, derived_sources, derived_links, derivations)

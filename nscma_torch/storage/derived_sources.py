@@ -1,54 +1,146 @@
-"""The messages that texts are derived from: live ones of a namespace that are to stay, with their vectors."""
+"""What texts are derived from: messages of a namespace that are to stay, and the texts that were derived from them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, func, select
 
-from nscma_torch.records import Episode
+from nscma_torch.records import DerivedKind, Scope, Unit
+from nscma_torch.storage import derived_texts, namespaces, packed_vectors, turns
 from nscma_torch.storage import episodes as log
-from nscma_torch.storage import namespaces, packed_vectors, units
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.schema import episodes, streams
-from nscma_torch.storage.turns import load
+from nscma_torch.storage import units as unit_rows
+from nscma_torch.storage.clock import from_micros, to_micros
+from nscma_torch.storage.database import pages
+from nscma_torch.storage.derived_schema import derived_texts as texts_table
+from nscma_torch.storage.derived_texts import Rows
+from nscma_torch.storage.schema import episodes, streams, unit_sources, units
+from nscma_torch.storage.streams import derive_id
+
+_E, _T = episodes.c, texts_table.c
+
+
+class Heard(NamedTuple):
+    """A message without its text: row number, id, hash of the text, when it was said (microseconds), by whom, and how
+    important it is, in [0, 1].
+    """
+
+    seq: int
+    id: str
+    text_hash: str
+    at: int
+    name: str | None
+    importance: float
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A message with its row number, and the mean vector [d] of its chunks; None where none is embedded."""
+class Source:
+    """A message, or a derived text, as a unit, with what a text that cites it rests on: itself and all below it.
 
-    seq: int
-    episode: Episode
-    vector: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    `since` and `until` are when the first and the last message was said (microseconds), `part` is what a derived text
+    was derived of.
+    """
+
+    unit: Unit
+    cited: Rows
+    seen: Rows
+    since: int
+    until: int
+    importance: float = 0.0
+    part: str = ""
 
 
-def said_in(connection: Connection, namespace: str, now: datetime, *, roles: Sequence[str]) -> list[Said]:
+def heard(connection: Connection, namespace: str, now: datetime, *, roles: Sequence[str]) -> list[Heard]:
     """What was said in conversations of a namespace by `now`, in these roles, in the order it came.
 
     Left out is what is to expire: a derived text would outlive it.
     """
-    scope, at, c = namespaces.owner(connection, namespace), to_micros(now), episodes.c
-    own = c.agent_id.is_(None) if scope.agent_id is None else c.agent_id == scope.agent_id
-    query = (
-        select(c.seq)
-        .join(streams, streams.c.id == c.stream_id)
-        .where(c.user_id == scope.user_id, own, c.expires_at.is_(None), log.live(), streams.c.source.is_(None))
-        .where(c.role.in_(roles))
-        .order_by(c.seq)
-    )
-    seqs = list(connection.execute(query).scalars())
-    found = load(connection, scope.user_id, seqs)
-    of_chunks = units.active_chunks(connection, seqs)
-    vectors = packed_vectors.vectors_of(connection, [seq for own_seqs in of_chunks.values() for seq in own_seqs])
+    said = func.coalesce(_E.occurred_at, _E.recorded_at)
+    columns = (_E.seq, _E.id, _E.text_hash, said.label("at"), _E.name, _E.importance)
+    query = _staying(select(*columns), namespaces.owner(connection, namespace), roles).where(said <= to_micros(now))
+    return [Heard(*row) for row in connection.execute(query.order_by(_E.seq))]
+
+
+def basis_of(said: Sequence[Heard]) -> str:
+    """The hash of messages, by which a derivation is known to be of these."""
+    return derive_id("messages", *(part for one in said for part in (one.id, one.text_hash)))
+
+
+def messages(connection: Connection, user_id: str, seqs: Sequence[int]) -> list[Source]:
+    """Messages of the user as sources, in the order given."""
+    found = turns.load(connection, user_id, list(seqs))
     said = []
     for seq in seqs:
-        own_vectors = [vectors[chunk] for chunk in of_chunks.get(seq, ()) if chunk in vectors]
-        mean = np.mean(own_vectors, axis=0) if own_vectors else None
-        if to_micros(found[seq].occurred_at) <= at:
-            said.append(Said(seq, found[seq], mean))
+        own, at = Rows(frozenset((seq,))), to_micros(found[seq].occurred_at)
+        said.append(Source(unit_rows.unit_of(found[seq]), own, own, at, at, found[seq].importance))
     return said
+
+
+def vectors(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray[Any, np.dtype[np.float32]]]:
+    """The mean vector [d] of the chunks of each of these messages (row numbers) that has embedded ones."""
+    of_chunks = unit_rows.active_chunks(connection, seqs)
+    held = packed_vectors.vectors_of(connection, [chunk for own in of_chunks.values() for chunk in own])
+    embedded = {seq: [held[chunk] for chunk in own if chunk in held] for seq, own in of_chunks.items()}
+    return {seq: np.mean(own, axis=0) for seq, own in embedded.items() if own}
+
+
+def texts(connection: Connection, namespace: str, kind: DerivedKind) -> list[Source]:
+    """The derived texts of a kind, by part and place."""
+    query = select(_T.seq).where(_T.namespace == namespace, _T.kind == kind).order_by(_T.part, _T.number)
+    return _texts(connection, namespace, list(connection.execute(query).scalars()))
+
+
+def behind(connection: Connection, namespace: str, unit_ids: Sequence[str], *, roles: Sequence[str]) -> list[Source]:
+    """What found units are of, each once, in the order found: messages as in `heard`, and derived texts.
+
+    Units of other namespaces, and of what is no source, are left out.
+    """
+    scope = namespaces.owner(connection, namespace)
+    places = {unit_id: place for place, unit_id in enumerate(unit_ids)}
+    said: dict[int, int] = {}
+    derived: dict[int, int] = {}
+    for some in pages(unit_ids):
+        of_message = _staying(select(units.c.id, _E.seq), scope, roles).join(
+            unit_sources, unit_sources.c.episode_seq == _E.seq
+        )
+        of_message = of_message.join(units, units.c.seq == unit_sources.c.unit_seq).where(units.c.id.in_(some))
+        of_text = select(units.c.id, _T.seq).join(texts_table, _T.id == units.c.stream_id)
+        for query, found in ((of_message, said), (of_text.where(_T.namespace == namespace), derived)):
+            for unit_id, seq in connection.execute(query.where(units.c.id.in_(some))):
+                found[seq] = min(places[unit_id], found.get(seq, places[unit_id]))
+    loaded = zip([*said.values()], messages(connection, scope.user_id, list(said)), strict=True)
+    placed = [*loaded, *zip(derived.values(), _texts(connection, namespace, list(derived)), strict=True)]
+    return [source for _, source in sorted(placed, key=lambda pair: pair[0])]
+
+
+def _texts(connection: Connection, namespace: str, seqs: Sequence[int]) -> list[Source]:
+    """Derived texts of a namespace as sources, in the order of these row numbers."""
+    scope = namespaces.owner(connection, namespace)
+    rows: dict[int, Any] = {}
+    for some in pages(seqs):
+        heaviest = select(func.max(units.c.importance)).where(units.c.stream_id == _T.id).scalar_subquery()
+        query = select(texts_table, heaviest.label("importance")).where(_T.seq.in_(some))
+        rows |= {row.seq: row for row in connection.execute(query)}
+    below, ids = derived_texts.messages_below(connection, seqs), derived_texts.cited_messages(connection, seqs)
+    found = []
+    for seq in seqs:
+        row = rows[seq]
+        unit = Unit(row.id, scope, row.kind, row.text, tuple(ids.get(seq, ())), from_micros(row.until), role="memory")
+        cited, seen = (Rows(own, frozenset((seq,))) for own in below[seq])
+        found.append(Source(unit, cited, seen, row.since, row.until, row.importance or 0.0, row.part))
+    return found
+
+
+def _staying(query: Select[Any], scope: Scope, roles: Sequence[str]) -> Select[Any]:
+    """A query of messages, bounded to those of conversations of user and agent that are there to stay."""
+    own = _E.agent_id.is_(None) if scope.agent_id is None else _E.agent_id == scope.agent_id
+    return (
+        query.select_from(episodes)
+        .join(streams, streams.c.id == _E.stream_id)
+        .where(_E.user_id == scope.user_id, own, _E.expires_at.is_(None), log.live(), streams.c.source.is_(None))
+        .where(_E.role.in_(roles))
+    )

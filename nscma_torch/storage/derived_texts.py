@@ -1,25 +1,30 @@
-"""Texts that sleep derives from messages: insights and their like, each with the messages that it rests on."""
+"""Texts that sleep derives: insights, summaries of days, reflections and their like, each with what it rests on.
+
+That is messages, or derived texts, and then the messages behind them too: so a change of a message reaches every text
+above it at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, select
 
 from nscma_torch.records import DerivedKind, Scope
 from nscma_torch.storage import namespaces
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
-from nscma_torch.storage.derived_schema import derivations, derived_sources, derived_texts
+from nscma_torch.storage.derived_schema import derivations, derived_links, derived_sources, derived_texts
 from nscma_torch.storage.schema import episodes, units
 from nscma_torch.storage.streams import derive_id
 from nscma_torch.storage.units import NewUnit
 
-_T, _S, _D = derived_texts.c, derived_sources.c, derivations.c
+_T, _S, _L, _D = derived_texts.c, derived_sources.c, derived_links.c, derivations.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,8 @@ class DerivedText:
     """A text that sleep derived, with the ids of the messages that it rests on, in the order they came.
 
     `since` and `until` are when the first and the last of them were said; `confidence` is in (0, 1]. `part` is what it
-    was derived of: "" for all that the user said to the agent.
+    was derived of: "" for all that the user said to the agent. `derived_ids` are ids of the derived texts that it
+    cites; the messages are then those behind them, too.
     """
 
     id: str
@@ -39,6 +45,7 @@ class DerivedText:
     until: datetime
     episode_ids: tuple[str, ...]
     part: str = ""
+    derived_ids: tuple[str, ...] = ()
 
 
 class Part(NamedTuple):
@@ -56,17 +63,29 @@ class Run(NamedTuple):
     made_at: int
 
 
+class Rows(NamedTuple):
+    """Row numbers of messages, and of derived texts."""
+
+    messages: frozenset[int]
+    texts: frozenset[int] = frozenset()
+
+    def __or__(self, other: Rows) -> Rows:
+        return Rows(self.messages | other.messages, self.texts | other.texts)
+
+
 class NewText(NamedTuple):
-    """A text about to be stored: row numbers of the messages that it cites, and of all that were in view when it was
-    written; `since` and `until` are microseconds.
+    """A text about to be stored: what it cites, and all that was in view when it was written.
+
+    `since` and `until` are microseconds; `importance`, in [0, 1], is that of its units.
     """
 
     text: str
     confidence: float
-    cited: frozenset[int]
-    seen: frozenset[int]
+    cited: Rows
+    seen: Rows
     since: int
     until: int
+    importance: float = 0.0
 
 
 def text_id(part: Part, number: int) -> str:
@@ -76,7 +95,7 @@ def text_id(part: Part, number: int) -> str:
 
 def origin(part: Part, scope: Scope, number: int, new: NewText) -> dict[str, Any]:
     """The origin of a text's units, in place of an episode's row; it is made before the text is stored."""
-    return unit_rows.origin_alone(text_id(part, number), scope, new.until)
+    return {**unit_rows.origin_alone(text_id(part, number), scope, new.until), "importance": new.importance}
 
 
 def replace(
@@ -90,23 +109,29 @@ def replace(
 ) -> int:
     """Set all texts of a part, each with its units; returns how many are not the ones before, gone ones too.
 
-    Call `touch_user` in the same transaction where it returns more than 0.
+    Where something changes, the derived texts that rest on the ones before go, to be derived again. Call `touch_user`
+    in the same transaction where it returns more than 0.
     """
     user_id = namespaces.owner(connection, part.namespace).user_id
     before = _contents(connection, part)
     after = [(new.text, round(new.confidence, 6), new.cited, new.cited | new.seen) for new in texts]
-    note_run(connection, part, basis=basis, at=at)
     if before == after:
+        note_run(connection, part, basis=basis, at=at)
         return 0
-    _delete(connection, _of(part))
+    _remove(connection, connection.execute(select(_T.seq).where(_of(part))).scalars())
+    note_run(connection, part, basis=basis, at=at)
     first = next_seq(connection, derived_texts.name, len(texts)) if texts else 0
     for number, (new, own) in enumerate(zip(texts, made, strict=True)):
         row = {"seq": first + number, "id": text_id(part, number), **part._asdict(), "number": number}
         what = {"text": new.text, "confidence": new.confidence, "since": new.since, "until": new.until}
         connection.execute(derived_texts.insert().values(**row, **what, user_id=user_id, made_at=at))
         own_row = {"derived_seq": first + number, "user_id": user_id}
-        rows = [{**own_row, "episode_seq": seq, "cited": seq in new.cited} for seq in sorted(new.cited | new.seen)]
+        seen = new.cited | new.seen
+        rows = [{**own_row, "episode_seq": seq, "cited": seq in new.cited.messages} for seq in sorted(seen.messages)]
         connection.execute(derived_sources.insert(), rows)
+        links = [{**own_row, "source_seq": seq, "cited": seq in new.cited.texts} for seq in sorted(seen.texts)]
+        if links:
+            connection.execute(derived_links.insert(), links)
         unit_rows.insert(connection, own)
     return sum(one not in before for one in after) + max(0, len(before) - len(after))
 
@@ -133,7 +158,8 @@ def of_scope(connection: Connection, scope: Scope, kind: DerivedKind) -> list[De
         rows = connection.execute(
             select(derived_texts).where(_T.namespace == namespace, _T.kind == kind).order_by(_T.part, _T.number)
         ).all()
-        sources = _sources(connection, [row.seq for row in rows])
+        seqs = [row.seq for row in rows]
+        sources, below = cited_messages(connection, seqs), _texts_below(connection, seqs)
         found += [
             DerivedText(
                 id=row.id,
@@ -145,6 +171,7 @@ def of_scope(connection: Connection, scope: Scope, kind: DerivedKind) -> list[De
                 until=from_micros(row.until),
                 episode_ids=tuple(sources.get(row.seq, ())),
                 part=row.part,
+                derived_ids=tuple(below.get(row.seq, ())),
             )
             for row in rows
         ]
@@ -156,22 +183,10 @@ def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, i
 
     Their parts are derived again by the next sleep. Returns the deleted rows by table. Call `touch_user` as well.
     """
-    parts: set[Part] = set()
-    counts: dict[str, int] = {}
-    resting = select(_T.seq, _T.namespace, _T.kind, _T.part).join(derived_sources, _S.derived_seq == _T.seq)
     seqs: set[int] = set()
     for some in pages(sorted(episode_seqs)):
-        for row in connection.execute(resting.where(_S.episode_seq.in_(some))):
-            seqs.add(row.seq)
-            parts.add(Part(row.namespace, row.kind, row.part))
-    for some in pages(sorted(seqs)):
-        for name, n in _delete(connection, _T.seq.in_(some)).items():
-            counts[name] = counts.get(name, 0) + n
-    for part in sorted(parts):
-        own = (_D.namespace == part.namespace, _D.kind == part.kind, _D.part == part.part)
-        gone = connection.execute(delete(derivations).where(*own)).rowcount
-        counts[derivations.name] = counts.get(derivations.name, 0) + gone
-    return counts
+        seqs.update(connection.execute(select(_S.derived_seq).where(_S.episode_seq.in_(some))).scalars())
+    return _remove(connection, seqs)
 
 
 def resting_texts(connection: Connection, episode_seq: int) -> list[str]:
@@ -189,7 +204,7 @@ def in_view_of(connection: Connection, texts: Sequence[DerivedText]) -> list[str
 
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     """Delete a user's rows, but for units; returns the deleted rows by table."""
-    tables = (derived_sources, derived_texts, derivations)
+    tables = (derived_links, derived_sources, derived_texts, derivations)
     return {t.name: connection.execute(delete(t).where(t.c.user_id == user_id)).rowcount for t in tables}
 
 
@@ -197,20 +212,39 @@ def _of(part: Part) -> ColumnElement[bool]:
     return (_T.namespace == part.namespace) & (_T.kind == part.kind) & (_T.part == part.part)
 
 
-def _contents(connection: Connection, part: Part) -> list[tuple[str, float, frozenset[int], frozenset[int]]]:
-    """What a part holds, in order."""
+def _contents(connection: Connection, part: Part) -> list[tuple[str, float, Rows, Rows]]:
+    """What a part holds, in order: of each text its wording, its confidence, what it cites, and what was in view."""
     rows = connection.execute(select(_T.seq, _T.text, _T.confidence).where(_of(part)).order_by(_T.number)).all()
-    cited: dict[int, set[int]] = {row.seq: set() for row in rows}
-    seen: dict[int, set[int]] = {row.seq: set() for row in rows}
-    for some in pages(list(seen)):
-        for row in connection.execute(select(derived_sources).where(_S.derived_seq.in_(some))):
-            seen[row.derived_seq].add(row.episode_seq)
-            if row.cited:
-                cited[row.derived_seq].add(row.episode_seq)
-    return [(row.text, round(row.confidence, 6), frozenset(cited[row.seq]), frozenset(seen[row.seq])) for row in rows]
+    seqs = [row.seq for row in rows]
+    messages = messages_below(connection, seqs)
+    texts = _below(connection, select(_L.derived_seq, _L.source_seq, _L.cited), _L.derived_seq, seqs)
+    found = []
+    for row in rows:
+        cited, seen = map(Rows, messages[row.seq], texts[row.seq])
+        found.append((row.text, round(row.confidence, 6), cited, seen))
+    return found
 
 
-def _sources(connection: Connection, seqs: Sequence[int]) -> Mapping[int, list[str]]:
+def messages_below(connection: Connection, seqs: Sequence[int]) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
+    """Row numbers of the messages that each text (row number) cites, and of all that were in view."""
+    return _below(connection, select(_S.derived_seq, _S.episode_seq, _S.cited), _S.derived_seq, seqs)
+
+
+def _below(
+    connection: Connection, query: Select[Any], above: ColumnElement[int], seqs: Sequence[int]
+) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
+    """Of each text the row numbers that it cites, and those that were in view."""
+    cited: dict[int, set[int]] = {seq: set() for seq in seqs}
+    seen: dict[int, set[int]] = {seq: set() for seq in seqs}
+    for some in pages(seqs):
+        for seq, source, is_cited in connection.execute(query.where(above.in_(some))):
+            seen[seq].add(source)
+            if is_cited:
+                cited[seq].add(source)
+    return {seq: (frozenset(cited[seq]), frozenset(seen[seq])) for seq in seqs}
+
+
+def cited_messages(connection: Connection, seqs: Sequence[int]) -> Mapping[int, list[str]]:
     """Ids of the messages that each text (row number) cites, in the order they came."""
     found: dict[int, list[str]] = {}
     query = select(_S.derived_seq, episodes.c.id).join(episodes, episodes.c.seq == _S.episode_seq)
@@ -221,17 +255,41 @@ def _sources(connection: Connection, seqs: Sequence[int]) -> Mapping[int, list[s
     return found
 
 
-def _delete(connection: Connection, which: ColumnElement[bool]) -> dict[str, int]:
-    """Delete texts with their units; returns the deleted rows by table."""
-    rows = connection.execute(select(_T.seq, _T.id).where(which)).all()
-    ids = [row.id for row in rows]
-    own = [seq for some in pages(ids) for seq in connection.execute(_units_of(some)).scalars()]
-    counts = unit_rows.remove(connection, own) if own else {}
-    for some in pages([row.seq for row in rows]):
-        for table, column in ((derived_sources, _S.derived_seq), (derived_texts, _T.seq)):
-            gone = connection.execute(delete(table).where(column.in_(some))).rowcount
-            counts[table.name] = counts.get(table.name, 0) + gone
-    return counts
+def _texts_below(connection: Connection, seqs: Sequence[int]) -> Mapping[int, list[str]]:
+    """Ids of the derived texts that each text (row number) cites, in the order they were derived."""
+    found: dict[int, list[str]] = {}
+    query = select(_L.derived_seq, _T.id).join(derived_texts, _T.seq == _L.source_seq)
+    for some in pages(seqs):
+        own = query.where(_L.cited, _L.derived_seq.in_(some)).order_by(_L.derived_seq, _T.seq)
+        for seq, text in connection.execute(own):
+            found.setdefault(seq, []).append(text)
+    return found
+
+
+def _remove(connection: Connection, seqs: Iterable[int]) -> dict[str, int]:
+    """Delete texts with their units, and all texts that rest on them; their parts are derived again.
+
+    Returns the deleted rows by table.
+    """
+    gone: set[int] = set()
+    new = set(seqs)
+    while new:
+        gone |= new
+        above = (select(_L.derived_seq).where(_L.source_seq.in_(some)) for some in pages(sorted(new)))
+        new = {seq for query in above for seq in connection.execute(query).scalars()} - gone
+    counts: Counter[str] = Counter()
+    every = list(pages(sorted(gone)))
+    for some in every:
+        rows = connection.execute(select(_T.id, _T.namespace, _T.kind, _T.part).where(_T.seq.in_(some))).all()
+        own = [seq for page in pages([row.id for row in rows]) for seq in connection.execute(_units_of(page)).scalars()]
+        counts.update(unit_rows.remove(connection, own) if own else {})
+        for part in dict.fromkeys(Part(row.namespace, row.kind, row.part) for row in rows):
+            noted = (_D.namespace == part.namespace, _D.kind == part.kind, _D.part == part.part)
+            counts[derivations.name] += connection.execute(delete(derivations).where(*noted)).rowcount
+    for table, column in ((derived_links, _L.derived_seq), (derived_sources, _S.derived_seq), (derived_texts, _T.seq)):
+        for some in every:
+            counts[table.name] += connection.execute(delete(table).where(column.in_(some))).rowcount
+    return dict(counts)
 
 
 def _units_of(ids: Sequence[str]) -> Any:

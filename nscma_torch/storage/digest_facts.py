@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, select
 
-from nscma_torch.storage.derived_schema import derived_sources, derived_texts
+from nscma_torch.storage.derived_schema import derived_links, derived_sources, derived_texts
 from nscma_torch.storage.fact_schema import entities, fact_sources, facts, profile, skills, statements
 from nscma_torch.storage.schema import episodes
 
@@ -49,6 +49,11 @@ def rows(connection: Connection, user_id: str | None = None) -> Iterator[tuple[A
     resting = resting.join(episodes, episodes.c.seq == derived_sources.c.episode_seq)
     for row in read(resting.order_by(_T.id, episodes.c.id), _T.user_id):
         yield ("derived from", *row)
+    below, links = derived_texts.alias(), derived_links.c
+    linked = select(_T.id, below.c.id, links.cited).join(derived_links, links.derived_seq == _T.seq)
+    linked = linked.join(below, below.c.seq == links.source_seq)
+    for row in read(linked.order_by(_T.id, below.c.id), _T.user_id):
+        yield ("derived above", *row)
     line = (_P.namespace, _P.number, _P.text, _P.day, _P.sources)
     for row in read(select(*line).order_by(_P.namespace, _P.number), _P.user_id):
         yield ("profile", *row)

@@ -148,6 +148,11 @@ def _derived_texts(connection: Connection) -> None:
         table.create(connection)
 
 
+def _derived_links(connection: Connection) -> None:
+    """9 to 10: texts that are derived from derived texts. None was derived so before."""
+    derived_schema.derived_links.create(connection, checkfirst=True)  # 8 to 9 makes all tables of derived texts
+
+
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _jobs_leases_recalls,
     2: _hierarchies,
@@ -157,6 +162,7 @@ STEPS: dict[int, Callable[[Connection], None]] = {
     6: _unit_statements,
     7: _namespaces,
     8: _derived_texts,
+    9: _derived_links,
 }
 
 

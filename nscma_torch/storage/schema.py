@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
 
 metadata = MetaData()

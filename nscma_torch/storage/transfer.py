@@ -59,6 +59,7 @@ _REFERENCES = {
     "statement_seq": "statements",
     "fact_seq": "facts",
     "derived_seq": "derived_texts",
+    "source_seq": "derived_texts",
 }  # columns that hold row numbers of another table
 _BATCH = 1024
 

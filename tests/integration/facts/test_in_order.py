@@ -74,7 +74,7 @@ def test_a_store_of_schema_4_is_resolved_again(open_memory: Open, tmp_path: Path
     with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
         connection.execute("ALTER TABLE facts DROP COLUMN ended")
         connection.execute("UPDATE facts SET sequence = sequence / 32")
-        for table in ("unit_changes", "derived_sources", "derived_texts", "derivations"):
+        for table in ("unit_changes", "derived_links", "derived_sources", "derived_texts", "derivations"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("PRAGMA user_version=4")
         connection.commit()

@@ -1,0 +1,22 @@
+"""Who said what, by a key under which no name is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nscma_torch.storage.derived_sources import Heard
+from nscma_torch.storage.streams import derive_id
+from nscma_torch.text.names import name_key
+
+
+def person_key(name: str | None) -> str:
+    """The key of a person; one for all messages without a name."""
+    return derive_id("speaker", name_key(name or ""))
+
+
+def by_person(said: Sequence[Heard]) -> dict[str, list[Heard]]:
+    """The messages of each person, by key, in the order they came."""
+    found: dict[str, list[Heard]] = {}
+    for one in said:
+        found.setdefault(person_key(one.name), []).append(one)
+    return found

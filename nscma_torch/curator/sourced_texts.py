@@ -1,0 +1,67 @@
+"""Turns the lines that language tasks write into texts that can be stored.
+
+Each has what it cites, and what was in view when it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
+
+from nscma_torch.curator.derivation import Groups
+from nscma_torch.errors import JobError
+from nscma_torch.records import SourcedLine, Unit
+from nscma_torch.storage.derived_sources import Source
+from nscma_torch.storage.derived_texts import NewText, Rows
+
+LineTask = Callable[[Sequence[Sequence[Unit]]], list[list[SourcedLine]]]  # the lines of each group of units
+
+
+def written(task: LineTask, parts: Sequence[Groups]) -> list[list[NewText]]:
+    """The texts of each part, all of its groups together; every group is put to the task, in one batch.
+
+    Raises `JobError` where the task does not answer for each group, or a line is refused by `new_text`.
+    """
+    groups = [group for part in parts for group in part]
+    lines = iter(answered(task([[source.unit for source in group] for group in groups]) if groups else [], groups))
+    return [[new_text(line, group) for group in part for line in next(lines)] for part in parts]
+
+
+def answered(lines: list[list[SourcedLine]], groups: Sequence[Sequence[Source]]) -> list[list[SourcedLine]]:
+    """The lines, one list for each group. Raises `JobError` where there are fewer, or more."""
+    if len(lines) != len(groups):
+        raise JobError(f"{len(groups)} groups of texts were put to the language tasks, which answered {len(lines)}")
+    return lines
+
+
+def new_text(line: SourcedLine, group: Sequence[Source], *, besides: Sequence[Source] = ()) -> NewText:
+    """The line as it is stored; `besides` the group it was written from, these were in view.
+
+    It is as important as the most important source that it cites. Raises `JobError` for a line without text, source or
+    confidence.
+    """
+    places = sorted(set(line.sources))
+    if not (line.text.strip() and places and places[0] >= 0 and places[-1] < len(group) and 0 < line.confidence <= 1):
+        raise JobError(
+            f"the language tasks wrote a line without a text, a source among the {len(group)} texts, or a "
+            f"confidence in (0, 1]: {line!r}"
+        )
+    cited = [group[place] for place in places]
+    return NewText(
+        line.text.strip(),
+        line.confidence,
+        reduce(or_, (source.cited for source in cited)),
+        reduce(or_, (source.seen for source in (*group, *besides)), Rows(frozenset())),
+        min(source.since for source in cited),
+        max(source.until for source in cited),
+        max(source.importance for source in cited),
+    )
+
+
+def first_of_each_wording(texts: Sequence[NewText]) -> list[NewText]:
+    """The texts without those that say what an earlier one says."""
+    found: dict[str, NewText] = {}
+    for text in texts:
+        found.setdefault(text.text, text)
+    return list(found.values())
