@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 from nscma_torch.components import Components
 from nscma_torch.config import Config, load_config, override
 from nscma_torch.curator import fact_views
-from nscma_torch.errors import InvalidInputError, NotFoundError, StoreClosedError
+from nscma_torch.errors import ConfigError, InvalidInputError, NotFoundError, StoreClosedError
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import (
@@ -114,7 +114,7 @@ class Memory:
                 checked_instance(value, kind, name)
         checked_flag(background, "background")
         self._components = Components(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
-        self._recalls = Recalls(self._components.database, timed=self._components.config.curator.restarts)
+        self._recalls = Recalls.of(self._components.database, self.config)
         self._end_background: Callable[[], object] | None = None
         if background:
             beside = self._components.background(queue_recalls=self._recalls.queue)
@@ -316,6 +316,11 @@ class Memory:
         if checked_number(scale, "scale") <= 0:
             raise InvalidInputError(f"scale is {scale!r}, it must be above 0")
         self._bounds(scope, wanted, kinds, as_of, now)  # what is wrong with them is said here
+        if self.config.score.scaling != "none":
+            raise ConfigError(
+                "a view as a module needs scores that are linear in the question, which score.scaling 'min-max' makes "
+                "none; set it to 'none'"
+            )
         return StoreModule(
             lambda: self.components.searcher,
             lambda: self._bounds(scope, wanted, kinds, as_of, now),

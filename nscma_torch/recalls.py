@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from nscma_torch.config import Config
 from nscma_torch.errors import StoreError
 from nscma_torch.records import OF_ONE_MESSAGE, Hit
 from nscma_torch.storage import jobs
@@ -26,15 +27,23 @@ class Recalls:
     """Counts of recalled episodes, by user and id; safe to share between threads.
 
     Args:
-        timed: whether the time of the last recall is recorded, for `curator.recall = "restart"`.
+        timed: whether the time of the last recall is recorded.
+        at_once: whether what was found is queued before the search returns, so that the next one knows it.
     """
 
-    def __init__(self, database: Database, *, timed: bool) -> None:
+    def __init__(self, database: Database, *, timed: bool, at_once: bool = False) -> None:
         self._database = database
         self._timed = timed
+        self._at_once = at_once
         self._counts: Counter[tuple[str, str]] = Counter()
         self._times: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, database: Database, config: Config) -> Recalls:
+        """As a configuration wants them."""
+        dated = config.score.recency_since == "recalled"
+        return cls(database, timed=dated or config.curator.restarts, at_once=dated)
 
     def note(self, user_id: str, hits: Iterable[Hit], *, at: datetime) -> None:
         """Count the messages that hits quote, recalled at this time; what rests on many recalls none."""
@@ -44,6 +53,8 @@ class Recalls:
             self._counts.update(found)
             if self._timed:
                 self._remember(dict.fromkeys(found, to_micros(at)))
+        if self._at_once:
+            self.queue()
 
     def forget(self, user_id: str, episode_id: str | None) -> None:
         """Drop the counts of an erased episode, or user."""

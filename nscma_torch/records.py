@@ -383,7 +383,7 @@ class Added:
 class HistoryEvent:
     """One change of one memory, oldest first in `Memory.history`.
 
-    RECALL is when it was last recalled, kept with `curator.recall = "restart"`.
+    RECALL is when it was last recalled, kept with `curator.recall = "restart"` or `score.recency_since = "recalled"`.
     """
 
     item_id: str

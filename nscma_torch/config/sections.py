@@ -181,6 +181,16 @@ class Score(Section):
         "rate from 1 to 10 when a message is first read for facts (Generative Agents).",
     )
     half_life: float = Field(30.0, gt=0, description="Days after which recency is one half; lambda = ln 2 / half_life.")
+    recency_since: Literal["said", "recalled"] = Field(
+        "said",
+        description="What recency counts from: when a message was said, or when a search or a question last found it, "
+        "if that is later (Generative Agents); each of them then writes down when it was.",
+    )
+    scaling: Literal["none", "min-max"] = Field(
+        "none",
+        description="'min-max' brings each of the three parts to [0, 1] over the units that a search may find, before "
+        "they are weighed (Generative Agents); a part that is the same for all counts 0.5.",
+    )
 
     @property
     def decay(self) -> float:
@@ -456,8 +466,15 @@ class Controller(Section):
     """Layer 2: working memory, and the loop that decides when to look."""
 
     active_turns: int = Field(8, gt=0, description="K: the user's last written turns that stay in the active context.")
-    recent_turns: int = Field(1, gt=0, description="Newest turns that stay in it whatever the gate decided.")
-    summary_batch: int = Field(4, gt=0, description="Turns that go into the rolling summary at once.")
+    recent_turns: int = Field(
+        1, ge=0, description="Newest turns that stay in it whatever the gate decided; 0 for none, as in NSCMA 3.3."
+    )
+    summary_batch: int = Field(
+        4,
+        gt=0,
+        description="Turns that go into the rolling summary at once; till then up to as many more than K stay: with 1 "
+        "there are K at most, as in NSCMA 3.3.",
+    )
     turn_words: int = Field(120, gt=0, description="Longest passage of an earlier turn or a memory, in words.")
     prompt_tokens: int = Field(3072, gt=0, description="Most tokens of one prompt, template included.")
     reply_tokens: int = Field(512, gt=0, description="Most tokens of one reply; llm.max_tokens may be less.")
@@ -514,6 +531,15 @@ class Config(Section):
             raise ValueError(f"retrieval.kinds names {kind!r}, which is not made: add it to facts.units")
         if "qa_pair" in self.retrieval.kinds and not self.question_pairs.enabled:
             raise ValueError("retrieval.kinds names 'qa_pair', which is not mined: set question_pairs.enabled to true")
+        return self
+
+    @model_validator(mode="after")
+    def _scores_are_searched_exactly(self) -> Self:
+        if self.index.backend == "faiss" and (self.score.scaling, self.score.recency_since) != ("none", "said"):
+            raise ValueError(
+                "score.scaling 'min-max' and score.recency_since 'recalled' change the scores of all units with every "
+                "question, which faiss cannot follow: set index.backend to 'torch'"
+            )
         return self
 
     @model_validator(mode="after")

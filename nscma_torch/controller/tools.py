@@ -35,7 +35,7 @@ class Tools:
         self._memory = memory
         self._scope = Scope(scope.user_id, scope.agent_id)
         self._top_k = top_k
-        self._recalls = Recalls(memory.components.database, timed=memory.config.curator.restarts)
+        self._recalls = Recalls.of(memory.components.database, memory.config)
 
     def episodic(self, tool: RetrieveEpisodic, now: datetime) -> Finding:
         """Search what was said."""

@@ -116,7 +116,7 @@ class WorkingMemoryReader:
         scope: user, agent and run: their conversation is the stream.
         active: K, the newest written turns that stay in context.
         recent: newest turns that stay whatever the gate decided.
-        batch: turns that leave at once.
+        batch: turns that leave at once: there are at most `active + batch - 1` written ones in context.
     """
 
     def __init__(self, database: Database, scope: Scope, *, active: int, recent: int, batch: int) -> None:
@@ -173,7 +173,7 @@ class WorkingMemoryReader:
                     if turns.missing(connection, user, ids):
                         return None, usage
                 turns.keep_rolling_summary(connection, user, self.stream_id, keys[covered], summary)
-        kept = {group[0].seq for group in (*written[covered:], *groups[-self._recent :])}
+        kept = {group[0].seq for group in (*written[covered:], *groups[max(0, len(groups) - self._recent) :])}
         shown = [group for group in groups if group[0].seq in kept]
         since = min(kept, default=0)
         put_off = [group[:1] for group in groups if group[0].seq > since and group[0].seq not in kept]

@@ -32,9 +32,10 @@ from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.index_postings import Posting
+from nscma_torch.storage.scaled_search import ScaledSearch
 from nscma_torch.storage.speakers import asker_among
 from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import TensorSearch, VectorSearch
+from nscma_torch.storage.vectors import TensorSearch, VectorSearch, compared
 from nscma_torch.text.known_names import mentions
 from nscma_torch.text.names import name_key
 from nscma_torch.text.query_vector import query_vector
@@ -186,7 +187,7 @@ class Searcher:
             for place, query in enumerate(queries.to(self._device).float() if len(index) else ()):
                 own, rows = reading.vectors.search(index, query, now=at, mask=mask, k=k)
                 numbers[place, : len(rows)], scores[place, : len(rows)] = index.seqs[rows], own
-                keys[place, : len(rows)] = index.contextual[rows].float()
+                keys[place, : len(rows)] = compared(index, self._config.score)[rows].float()
                 values[place, : len(rows)] = index.vectors[rows].float()
         return Nearest(numbers, scores, keys, values)
 
@@ -277,10 +278,13 @@ class Searcher:
         return found
 
     def _new_index(self, user_id: str) -> UserIndex:
-        return UserIndex(user_id, self._embedder.dimension, self._device, getattr(torch, self._config.index.dtype))
+        dtype, timed = getattr(torch, self._config.index.dtype), self._config.score.recency_since == "recalled"
+        return UserIndex(user_id, self._embedder.dimension, self._device, dtype, timed=timed)
 
     def _new_search(self) -> VectorSearch:
         index, weights = self._config.index, self._config.score
+        if weights.scaling == "min-max":
+            return ScaledSearch(weights)
         if index.backend == "torch":
             return TensorSearch(weights)
         limits = {"nprobe": index.faiss_nprobe, "ef_search": index.faiss_ef_search}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, ScalarSelect, func, select
 
 from nscma_torch.records import HistoryEvent
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq
-from nscma_torch.storage.schema import episodes, history
+from nscma_torch.storage.schema import episodes, history, unit_sources, units
 
 RECALL = "RECALL"
 
@@ -57,6 +57,25 @@ def last_recalls(connection: Connection, user_id: str) -> dict[str, datetime]:
     query = select(episodes.c.id, history.c.at).join(episodes, episodes.c.seq == history.c.episode_seq)
     query = query.where(history.c.user_id == user_id, history.c.event == RECALL)
     return {row.id: from_micros(row.at) for row in connection.execute(query)}
+
+
+def last_recall_of_unit() -> ScalarSelect[int]:
+    """When the message behind a row of `units` was last recalled (microseconds), or NULL: a column of a query."""
+    told = unit_sources.join(history, history.c.episode_seq == unit_sources.c.episode_seq)
+    last = select(func.max(history.c.at)).select_from(told)
+    return last.where(unit_sources.c.unit_seq == units.c.seq, history.c.event == RECALL).scalar_subquery()
+
+
+def unit_recalls_after(connection: Connection, user_id: str, seq: int) -> tuple[dict[int, int], int]:
+    """The recalls of a user that were recorded after entry `seq` of the log, and the number of its last entry.
+
+    By row number of each unit that was made of a message alone, the time (microseconds).
+    """
+    told = history.join(unit_sources, unit_sources.c.episode_seq == history.c.episode_seq)
+    query = select(unit_sources.c.unit_seq, history.c.at).select_from(told)
+    query = query.where(history.c.seq > seq, history.c.user_id == user_id, history.c.event == RECALL)
+    found = {row.unit_seq: row.at for row in connection.execute(query)}
+    return found, connection.execute(select(func.max(history.c.seq))).scalar() or 0
 
 
 def of_episode(connection: Connection, user_id: str, episode_id: str) -> list[HistoryEvent]:

@@ -21,6 +21,7 @@ class IndexView:
     """The rows of an index."""
 
     device: torch.device
+    _timed: bool
     _rows: Rows
     _codebook: dict[str, dict[str | None, int]]
     _computed: dict[str, tuple[Any, Any]]
@@ -92,6 +93,23 @@ class IndexView:
     def stamps(self) -> Tensor:
         """[n] int64: the generation with which the row, or its contextual vector, last changed."""
         return self._rows["stamps"]
+
+    def since(self, now: int) -> Tensor:
+        """[n] int64 microseconds: what recency counts from at a time (`score.recency_since`).
+
+        When it was said; where recalls count, when it was last recalled if that is later, and no later than `now`.
+        """
+        if not self._timed:
+            return self.occurred_at
+        bound = self.recall_bound(now)
+        return self._rows["since"] if bound is None else self._rows["since"].clamp(max=bound)
+
+    def recall_bound(self, now: int) -> int | None:
+        """`now`, where it changes `since`; else None."""
+        if not self._timed or not len(self):
+            return None
+        newest = self.computed("newest", None, lambda: int(self._rows["since"].max()))
+        return now if newest > now else None
 
     def shares(self, reach: float) -> Tensor:
         """min(1, reach / length) [n]: what a unit lends to its neighbours and borrows from them."""

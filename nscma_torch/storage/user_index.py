@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Select, select
 from torch import Tensor
 
 from nscma_torch.config import Retrieval
-from nscma_torch.storage import unit_changes
+from nscma_torch.storage import history, unit_changes
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.index_postings import Posting, Postings
 from nscma_torch.storage.index_rows import Rows
@@ -44,6 +44,7 @@ class UserIndex(IndexView):
 
     Args:
         dtype: of the vectors as they are kept: bfloat16 takes half the memory, and cosines are off by up to 0.004.
+        timed: whether `since` follows recalls.
 
     Attributes:
         generation: of the store that this index equals; -1 for none.
@@ -52,13 +53,23 @@ class UserIndex(IndexView):
         headings: rows under each heading of a document, by `words_of` it.
     """
 
-    def __init__(self, user_id: str, dimension: int, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self,
+        user_id: str,
+        dimension: int,
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+        *,
+        timed: bool = False,
+    ) -> None:
         self.user_id = user_id
         self.device = device
         self.generation = -1
         self.layout = self.rows_read = 0
         self._dimension = dimension
         self._dtype = dtype
+        self._timed = timed
+        self._heard = 0  # last entry of the log of recalls that `since` has
         self._clear()
 
     def _clear(self) -> None:
@@ -69,7 +80,7 @@ class UserIndex(IndexView):
             {"vectors": vector, "contextual": vector, "embedded": flag, "alive": flag}
             | dict.fromkeys(("importance", "lengths"), number)
             | dict.fromkeys(("seqs", "occurred_at", "expires_at", "previous", "following", "stamps"), whole)
-            | dict.fromkeys(("chain", "position", "start"), whole)
+            | dict.fromkeys(("chain", "position", "start", *(("since",) if self._timed else ())), whole)
             | dict.fromkeys(CODED, code)
         )
         self.layout += 1
@@ -96,8 +107,23 @@ class UserIndex(IndexView):
     def catch_up(self, connection: Connection) -> None:
         """Bring the index to the state that `connection` sees."""
         generation, _ = version(connection, self.user_id)
-        if generation == self.generation:
-            return
+        if generation != self.generation:
+            self._follow(connection, generation)
+        if self._timed:
+            self._hear(connection)
+
+    def _hear(self, connection: Connection) -> None:
+        """Take over the recalls since the last time, of which the generation tells nothing."""
+        found, self._heard = history.unit_recalls_after(connection, self.user_id, self._heard)
+        held = self.rows_of(sorted(found))
+        if len(held):
+            at = torch.tensor([found[seq] for seq in self.seqs[held].tolist()], device=self.device)
+            since = self._rows.writable("since")
+            since[held] = torch.maximum(since[held], at)
+            self._computed = {}
+
+    def _follow(self, connection: Connection, generation: int) -> None:
+        """Read what was added, changed or removed up to a generation."""
         known, self.generation = self.generation, -1  # what is interrupted from here on is read again as a whole
         changed = unit_changes.since(connection, self.user_id, known) if 0 <= known < generation else None
         if changed is None:
@@ -108,9 +134,9 @@ class UserIndex(IndexView):
         self._bury(self.rows_of(earlier), generation)
         before = len(self)
         for some in pages(earlier):
-            self._read(connection, _units_of(self.user_id).where(units.c.seq.in_(some)), generation)
+            self._read(connection, self._units().where(units.c.seq.in_(some)), generation)
         returned = len(self) > before
-        self._read(connection, _units_of(self.user_id).where(units.c.seq > newest), generation)
+        self._read(connection, self._units().where(units.c.seq > newest), generation)
         if returned:
             living = torch.nonzero(self.alive)[:, 0]
             self._arrange(living[self.seqs[living].argsort()])
@@ -137,6 +163,12 @@ class UserIndex(IndexView):
             gone = set(rows.tolist())
             kept = {name: [row for row in own if row not in gone] for name, own in self.headings.items()}
             self.headings = {name: own for name, own in kept.items() if own}
+
+    def _units(self) -> Select[Any]:
+        """Active units of the user with their vectors, and with their last recalls where these count."""
+        more = [history.last_recall_of_unit().label("recalled_at")] if self._timed else []
+        joined = select(units, vectors.c.vector, *more).outerjoin(vectors, vectors.c.unit_seq == units.c.seq)
+        return joined.where(units.c.user_id == self.user_id, units.c.status == "active")
 
     def _read(self, connection: Connection, query: Select[Any], generation: int) -> None:
         """Append the active units of a query."""
@@ -184,6 +216,7 @@ class UserIndex(IndexView):
                 "following": links[:, 1],
                 "stamps": np.full(n, generation),
             }
+            | ({"since": [max(row["occurred_at"], row["recalled_at"] or 0) for row in rows]} if self._timed else {})
         )
         if after:
             following = self._rows.writable("following")
@@ -279,11 +312,6 @@ _TAKEN_OVER = {
     "position": "position",
     "start": "start",
 }
-
-
-def _units_of(user_id: str) -> Select[Any]:
-    joined = select(units, vectors.c.vector).outerjoin(vectors, vectors.c.unit_seq == units.c.seq)
-    return joined.where(units.c.user_id == user_id, units.c.status == "active")
 
 
 def _headings(name: str) -> list[str]:

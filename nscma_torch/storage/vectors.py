@@ -51,7 +51,8 @@ class TensorSearch:
         columns = weights = None
         if w.beta or w.gamma:
             t0 = self._reference(now)
-            columns = index.computed("columns", (t0, w.decay), lambda: self._columns(index, t0))
+            key = t0, w.decay, index.recall_bound(now)
+            columns = index.computed("columns", key, lambda: self._columns(index, t0, now))
             recency = w.beta * math.exp(-w.decay * (now - t0) / MICROSECONDS_A_DAY)
             weights = query.new_tensor([recency, w.gamma])
         scores, rows = scored_topk(
@@ -71,8 +72,8 @@ class TensorSearch:
         decay = self._weights.decay / MICROSECONDS_A_DAY
         return now - now % max(1, int(1 / decay)) if decay else now
 
-    def _columns(self, index: UserIndex, t0: int) -> Tensor:
+    def _columns(self, index: UserIndex, t0: int, now: int) -> Tensor:
         """exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
         decay = self._weights.decay / MICROSECONDS_A_DAY
-        recency = torch.exp((decay * (index.occurred_at - t0).double()).clamp_(max=2.0))
+        recency = torch.exp((decay * (index.since(now) - t0).double()).clamp_(max=2.0))
         return torch.stack([recency.float(), index.importance]).T

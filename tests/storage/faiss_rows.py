@@ -49,6 +49,12 @@ class Rows:
     def alive(self) -> torch.Tensor:
         return torch.ones_like(self.embedded)
 
+    def since(self, now: int) -> torch.Tensor:  # noqa: ARG002
+        return self.occurred_at
+
+    def recall_bound(self, now: int) -> None:  # noqa: ARG002
+        return None
+
     def computed(self, name: str, key: Any, make: Callable[[], Any]) -> Any:  # noqa: ARG002
         return make()
 

@@ -3,22 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from nscma_torch.config import read_toml
 from nscma_torch.memory import Memory
+from nscma_torch.records import Message
 from tests.config.papers.presets import FOLDER
-from tests.config.papers.scores import NOW, hits_by_equation
+from tests.config.papers.scores import NOW, SAID, START
 from tests.encode.test_rated_importance import RatingTasks
 
 
 def test_recency_importance_and_relevance(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
-    """score = recency + importance + relevance, with recency = 0.995^hours."""
-    for hit, cosine, days in hits_by_equation("generative_agents", open_memory, light_proxy):
-        expected = 0.995 ** (24 * days) + hit.parts["importance"] + cosine
-        assert hit.score == pytest.approx(expected, abs=1e-5)
+    """score = recency + importance + relevance, each brought to [0, 1] over all memories, with recency = 0.995^hours
+    since a memory was last retrieved.
+    """
+    memory = open_memory("agents.db", read_toml(FOLDER / "generative_agents.toml"), proxy=light_proxy)
+    last: dict[str, datetime] = {}
+    for i, text in enumerate(SAID):  # of one sitting, so that each has neighbours
+        last[text] = START + timedelta(days=9 * i)
+        memory.add([Message("user", text, last[text], "Ada", session="s")], user_id="ada", now=NOW)
+    memory.flush()
+    embedder = memory.components.embedder
+    for hours, question, most in ((0, "Where is the kettle?", 2), (50, "Which colour?", 1), (90, "A pier?", 9)):
+        now = NOW + timedelta(hours=hours)
+        hits = memory.search(question, user_id="ada", now=now, top_k=most, explain=True)
+        asked = embedder.embed_query(question)
+        importances = {text: importance_of(memory, text, now) for text in SAID}
+        relevance = {text: float(embedder.embed([text])[0] @ asked) for text in SAID}
+        recency = {text: 0.995 ** ((now - last[text]) / timedelta(hours=1)) for text in SAID}
+        parts = [normalized(part) for part in (recency, importances, relevance)]
+        expected = {text: sum(part[text] for part in parts) for text in SAID}
+        best = sorted(expected, key=lambda text: -expected[text])[:most]
+        assert [hit.text for hit in hits] == best
+        assert [hit.score for hit in hits] == pytest.approx([expected[text] for text in best], abs=1e-5)
+        last |= dict.fromkeys(best, now)
+
+
+def importance_of(memory: Memory, text: str, now: datetime) -> float:
+    (found,) = (episode for episode in memory.get_all(user_id="ada", now=now) if episode.text == text)
+    return found.importance
+
+
+def normalized(values: dict[str, float]) -> dict[str, float]:
+    """Min-max scaling; what is the same for all is in the middle."""
+    least, most = min(values.values()), max(values.values())
+    return {key: (value - least) / (most - least) if most > least else 0.5 for key, value in values.items()}
 
 
 def test_importance_is_what_a_model_rates(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
@@ -29,6 +61,6 @@ def test_importance_is_what_a_model_rates(open_memory: Callable[..., Memory], li
     for text in said:
         memory.add(text, user_id="ada", now=NOW)
     memory.flush()
-    hits = memory.search("What happened?", user_id="ada", now=NOW, explain=True)
+    hits = memory.search("What happened?", user_id="ada", now=NOW, top_k=3, explain=True)
     found = {hit.text: hit.parts["importance"] for hit in hits}
     assert found == pytest.approx({text: (rating - 1) / 9 for text, rating in said.items()})

@@ -15,6 +15,7 @@ import torch
 from nscma_torch.buffer.gate import GateState, MessageGate
 from nscma_torch.buffer.observation import observe
 from nscma_torch.config import read_toml
+from nscma_torch.controller.controller import Controller
 from nscma_torch.curator.claims import Claim, Rules
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.memory import Memory
@@ -96,3 +97,29 @@ def test_the_conflict_set_is_of_every_relation(open_memory: Callable[..., Memory
         found[name] = {(fact.object, fact.status) for fact in memory.facts(user_id="kim", archived=True)}
     assert found["default"] == {("tea", "active"), ("coffee", "active")}
     assert found["paper"] == {("tea", "archived"), ("coffee", "active")}
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_the_active_context(k: int, open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    """Section 3.3: the last K turns of high surprise, S > mu + lambda sigma of the last N inputs."""
+    config = read_toml(FOLDER / "nscma.toml")
+    config["controller"]["active_turns"] = k
+    settings = preset("nscma").gate
+    controller = Controller(open_memory("nscma.db", config, proxy=light_proxy), None, user_id="kim", flush=False)
+    begin, chance = datetime(2024, 3, 1, tzinfo=UTC), random.Random(3)
+    for i in range(24):
+        words = chance.choice(["zzz vvv yyy", "a b c d", "I put it in A1", "mmm"])
+        controller.turn(f"{words} {i}", now=begin + timedelta(hours=i))
+        surprises: list[float] = []
+        high = []
+        for episode in controller.memory.log(user_id="kim"):  # replies count in mu and sigma, too
+            nats = [byte / 64 for byte in f"{episode.text}\n".encode()]
+            own, window = sum(nats) / len(nats), surprises[-settings.window :]
+            surprises.append(own)
+            mu = sum(window) / len(window) if window else -math.inf
+            sigma = math.sqrt(sum((s - mu) ** 2 for s in window) / len(window)) if window else 0.0
+            if episode.role == "user" and own > mu + settings.lam * sigma:
+                high.append(episode.text)
+        memory = controller.working_memory(now=begin + timedelta(hours=i))
+        assert [exchange.turn.text for exchange in memory.context] == high[-k:]
+    assert k < len(high) < 24, "some leave it, some never were in it"
