@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 
 from nscma_kernels import ego_split
+from nscma_torch.config import read_toml
 from nscma_torch.hierarchy.cam import Cam, Change, _clustered, assimilate
 from nscma_torch.hierarchy.clusters import clusters_of
 from nscma_torch.hierarchy.level import Edit, Level
-from tests.config.papers.presets import preset
+from nscma_torch.llm.prompted import PromptedTasks
+from nscma_torch.memory import Memory
+from tests.config.papers.presets import FOLDER, preset
+from tests.llm.scripted import ScriptedEngine, extraction
 from tests.retrieval.strategies.test_strategies_over_stand_ins import OF_BOTH, SUMMARY, Written, run
 
 
@@ -167,3 +173,27 @@ def test_prune_and_grow(seed: int) -> None:
         active |= chosen
         candidates = {near for n in chosen for near in (*beside.get(n, ()), *below.get(n, ()))}
     assert set(run("prune-and-grow", written, 3).scores) == active
+
+
+def test_a_language_model_summarizes_clusters_and_chooses_nodes(
+    open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    """Section 4.2: P is what the model chooses of D, and of the peers and children of what it chose, nothing else."""
+    judged: list[str] = []
+
+    def model(data: dict[str, Any]) -> dict[str, Any]:
+        if "question" in data:
+            shown = {key: said["text"] for key, said in data["texts"].items()}
+            judged.extend(shown.values())
+            return {key: "7" in text for key, text in shown.items()}
+        return extraction() if "sentences" in data else {"summary": f"{len(data['texts'])} notes up to number 17"}
+
+    tasks = PromptedTasks(ScriptedEngine(model))
+    memory = open_memory("cam.db", read_toml(FOLDER / "cam.toml"), proxy=light_proxy, tasks=tasks)
+    for number in range(60):
+        memory.add(f"The kettle of note {number} is in the shed.", user_id="kim")
+    memory.flush()
+    hits = memory.search("Where is the kettle of note 3?", user_id="kim", top_k=1)
+    assert {hit.text for hit in hits} == {text for text in judged if "7" in text}
+    assert {hit.unit.kind for hit in hits} == {"chunk", "summary"} and len(hits) > 1
+    assert len(set(judged)) > preset("cam").retrieval.prune_and_grow.candidates, "peers and children are judged, too"
