@@ -16,10 +16,10 @@ from sqlalchemy import Connection
 from nscma_torch.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError
 from nscma_torch.hierarchy.summaries import UnitMaker
 from nscma_torch.records import Scope
-from nscma_torch.storage import derived_texts, fingerprint, namespaces, streams
+from nscma_torch.storage import derived_sources, derived_texts, fingerprint, namespaces, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.derived_sources import Source
+from nscma_torch.storage.derived_sources import Heard, Source
 from nscma_torch.storage.derived_texts import NewText, Part
 
 Groups = Sequence[Sequence[Source]]  # what a part is derived from
@@ -32,6 +32,16 @@ class Due:
     part: Part
     basis: str
     read: Callable[[Connection], Groups]
+
+
+def reads_messages(namespace: str, groups: Sequence[Sequence[Heard]]) -> Callable[[Connection], Groups]:
+    """What reads groups of messages."""
+
+    def read(connection: Connection) -> Groups:
+        user_id = namespaces.owner(connection, namespace).user_id
+        return [derived_sources.messages(connection, user_id, [one.seq for one in group]) for group in groups]
+
+    return read
 
 
 class Deriver(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,16 +26,19 @@ _E, _T = episodes.c, texts_table.c
 
 
 class Heard(NamedTuple):
-    """A message without its text: row number, id, hash of the text, when it was said (microseconds), by whom, and how
-    important it is, in [0, 1].
+    """A message without its text: when it was said (microseconds), by whom, how important it is, in [0, 1], and whether
+    it only asks the memory or quotes it.
     """
 
     seq: int
     id: str
     text_hash: str
+    stream_id: str
+    session: str | None
     at: int
     name: str | None
     importance: float
+    echo: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,11 @@ def heard(connection: Connection, namespace: str, now: datetime, *, roles: Seque
     Left out is what is to expire: a derived text would outlive it.
     """
     said = func.coalesce(_E.occurred_at, _E.recorded_at)
-    columns = (_E.seq, _E.id, _E.text_hash, said.label("at"), _E.name, _E.importance)
-    query = _staying(select(*columns), namespaces.owner(connection, namespace), roles).where(said <= to_micros(now))
-    return [Heard(*row) for row in connection.execute(query.order_by(_E.seq))]
+    columns = (_E.seq, _E.id, _E.text_hash, _E.stream_id, _E.session, said.label("at"), _E.name, _E.importance)
+    query = select(*columns, _E.metadata)
+    query = _staying(query, namespaces.owner(connection, namespace), roles).where(said <= to_micros(now))
+    rows = connection.execute(query.order_by(_E.seq))
+    return [Heard(*row[:-1], bool(json.loads(row.metadata).get(turns.ECHO))) for row in rows]
 
 
 def basis_of(said: Sequence[Heard]) -> str:
