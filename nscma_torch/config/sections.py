@@ -398,7 +398,13 @@ class Curator(Section):
         description="What a recall, by a search or a question, does to retention: it raises S, and with 'restart' t "
         "begins anew, too (MemoryBank: S + 1 and t = 0, with initial_strength = 1 and gain = 1).",
     )
+    forgetting: Literal["floor", "chance"] = Field(
+        "floor",
+        description="What sleep archives: what has a retention below `floor`, or below a number that is drawn for each "
+        "memory from [0, 1), so that it is still there with the probability of its retention (MemoryBank).",
+    )
     floor: float = Field(0.05, ge=0, lt=1, description="Retention below which sleep archives; 0 forgets nothing.")
+    seed: int = Field(0, description="Of the numbers that are drawn; the same seed forgets the same.")
     promotion: float = Field(0.05, ge=0, le=1, description="Share of what is missing to importance 1 per recall.")
     profile_lines: int = Field(24, gt=0, description="Most lines of a user's profile.")
     profile_objects: int = Field(6, gt=0, description="Most objects that one line of it names.")

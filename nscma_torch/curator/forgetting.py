@@ -2,11 +2,14 @@
 
 Retention is R = exp(-Δt / S), with Δt since it was last told and S that grows with each recall (MemoryBank, section 2:
 the published code divides the other way round, so that a stronger memory would fade faster). In that paper a recall
-also begins Δt anew: `curator.recall = "restart"`.
+also begins Δt anew: `curator.recall = "restart"`. What is below `curator.floor` is forgotten, or with
+`curator.forgetting = "chance"` each memory with the probability 1 - R. The published code draws again whenever it loads
+a memory, so that one that is loaded often is forgotten sooner than the curve says; here a memory has one draw.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -65,13 +68,21 @@ def retained_fact(
     return retention((now - max(newest, fact.valid_from or newest)) / _DAY, strength(times, settings))
 
 
+def limit(memory_id: str, settings: CuratorSection) -> float:
+    """The retention below which a fact or message is forgotten: the same for all, or drawn evenly from [0, 1)."""
+    if settings.forgetting == "floor":
+        return settings.floor
+    drawn = hashlib.sha256(f"{settings.seed}:{memory_id}".encode()).digest()[:6]
+    return int.from_bytes(drawn) / 2**48
+
+
 def restarts(connection: Connection, user_id: str, settings: CuratorSection) -> dict[str, datetime]:
     """When messages were last recalled, by id, where a recall begins their time anew; else nothing."""
     return history.last_recalls(connection, user_id) if settings.restarts else {}
 
 
 def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorSection) -> tuple[int, int]:
-    """Archive facts and messages whose retention is below the floor, each with a decision; returns how many of each.
+    """Archive facts and messages whose retention is below their limit, each with a decision; returns how many of each.
 
     A message's units leave search; the message itself and its place in the hierarchy stay. What undoing such a
     decision has restored is not forgotten again.
@@ -81,7 +92,7 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
     recalled = restarts(connection, scope.user_id, settings)
     faded = [row for row in _faded_facts(connection, scope, log, now, settings, recalled) if row.id not in kept]
     for row in faded:
-        reason = f"not told or recalled for long: retention is below {settings.floor:g}"
+        reason = f"not told or recalled for long: {_below(row.id, settings)}"
         facts.archive(connection, [row.seq], by=FORGETTING, reason=reason, at=max(to_micros(now), row.recorded_at))
         made = NewDecision(
             "ARCHIVE", row.subject, row.relation, row.topic, row.object, reason, None, (row.id,), {FORGOTTEN: _FACT}
@@ -90,7 +101,7 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
     weak = [
         episode
         for episode in log.values()
-        if retained(episode, now, settings, recalled.get(episode.id)) < settings.floor
+        if retained(episode, now, settings, recalled.get(episode.id)) < limit(episode.id, settings)
     ]
     archived = 0
     for episode in weak:
@@ -99,13 +110,18 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
             continue
         units.set_status(connection, units.seqs_of_episode(connection, seq), "archived")
         namespace = namespaces.ensure(connection, scope.user_id, episode.scope.agent_id)
-        reason = f"not recalled for long: retention is below {settings.floor:g}"
+        reason = f"not recalled for long: {_below(episode.id, settings)}"
         made = NewDecision("ARCHIVE", "", "", "", "", reason, None, (), {FORGOTTEN: episode.id})
         decisions.insert(connection, namespace, scope.user_id, [made], to_micros(now))
         archived += 1
     if faded or archived:
         streams.touch_user(connection, scope.user_id, changed=True)
     return len(faded), archived
+
+
+def _below(memory_id: str, settings: CuratorSection) -> str:
+    drawn = ", drawn for it" if settings.forgetting == "chance" else ""
+    return f"retention is below {limit(memory_id, settings):.3g}{drawn}"
 
 
 def _faded_facts(
@@ -119,7 +135,7 @@ def _faded_facts(
     weak = []
     for fact in facts.select_facts(connection, scope):
         told = [log[episode_id] for episode_id in fact.episode_ids if episode_id in log]
-        if told and retained_fact(fact, told, now, settings, recalled) < settings.floor:
+        if told and retained_fact(fact, told, now, settings, recalled) < limit(fact.id, settings):
             weak.append(fact.id)
     return facts.by_ids(connection, scope.user_id, weak)
 

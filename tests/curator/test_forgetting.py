@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.curator.forgetting import fade, retained, retained_fact, retention, strength
+from nscma_torch.curator.forgetting import fade, limit, retained, retained_fact, retention, strength
 from nscma_torch.curator.promotion import importance
 from nscma_torch.records import Scope, Statement
 from nscma_torch.storage import episodes, streams
@@ -83,6 +83,17 @@ def test_what_fades_leaves_search_and_comes_back(told: Told) -> None:
     told.undo(of_fact)
     assert told.held() == ["Rome"]
     assert told.memory.digest() == before
+
+
+def test_each_fact_has_a_number_of_its_own_where_chance_decides(told: Told) -> None:
+    section = SETTINGS.model_copy(update={"forgetting": "chance"})
+    for thing in ("tea", "rice", "figs", "kale", "rye", "oats", "plums", "leeks"):
+        told.tell(Statement("Ben", "likes", thing), at=1)
+    age = 1 + 120
+    kept = sorted(fact.object for fact in told.facts() if math.exp(-120 / 180) >= limit(fact.id, section))
+    assert 0 < len(kept) < 8
+    assert faded(told, age, section)[0] == 8 - len(kept)
+    assert sorted(told.held()) == kept and faded(told, age, section) == (0, 0)
 
 
 def test_a_forgotten_fact_stays_so_until_it_is_told_again(told: Told) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.config import read_toml
-from nscma_torch.curator.forgetting import retained
+from nscma_torch.curator.forgetting import limit, retained, retention
 from nscma_torch.memory import Memory
 from tests.config.papers.presets import FOLDER, preset
 from tests.config.papers.scores import NOW
@@ -34,14 +35,41 @@ def test_the_curve(open_memory: Callable[..., Memory], light_proxy: Any) -> None
         s, since = s + 1.0, since + timedelta(days=2)
 
 
-def test_what_is_recalled_outlives_what_is_not(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
-    """At sleep, R below the floor is forgotten: after 3 days e^-3 = .0498 without a recall, e^(-2/2) after one."""
-    memory = open_memory("nights.db", read_toml(FOLDER / "memorybank.toml"), proxy=light_proxy)
-    for text in ("The kettle is in the shed.", "Lanterns hang over the pier."):
-        memory.add(text, user_id="kim", timestamp=NOW, now=NOW)
-    recalled = memory.search("kettle", user_id="kim", now=NOW + timedelta(days=1), top_k=1)
-    assert [hit.text for hit in recalled] == ["The kettle is in the shed."]
-    memory.sleep(user_id="kim", now=NOW + timedelta(days=1, hours=1))
-    memory.sleep(user_id="kim", now=NOW + timedelta(days=3, hours=1))
-    left = memory.search("kettle lanterns", user_id="kim", now=NOW + timedelta(days=3, hours=1))
-    assert [hit.text for hit in left] == ["The kettle is in the shed."]
+def drawn(memory_id: str, seed: int) -> float:
+    """Evenly from [0, 1)."""
+    return int(hashlib.sha256(f"{seed}:{memory_id}".encode()).hexdigest()[:12], 16) / 16**12
+
+
+@pytest.mark.parametrize("days", [0.1, 1.0, 2.5])
+def test_a_memory_is_retained_with_the_probability_r(days: float) -> None:
+    """Of n memories R n are left, within three standard deviations; each for as long as R is above its number."""
+    section, n = preset("memorybank").curator, 2000
+    r = math.exp(-days / section.initial_strength)
+    left = [name for name in map(str, range(n)) if retention(days, section.initial_strength) >= limit(name, section)]
+    assert left == [name for name in map(str, range(n)) if r >= drawn(name, section.seed)]
+    assert abs(len(left) - r * n) < 3 * math.sqrt(n * r * (1 - r))
+    other = section.model_copy(update={"seed": section.seed + 1})
+    assert left != [name for name in map(str, range(n)) if r >= limit(name, other)]
+
+
+def test_forgotten_at_random_and_not_destroyed(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    """At sleep a memory is left where its number is at most R; what is recalled has t = 0 and S = 2 then."""
+    config = read_toml(FOLDER / "memorybank.toml") | {"reading": {"model": "none", "facts": "none"}}
+    seed = config["curator"]["seed"]
+    memory = open_memory("nights.db", config, proxy=light_proxy)
+    texts = [f"Lanterns hang over pier {i}." for i in range(12)]
+    ids = {text: memory.add(text, user_id="kim", timestamp=NOW, now=NOW)[0].id for text in texts}
+    (hit,) = memory.search("pier 3", user_id="kim", now=NOW + timedelta(days=0.5), top_k=1)
+    reader = open_memory("nights.db", config, proxy=light_proxy)  # its searches are never handed on
+    for days in (0.9, 0.9, 1.3):
+        now = NOW + timedelta(days=days)
+        memory.sleep(user_id="kim", now=now)
+        r = {text: math.exp(-days) for text in texts} | {hit.text: math.exp(-(days - 0.5) / 2)}
+        left = {text for text in texts if r[text] >= drawn(ids[text], seed)}
+        assert {found.text for found in reader.search("pier", user_id="kim", now=NOW, top_k=99)} == left
+    assert 0 < len(left) < 12 and len(memory.log(user_id="kim")) == 12
+    forgetting = [made for made in memory.decisions(user_id="kim") if "drawn for it" in made.reason]
+    assert len(forgetting) == 12 - len(left)
+    memory.undo(forgetting[0].id, user_id="kim", now=now)
+    memory.sleep(user_id="kim", now=now + timedelta(days=50))
+    assert len(reader.search("pier", user_id="kim", now=NOW, top_k=99)) == 1, "what was brought back stays"
