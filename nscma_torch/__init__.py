@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Fact,
         HistoryEvent,
         Hit,
+        MemoryRecord,
         Message,
         Node,
         Scope,
@@ -79,6 +80,7 @@ _HOME = {
         (
             *("Added", "Answer", "CuratorDecision", "Decision", "Episode", "EraseReceipt", "Evidence", "Extraction"),
             *("Fact", "Hit", "HistoryEvent", "Message", "Node", "Scope", "SleepReport", "Statement", "Stats", "Unit"),
+            "MemoryRecord",
             "WorkerHealth",
         ),
         "nscma_torch.records",
@@ -116,6 +118,7 @@ __all__ = [
     "Hit",
     "LabelPropagation",
     "Memory",
+    "MemoryRecord",
     "Message",
     "NeuralMemory",
     "NeuralMemoryState",

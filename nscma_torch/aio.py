@@ -54,6 +54,8 @@ class AsyncMemory:
     as_module = _mirror(Memory.as_module)
     get = _mirror(Memory.get)
     get_all = _mirror(Memory.get_all)
+    records = _mirror(Memory.records)
+    record = _mirror(Memory.record)
     log = _mirror(Memory.log)
     sessions = _mirror(Memory.sessions)
     window = _mirror(Memory.window)

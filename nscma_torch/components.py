@@ -19,7 +19,7 @@ from nscma_torch.errors import ConfigError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.locked_property import locked_cached_property
-from nscma_torch.protocols import Embedder, InsightTasks, LanguageTasks, Proxy
+from nscma_torch.protocols import Embedder, InsightTasks, LanguageTasks, Proxy, RecordTasks
 from nscma_torch.relations import Schema, load_relations, open_schema
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from nscma_torch.curator.question_pairs import QuestionPairs
     from nscma_torch.curator.skills import Skills
     from nscma_torch.curator.sleep import Sleeper
+    from nscma_torch.encode.describing import Describer
     from nscma_torch.encode.edits import Editor
     from nscma_torch.encode.eraser import Eraser
     from nscma_torch.encode.indexer import Indexer
     from nscma_torch.encode.writer import Writer
     from nscma_torch.hierarchy.integrator import Integrator
+    from nscma_torch.reading.descriptions import Descriptions
     from nscma_torch.reading.embedded_tasks import EmbeddedTasks
     from nscma_torch.reading.fact_changes import FactChanges
     from nscma_torch.reading.question_pairs import AdjacentPairs
@@ -157,6 +159,7 @@ class Components:
             fact_changes=self._fact_changes,
             question_pairs=self._adjacent_pairs,
             importance=self._importance,
+            descriptions=self._descriptions if self.config.records.enabled else None,
         )
 
     @property
@@ -168,6 +171,33 @@ class Components:
         if head is None:
             return None
         return lambda texts: [1 / (1 + math.exp(-odds)) for odds in head.log_odds(self.embedder.embed(texts))]
+
+    def _descriptions(self) -> Descriptions:
+        """What describes messages without a language model; it reads the vectors of the bundled embedder."""
+        from nscma_torch.config import Embedder as EmbedderSection
+        from nscma_torch.reading.descriptions import Descriptions
+        from nscma_torch.reading.memory_types import MemoryTypes
+        from nscma_torch.reading.sentiment import analyzer
+        from nscma_torch.text.embedder import load_embedder
+
+        analyzer()  # where its package is missing, this says so
+        types = MemoryTypes.load()
+        own = self.embedder
+        if own.fingerprint != types.embedder:
+            own = load_embedder(EmbedderSection(dtype=self.config.embedder.dtype), self.device)
+        reader = None if self.config.reading.model == "none" else self._reader
+        return Descriptions(types, own, reader, self.relations)
+
+    @property
+    def _describer(self) -> Describer | None:
+        """What makes structured records; None where there are none."""
+        if not self.config.records.enabled:
+            return None
+        from nscma_torch.encode.describing import Describer
+
+        if not isinstance(self.tasks, RecordTasks):
+            raise _lacking("records.enabled", self.tasks, RecordTasks)
+        return Describer(self.tasks)
 
     @property
     def _fact_changes(self) -> FactChanges | None:
@@ -442,6 +472,7 @@ class Components:
             integrate=hierarchy.enabled,
             predicates=self.config.facts.predicates,
             rate=self._rate,
+            describer=self._describer,
         )
         return Worker(
             self.database,

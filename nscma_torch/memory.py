@@ -26,8 +26,10 @@ from nscma_torch.records import (
     Fact,
     HistoryEvent,
     Hit,
+    MemoryRecord,
     Message,
     Node,
+    RecordFilter,
     Scope,
     SleepReport,
     Stats,
@@ -43,6 +45,7 @@ from nscma_torch.storage import (
     hierarchies,
     history,
     jobs,
+    memory_records,
     profiles,
     sessions,
     skills,
@@ -67,6 +70,7 @@ from nscma_torch.validation import (
     checked_message,
     checked_number,
     checked_question,
+    checked_record,
     checked_stream,
     checked_text,
     checked_user,
@@ -226,6 +230,7 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
+        record: Mapping[str, Any] | None = None,
         top_k: int | None = None,
         threshold: float | None = None,
         kinds: Sequence[UnitKind] | None = None,
@@ -239,6 +244,8 @@ class Memory:
 
         Args:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
+            record: what the structured record of a unit's message must be (see `records`); units without one are left
+                out.
             kinds: which units are searched: chunk, summary, skill, insight, qa_pair, or of triple and atomic_fact what
                 facts.units names; by default the configured ones.
             top_k: how many at most; by default `retrieval.top_k`.
@@ -250,7 +257,7 @@ class Memory:
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(query, "the query", self.config.limits)
-        bounds = self._bounds(scope, wanted, kinds, as_of, now)
+        bounds = self._bounds(scope, wanted, kinds, as_of, now, record)
         most = None if budget is None else checked_count(budget, "budget")
         found = self.components.retriever.retrieve(
             query,
@@ -272,6 +279,7 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
+        record: Mapping[str, Any] | None = None,
         top_k: int | None = None,
         as_of: datetime | None = None,
         now: datetime | None = None,
@@ -286,7 +294,7 @@ class Memory:
 
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(question, "the question", self.config.limits)
-        bounds, most = self._bounds(scope, wanted, None, as_of, now), self._top_k(top_k)
+        bounds, most = self._bounds(scope, wanted, None, as_of, now, record), self._top_k(top_k)
         at = None if as_of is None else clock(as_of)
         before = None if follows is None else checked_instance(follows, Answer, "follows, the answer before,")
         answer, hits = answered(self.components, question, bounds, now=clock(now), as_of=at, follows=before, top_k=most)
@@ -338,13 +346,14 @@ class Memory:
         kinds: Sequence[UnitKind] | None,
         as_of: datetime | None,
         now: datetime | None,
+        record: Mapping[str, Any] | None = None,
     ) -> Bounds:
         kinds = self.config.retrieval.kinds if kinds is None else checked_kinds(kinds)
         for kind in self.config.unmade(kinds):
             raise InvalidInputError(f"units of kind {kind!r} are not made: name it in facts.units, then `reextract`")
         ahead = self.config.limits.max_clock_skew if as_of is None else 0.0
         at = clock(now if as_of is None else as_of)
-        return Bounds(scope, at, timedelta(seconds=ahead), tuple(kinds), metadata)
+        return Bounds(scope, at, timedelta(seconds=ahead), tuple(kinds), metadata, record=checked_record(record))
 
     def get(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> Episode | None:
         """A message by its id, or None where the user has no such one that is active and not expired."""
@@ -371,6 +380,33 @@ class Memory:
             rows = episodes.select_all(connection, scope, episodes.live(to_micros(clock(now))))
             fitting = (row for row in rows if episodes.matches(row.metadata, wanted))
             return list(islice(fitting, checked_limit(limit)))
+
+    def records(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        record: Mapping[str, Any] | None = None,
+        limit: int | None = 100,
+        now: datetime | None = None,
+    ) -> list[MemoryRecord]:
+        """Structured records of a scope's messages, in the order in which these came (section [records]).
+
+        `record` says what one must be: `type`, `sentiment`, `resolution` (a value or a list of them), `entity` (by any
+        of its names), `importance` (the least); `limit=None` for all. What was not read, or not with [records] on, has
+        none: `reextract` makes them.
+        """
+        wanted = checked_record(record) or RecordFilter()
+        scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
+        with self.components.database.read() as connection:
+            return memory_records.select_records(connection, scope, wanted, at, limit=most)
+
+    def record(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> MemoryRecord | None:
+        """The structured record of a message; None where it has none, or the user has no such active message."""
+        at = to_micros(clock(now))
+        with self.components.database.read() as connection:
+            return memory_records.find(connection, Scope(user_id).user_id, memory_id, at)
 
     def log(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from nscma_torch.records import (
     Answer,
+    Description,
     Evidence,
     Extraction,
     FactOperation,
@@ -158,6 +159,21 @@ class ReadBack(Protocol):
 
         Read is what was said to the scope's agent by `now`, but for messages with ids in `without`.
         """
+
+
+@runtime_checkable
+class RecordTasks(Protocol):
+    """What structured records need from language."""
+
+    def describe(
+        self,
+        units: Sequence[Unit],
+        *,
+        extractions: Sequence[Extraction],
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]],
+    ) -> list[Description | None]:
+        """What each unit is, given what it states, whom it speaks to and the turns before it; None: it cannot tell."""
 
 
 @runtime_checkable

@@ -21,6 +21,10 @@ FactStatus = Literal["active", "archived", "disputed"]
 Action = Literal["ADD", "UPDATE", "ARCHIVE", "NOOP", "MERGE", "PROPOSE"]
 Operation = Literal["ADD", "UPDATE", "DELETE", "NOOP"]
 ROLES = ("user", "assistant", "system", "tool", "document")
+MemoryType = Literal["question", "problem", "plan", "preference", "event", "fact", "remark"]
+Sentiment = Literal["positive", "neutral", "negative"]
+Resolution = Literal["none", "open", "resolved"]
+RESOLVABLE: frozenset[MemoryType] = frozenset({"question", "problem", "plan"})  # the others have no resolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,39 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryRecord:
+    """The structured record of one message (section [records]).
+
+    `entities` are the people, places and things it is about, but for who speaks and who is spoken to; the first weighs
+    most. `importance` is that of the message, in [0, 1]. `sentiment` is None where it cannot be told. `resolution` is
+    "none" but for a question, problem or plan; `resolved_by` are ids of later messages that settle it.
+    """
+
+    episode_id: str
+    scope: Scope
+    type: MemoryType
+    entities: tuple[str, ...]
+    importance: float
+    sentiment: Sentiment | None
+    resolution: Resolution
+    occurred_at: datetime
+    resolved_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Which records are wanted: one of these types, sentiments and resolutions (none named: any), about this entity
+    (under any of its names), and of at least this importance.
+    """
+
+    types: tuple[MemoryType, ...] = ()
+    sentiments: tuple[Sentiment, ...] = ()
+    resolutions: tuple[Resolution, ...] = ()
+    entity: str | None = None
+    importance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """What retrieval finds. `episode_ids` is its provenance; a chunk is its episode's text from `start` to `end`."""
 
@@ -173,6 +210,22 @@ class Extraction:
     sentences: tuple[str, ...] = ()
     statements: tuple[Statement, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()  # (start, end) of each sentence in the unit's text; empty: not known
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What language tasks say of a unit for its structured record; see `MemoryRecord`.
+
+    `entities` come in order of weight. `sentiment` is None where it cannot be told. `settled`: the text itself says
+    that its problem is solved, its plan carried out, or its question answered. `settles` are the places, among the
+    turns before it, of those whose question, problem or plan it settles.
+    """
+
+    type: MemoryType
+    entities: tuple[str, ...] = ()
+    sentiment: Sentiment | None = None
+    settled: bool = False
+    settles: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

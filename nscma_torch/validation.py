@@ -10,8 +10,9 @@ from typing import Any, TypeVar, get_args
 
 from nscma_torch.config import Limits
 from nscma_torch.errors import EmptyTextError, InvalidInputError, ScopeError, TextTooLargeError, TimestampError
-from nscma_torch.records import Message, Scope, UnitKind
+from nscma_torch.records import MemoryType, Message, RecordFilter, Resolution, Scope, Sentiment, UnitKind
 from nscma_torch.text.json_messages import check_message
+from nscma_torch.text.names import name_key
 from nscma_torch.text.timestamps import parse_timestamp
 
 T = TypeVar("T")
@@ -85,6 +86,38 @@ def checked_kinds(kinds: Sequence[UnitKind]) -> Sequence[UnitKind]:
         if kind not in known:
             raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(known)}")
     return found
+
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "type": get_args(MemoryType),
+    "sentiment": get_args(Sentiment),
+    "resolution": get_args(Resolution),
+}
+
+
+def checked_record(wanted: Mapping[str, Any] | None) -> RecordFilter | None:
+    """What a structured record must be, from a mapping: `type`, `sentiment` and `resolution` (a value or a list of
+    them), `entity` (a name) and `importance` (the least). None for none.
+
+    Raises `InvalidInputError` for another key or value.
+    """
+    if wanted is None:
+        return None
+    keys = (*_CHOICES, "entity", "importance")
+    if not isinstance(wanted, Mapping) or not wanted or not set(wanted) <= set(keys):
+        raise InvalidInputError(f"record is {wanted!r}, it must map one or more of {', '.join(keys)} to values")
+    chosen: dict[str, tuple[Any, ...]] = {}
+    for key, known in _CHOICES.items():
+        value = wanted.get(key, ())
+        chosen[f"{key}s"] = values = (value,) if isinstance(value, str) else tuple(value)
+        if key in wanted and not (values and set(values) <= set(known)):
+            raise InvalidInputError(f"record has the {key} {value!r}; it is one or more of {', '.join(known)}")
+    entity, importance = wanted.get("entity"), checked_number(wanted.get("importance", 0.0), "importance")
+    if entity is not None and not (isinstance(entity, str) and name_key(entity)):
+        raise InvalidInputError(f"record has the entity {entity!r}; it is a name")
+    if not 0 <= importance <= 1:
+        raise InvalidInputError(f"record has the importance {importance!r}; it is the least wanted, from 0 to 1")
+    return RecordFilter(**chosen, entity=entity, importance=importance)
 
 
 def checked_flag(value: bool, name: str) -> bool:

@@ -35,7 +35,7 @@ def answered(
     if only_small_talk(question):
         return Answer(nothing_asked(question), True, 0.0, (), ("small talk",)), []
     notes = parts.settling.settle(bounds.scope.user_id).notes()
-    if not bounds.metadata:
+    if not bounds.metadata and bounds.record is None:
         before = None if follows is None else follows.query
         told = from_facts(parts, question, bounds.scope, now=now, as_of=as_of, follows=before)
         if told is not None:

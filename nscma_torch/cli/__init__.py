@@ -7,7 +7,20 @@ import gc
 import os
 import sys
 
-from nscma_torch.cli import chat, derived, doctor, facts, messages, search, sessions, status, store, tree, worker
+from nscma_torch.cli import (
+    chat,
+    derived,
+    doctor,
+    facts,
+    messages,
+    records,
+    search,
+    sessions,
+    status,
+    store,
+    tree,
+    worker,
+)
 from nscma_torch.cli.options import app
 from nscma_torch.cli.output import fail
 from nscma_torch.errors import NscmaError
@@ -20,6 +33,7 @@ __all__ = [
     "facts",
     "main",
     "messages",
+    "records",
     "search",
     "sessions",
     "status",

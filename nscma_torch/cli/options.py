@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -46,7 +46,40 @@ User = Annotated[str, typer.Option("--user", help="Whose memory.", envvar="NSCMA
 Agent = Annotated[str | None, typer.Option("--agent", help="Narrow to one agent.")]
 Run = Annotated[str | None, typer.Option("--run", help="Narrow to one run.")]
 Now = Annotated[str | None, typer.Option("--now", help="Time to take for now, ISO 8601.", metavar="TIME")]
+Record = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--record",
+        help="Of the structured record: type, sentiment, resolution, entity or (least) importance; repeatable.",
+        metavar="KEY=VALUE",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 STORE = Path("nscma.db")
 USER = "default"
+
+
+def pairs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
+    """Keys and values of an option that is written KEY=VALUE."""
+    parted = [(one, *one.partition("=")) for one in given or []]
+    for one, _, found, _ in parted:
+        if not found:
+            raise typer.BadParameter(f"write KEY=VALUE, got {one!r}", param_hint=option)
+    return [(key, value) for _, key, _, value in parted]
+
+
+def record_filter(given: list[str] | None) -> dict[str, Any] | None:
+    """What `--record` says, as `Memory.records` takes it: of a key that is given twice, either value."""
+    wanted: dict[str, Any] = {}
+    for key, value in pairs(given, "--record"):
+        if key == "importance":
+            try:
+                wanted[key] = float(value)
+            except ValueError as error:
+                raise typer.BadParameter(f"importance is a number, got {value!r}", param_hint="--record") from error
+        elif key == "entity":
+            wanted[key] = value
+        else:
+            wanted.setdefault(key, []).append(value)
+    return wanted or None

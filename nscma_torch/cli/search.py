@@ -10,7 +10,17 @@ import typer
 from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.messages import MemoryId
-from nscma_torch.cli.output import at, hint_at_others, opened, plain, print_json, say, verdict
+from nscma_torch.cli.output import (
+    at,
+    episode_object,
+    hint_at_others,
+    opened,
+    plain,
+    print_json,
+    say,
+    verdict,
+)
+from nscma_torch.cli.records import record_line
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import OF_ONE_MESSAGE, Hit
 from nscma_torch.text.timestamps import format_time
@@ -29,6 +39,7 @@ def search(
     top_k: TopK = None,
     threshold: Annotated[float | None, typer.Option("--threshold", help="Lowest score.")] = None,
     filter: Filter = None,
+    record: o.Record = None,
     kind: Annotated[
         list[str] | None, typer.Option("--kind", help="chunk, summary, insight, qa_pair or of facts.units; repeatable.")
     ] = None,
@@ -53,6 +64,7 @@ def search(
             agent_id=agent,
             run_id=run,
             filters=_filters(filter),
+            record=o.record_filter(record),
             top_k=top_k,
             threshold=threshold,
             kinds=kinds,
@@ -86,6 +98,7 @@ def ask(
     *,
     top_k: TopK = None,
     filter: Filter = None,
+    record: o.Record = None,
     as_of: AsOf = None,
     now: o.Now = None,
     user: o.User = o.USER,
@@ -103,6 +116,7 @@ def ask(
             agent_id=agent,
             run_id=run,
             filters=_filters(filter),
+            record=o.record_filter(record),
             top_k=top_k,
             as_of=at(as_of),
             now=at(now),
@@ -126,15 +140,18 @@ def get(
     """Show one message with the gate's decision on it."""
     with opened(store, config) as memory:
         episode = memory.get(full_id(memory, memory_id, user), user_id=user)
+        record = None if episode is None else memory.record(episode.id, user_id=user)
     if episode is None:
         raise NotFoundError(
             f"user {user!r} has no active memory with id {memory_id!r}; `nscma log` lists the ids, deleted ones too"
         )
     if json:
-        print_json(episode)
+        print_json({**episode_object(episode), **({} if record is None else {"record": record})})
         return
     say(f"[bold]{plain(episode.name or episode.role)}[/], {format_time(episode.occurred_at)}  [dim]{episode.id}[/]")
     say(plain(episode.text))
+    if record is not None:
+        say(record_line(record))
     if episode.decision is not None:
         say(f"{verdict(episode.decision)}: {plain(episode.decision.reason)}")
         say("[dim]" + "  ".join(f"{k} {v:.3g}" for k, v in episode.decision.parts.items()) + "[/]")
@@ -166,10 +183,7 @@ def _heading(hit: Hit) -> str:
 def _filters(pairs: list[str] | None) -> dict[str, Any]:
     """Values are JSON where they parse as JSON (numbers, true, null), else strings."""
     filters: dict[str, Any] = {}
-    for pair in pairs or []:
-        key, found, value = pair.partition("=")
-        if not found:
-            raise typer.BadParameter(f"write KEY=VALUE, got {pair!r}", param_hint="--filter")
+    for key, value in o.pairs(pairs, "--filter"):
         try:
             filters[key] = jsonlib.loads(value)
         except ValueError:

@@ -447,6 +447,16 @@ class QuestionPairs(Section):
     most: int = Field(32, gt=0, description="Most pairs of one sitting, the surest.")
 
 
+class Records(Section):
+    """A structured record of each message that is read: type, entities, sentiment and resolution."""
+
+    enabled: bool = Field(
+        False,
+        description="Whether records are made; of what was read before by reextract. Without a language model they "
+        "need the extra `records`.",
+    )
+
+
 class Worker(Section):
     """Background jobs."""
 
@@ -524,6 +534,7 @@ class Config(Section):
     curator: Curator = Curator()
     insights: Insights = Insights()
     question_pairs: QuestionPairs = QuestionPairs()
+    records: Records = Records()
     worker: Worker = Worker()
     controller: Controller = Controller()
 

@@ -15,6 +15,7 @@ from nscma_torch.storage import (
     hierarchies,
     history,
     jobs,
+    memory_records,
     statements,
     streams,
     turns,
@@ -49,6 +50,7 @@ class Editor:
             earlier = units.seqs_of_episode(connection, seq)
             hierarchies.retire(connection, earlier)
             derived_texts.retire(connection, [seq])
+            memory_records.remove(connection, [seq])
             units.remove(connection, earlier)
             episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
             row = episodes.row_of(connection, seq)

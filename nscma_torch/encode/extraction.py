@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Connection
 from torch import Tensor
 
+from nscma_torch.encode.describing import Describer
 from nscma_torch.encode.indexer import IndexedChunk, Indexer
 from nscma_torch.encode.open_triples import opened
 from nscma_torch.encode.symmetric_statements import with_symmetric
@@ -24,6 +25,7 @@ from nscma_torch.storage import (
     fingerprint,
     hierarchies,
     jobs,
+    memory_records,
     packed_vectors,
     speakers,
     statements,
@@ -33,6 +35,7 @@ from nscma_torch.storage import (
 )
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.jobs import Job
+from nscma_torch.storage.memory_records import NewRecord
 from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.names import name_key
 
@@ -61,6 +64,7 @@ class Extractor:
         schema: the relations that a statement may have.
         made: kinds of units that are made of what is read, of "atomic_fact", "triple" and "summary".
         rate: rates units that are read for the first time from 1 to 10; None where importance is not rated.
+        describer: makes structured records; None where there are none.
         integrate: whether what was extracted is queued for its hierarchy.
         predicates: "open" makes every statement one of the open relation.
     """
@@ -76,6 +80,7 @@ class Extractor:
         integrate: bool,
         predicates: Literal["schema", "open"],
         rate: Callable[[Sequence[Unit]], list[int]] | None = None,
+        describer: Describer | None = None,
     ) -> None:
         self._database = database
         self._schema = schema
@@ -85,6 +90,7 @@ class Extractor:
         self._integrate = integrate
         self._open = predicates == "open"
         self._rate = rate
+        self._describer = describer
 
     def run(self, batch: Sequence[Job]) -> None:
         """Work on one batch of jobs of one user: language first, then one transaction for its results."""
@@ -96,16 +102,17 @@ class Extractor:
             embedded = packed_vectors.vectors_of(connection, list(found))
             ids = {seq: found[own[0]].episode_ids[0] for seq, own in chunks_of.items() if own}
             contexts = _contexts(connection, user_id, ids)
-            new = {seq for seq in ids if not episodes.row_of(connection, seq)["encoded"]} if self._rate else set()
+            new = {seq for seq in ids if not episodes.row_of(connection, seq)["encoded"]}
         chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
         extracted = self._tasks.extract(
             [unit for _, unit in chunks],
             listeners=[contexts[seq].listener for seq, _ in chunks],
             before=[contexts[seq].before for seq, _ in chunks],
         )
-        rated = self._rated([(seq, unit) for seq, unit in chunks if seq in new])
         if len(extracted) != len(chunks):
             raise JobError(f"extract was given {len(chunks)} texts and returned {len(extracted)} results; correct it")
+        rated = self._rated([(seq, unit) for seq, unit in chunks if seq in new])
+        records = self._records(chunks, extracted, contexts)
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
         texts: list[_Text] = []
         for (seq, unit), own in zip(chunks, extracted, strict=True):
@@ -140,6 +147,8 @@ class Extractor:
                 stored = statements.replace(connection, row, said[seq])
                 numbers.update({(seq, one): number for one, number in zip(said[seq], stored, strict=bool(stored))})
                 episodes.set_columns(connection, seq, encoded=True)
+                if seq in records or seq not in new:
+                    memory_records.replace(connection, row, records.get(seq))
                 if seq in rated:
                     rows[seq] = {**row, "importance": rated[seq]}
                     episodes.set_columns(connection, seq, importance=rated[seq])
@@ -151,6 +160,16 @@ class Extractor:
             jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
             if rows:
                 streams.touch_user(connection, user_id)
+
+    def _records(
+        self, chunks: Sequence[tuple[int, Unit]], extracted: Sequence[Extraction], contexts: Mapping[int, _Context]
+    ) -> dict[int, NewRecord]:
+        if self._describer is None or not chunks:
+            return {}
+        listeners = {seq: context.listener for seq, context in contexts.items()}
+        return self._describer.records(
+            chunks, extracted, listeners, {seq: context.before for seq, context in contexts.items()}
+        )
 
     def _summaries(self, chunks: Sequence[tuple[int, Unit]]) -> list[_Text]:
         """A summary of each message by itself: S_q = LLM(D_q, P_S), Structural Memory section 3.1."""

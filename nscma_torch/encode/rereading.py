@@ -7,7 +7,17 @@ from collections.abc import Collection
 from sqlalchemy import Connection
 
 from nscma_torch.reading.reader_input import TURNS_BEFORE
-from nscma_torch.storage import episodes, erase_facts, hierarchies, jobs, speakers, statements, turns, units
+from nscma_torch.storage import (
+    episodes,
+    erase_facts,
+    hierarchies,
+    jobs,
+    memory_records,
+    speakers,
+    statements,
+    turns,
+    units,
+)
 from nscma_torch.storage.backlog import EXTRACT
 
 
@@ -30,5 +40,6 @@ def read_again_after(connection: Connection, user_id: str, changed: Collection[i
             hierarchies.retire(connection, made)
             units.remove(connection, made)
             erase_facts.delete_episode(connection, seq)
+            memory_records.remove(connection, [seq])
             episodes.set_columns(connection, seq, encoded=False)
         jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])

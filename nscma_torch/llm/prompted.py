@@ -18,6 +18,7 @@ from nscma_torch.config import Config
 from nscma_torch.errors import EngineRefusedError
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Turns
+from nscma_torch.llm.prompted_descriptions import descriptions
 from nscma_torch.llm.prompted_insights import insights
 from nscma_torch.llm.prompted_question_pairs import question_pairs
 from nscma_torch.llm.prompts import queries
@@ -27,6 +28,7 @@ from nscma_torch.llm.verified_extraction import Reading
 from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
 from nscma_torch.records import (
     Answer,
+    Description,
     Evidence,
     Extraction,
     FactOperation,
@@ -54,7 +56,8 @@ class SureExtraction(Protocol):
 
 
 class PromptedTasks:
-    """`LanguageTasks`, `RetrievalTasks`, and those of curator, facts, importance and insights over an engine.
+    """`LanguageTasks`, `RetrievalTasks`, and those of curator, facts, importance, insights and records, over an
+    engine.
 
     Args:
         engine: closed by whoever made it.
@@ -187,6 +190,17 @@ class PromptedTasks:
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
         """The questions that the model finds asked and answered in each group; see `prompted_question_pairs`."""
         return question_pairs(self._asker, groups)
+
+    def describe(
+        self,
+        units: Sequence[Unit],
+        *,
+        extractions: Sequence[Extraction],  # noqa: ARG002 - the model reads the text itself
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]],
+    ) -> list[Description | None]:
+        """What the model finds each unit to be, where its entities stand in the text; see `prompted_descriptions`."""
+        return [*descriptions(self._asker, units, listeners, before)]
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """The model's answer with the passages it names, or that it does not know; without hits nothing is asked."""

@@ -27,6 +27,7 @@ from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.statements import StatementReader, statement_reader
 from nscma_torch.records import (
     Answer,
+    Description,
     Evidence,
     Extraction,
     FactOperation,
@@ -46,6 +47,7 @@ from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.timestamps import format_day, format_days
 
 if TYPE_CHECKING:
+    from nscma_torch.reading.descriptions import Descriptions
     from nscma_torch.reading.fact_changes import FactChanges
     from nscma_torch.reading.question_pairs import AdjacentPairs
     from nscma_torch.reading.read_statements import StatementsOfReader
@@ -86,6 +88,7 @@ class EmbeddedTasks:
         fact_changes: chooses operations on facts by the trained reader; None where there is none.
         question_pairs: finds question-answer pairs by the trained reader; None where there is none.
         importance: gives the importance of texts in [0, 1]; None for the cues that the gate weighs.
+        descriptions: makes what describes messages; None where there are no structured records.
     """
 
     quotes = True
@@ -103,6 +106,7 @@ class EmbeddedTasks:
         fact_changes: FactChanges | None = None,
         question_pairs: AdjacentPairs | None = None,
         importance: Callable[[Sequence[str]], Sequence[float]] | None = None,
+        descriptions: Callable[[], Descriptions] | None = None,
     ) -> None:
         self._min_answerability = min_answerability
         self._passages = passages
@@ -114,6 +118,7 @@ class EmbeddedTasks:
         self._fact_changes = fact_changes
         self._question_pairs = question_pairs
         self._importance = importance
+        self._make_descriptions = descriptions
 
     @cached_property
     def _forms(self) -> StatementReader:
@@ -124,6 +129,13 @@ class EmbeddedTasks:
     def _facts(self) -> StatementsOfReader | None:
         """Loaded when something is first extracted."""
         return None if self._read_facts is None else self._read_facts()
+
+    @cached_property
+    def _descriptions(self) -> Descriptions:
+        """Loaded when something is first described."""
+        if self._make_descriptions is None:
+            raise ConfigError("these language tasks describe nothing: set records.enabled, or give them descriptions")
+        return self._make_descriptions()
 
     def extract(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
@@ -212,6 +224,17 @@ class EmbeddedTasks:
         if self._question_pairs is None:
             raise ConfigError('question_pairs.enabled needs a reader: set reading.model = "bundled"')
         return self._question_pairs.find(groups)
+
+    def describe(
+        self,
+        units: Sequence[Unit],
+        *,
+        extractions: Sequence[Extraction],
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]],
+    ) -> list[Description | None]:
+        """What each unit is, by what trained parts tell of it; see `reading.descriptions`."""
+        return self._descriptions.describe(units, extractions=extractions, listeners=listeners, before=before)
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
         """The passages that answer best, each with its speaker and day; or that it does not know.

@@ -27,7 +27,7 @@ from nscma_torch.retrieval.lexical import bm25, idf
 from nscma_torch.retrieval.query import Query, parse
 from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.retrieval.search_bounds import Bounds
-from nscma_torch.storage import episodes, units
+from nscma_torch.storage import episodes, memory_records, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.faiss_search import FaissSearch
@@ -219,6 +219,10 @@ class Searcher:
             wanted = torch.zeros_like(mask)
             matching = episodes.units_with_metadata(connection, scope.user_id, bounds.metadata)
             wanted[index.rows_of(matching)] = True
+            mask &= wanted
+        if bounds.record is not None:
+            wanted = torch.zeros_like(mask)
+            wanted[index.rows_of(memory_records.units_fitting(connection, scope, bounds.record, until))] = True
             mask &= wanted
         if bounds.without:
             mask[index.rows_of(episodes.units_with_metadata(connection, scope.user_id, bounds.without))] = False

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from nscma_torch.config import Retrieval
-from nscma_torch.records import Scope, UnitKind
+from nscma_torch.records import RecordFilter, Scope, UnitKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class Bounds:
     Attributes:
         now: what was said later is not found; the clock of what was said may be `skew` ahead.
         metadata: keys with the value that a unit's message must have.
+        record: what the structured record of a unit's message must be; None for any, or none.
         without: keys with values; a unit whose message has them all is left out.
     """
 
@@ -27,3 +28,4 @@ class Bounds:
     kinds: tuple[UnitKind, ...] = Retrieval().kinds
     metadata: Mapping[str, Any] = field(default_factory=dict)
     without: Mapping[str, Any] = field(default_factory=dict)
+    record: RecordFilter | None = None

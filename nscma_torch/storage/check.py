@@ -8,7 +8,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, func, or_, select
 
 from nscma_torch.records import OF_ONE_MESSAGE
-from nscma_torch.storage import check_derived, check_facts, check_hierarchies
+from nscma_torch.storage import check_derived, check_facts, check_hierarchies, check_records
 from nscma_torch.storage.schema import (
     episodes,
     postings,
@@ -30,6 +30,7 @@ def problems(connection: Connection, *, single: Collection[str] = ()) -> list[st
     found += [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
     found += _streams(connection) + _chunks(connection) + _vectors(connection) + _postings(connection)
     found += check_hierarchies.problems(connection) + check_derived.problems(connection)
+    found += check_records.problems(connection)
     return found + check_facts.problems(connection, single=single)
 
 

@@ -1,7 +1,8 @@
 """The fingerprint of what the memory knows: equal for two stores that were given the same input.
 
-It covers streams, episodes with their decisions, units with their provenance and what they say, hierarchies, and what
-`digest_facts` names; not system times, job rows, access counts or row numbers. Floats count to six decimals.
+It covers streams, episodes with their decisions, units with their provenance and what they say, hierarchies, structured
+records, and what `digest_facts` names; not system times, job rows, access counts or row numbers. Floats count to six
+decimals.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
-from nscma_torch.storage import digest_facts
+from nscma_torch.storage import digest_facts, digest_records
 from nscma_torch.storage.fact_schema import statements, unit_statements
 from nscma_torch.storage.schema import (
     episodes,
@@ -88,8 +89,9 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
     for name, query in (("source", sources), ("said", said), ("states", states)):
         for row in connection.execute(query.execution_options(yield_per=1024)):
             sha.update(_canonical(name, *row))
-    for line in digest_facts.rows(connection, user_id):
-        sha.update(_canonical(*line))
+    for part in (digest_facts, digest_records):
+        for line in part.rows(connection, user_id):
+            sha.update(_canonical(*line))
     return sha.hexdigest()
 
 

@@ -16,7 +16,17 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
 
 from nscma_torch.errors import StoreBusyError, StoreFullError
-from nscma_torch.storage import derived_texts, erase_facts, hierarchies, leases, raw_bytes, skills, units, worker_health
+from nscma_torch.storage import (
+    derived_texts,
+    erase_facts,
+    hierarchies,
+    leases,
+    memory_records,
+    raw_bytes,
+    skills,
+    units,
+    worker_health,
+)
 from nscma_torch.storage import jobs as queue
 from nscma_torch.storage.database import Database, get_meta, pages, set_meta
 from nscma_torch.storage.schema import (
@@ -56,6 +66,7 @@ def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     )
     return (
         derived_texts.delete_user(connection, user_id)
+        | memory_records.delete_user(connection, user_id)
         | erase_facts.delete_user(connection, user_id)
         | {table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount for table in tables}
     )
@@ -72,7 +83,7 @@ class Erased:
 
 
 def delete_episode(connection: Connection, episode_seq: int) -> Erased:
-    """Delete one episode with its units, history and jobs, all summaries and derived texts that saw it, and its facts.
+    """Delete one episode with its units, record, history, jobs and facts, and all summaries and texts that saw it.
 
     Returns what went, and which hierarchies and facts are made again by the jobs that it queues.
     """
@@ -86,6 +97,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
     worker_health.forget_error(connection)
     counts = Counter(of_facts.rows)
     counts.update(derived_texts.retire(connection, [episode_seq]))
+    counts.update(memory_records.remove(connection, [episode_seq]))
     counts.update(hierarchies.retire(connection, own))
     counts.update(units.remove(connection, own))
     for table in _OF_EPISODE:
@@ -105,6 +117,7 @@ def texts_of_user(connection: Connection, user_id: str) -> list[str]:
     """Every text kept of a user: log, metadata, history, units, drafts and facts; chunks quote the log."""
     tables = (episodes, history, units_table, drafts)
     found = list(_texts(connection, *(table.c.user_id == user_id for table in tables)))
+    found += memory_records.names(connection, user_id=user_id)
     return found + list(erase_facts.texts(connection, user_id))
 
 
@@ -113,7 +126,8 @@ def _texts_of_episode(connection: Connection, episode_seq: int, own: Sequence[in
     over = hierarchies.above(connection, own)
     derived = derived_texts.resting_texts(connection, episode_seq)
     of_log, of_history = episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq
-    found = [*derived, *_texts(connection, of_log, of_history, false(), false())]
+    named = memory_records.names(connection, episode_seq=episode_seq)
+    found = [*derived, *named, *_texts(connection, of_log, of_history, false(), false())]
     for some in pages([*own, *over]):
         found += connection.execute(select(units_table.c.text).where(units_table.c.seq.in_(some))).scalars()
     return found
@@ -199,7 +213,11 @@ def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> 
     """
     wanted = fragments(erased)
     with database.read() as connection:
-        texts = (*_texts(connection, true(), true(), true(), true()), *erase_facts.texts(connection))
+        texts = (
+            *_texts(connection, true(), true(), true(), true()),
+            *memory_records.names(connection),
+            *erase_facts.texts(connection),
+        )
     kept = "\n".join(texts).encode()
     wanted -= search(kept, wanted)
     wanted |= fragments(ids)

@@ -1,8 +1,8 @@
 """Numbered migrations. A new store gets today's tables at once; an older one is brought up step by step.
 
-To change the schema: change `schema.py`, `fact_schema.py` or `derived_schema.py`, raise `SCHEMA_VERSION`, add one
-function to `STEPS`, and keep a store of the old version in `tests/storage/schemas/`. All steps of one opening run in
-one transaction.
+To change the schema: change the file of its tables (`schema.py`, `fact_schema.py`, `derived_schema.py`,
+`record_schema.py`), raise `SCHEMA_VERSION`, add one function to `STEPS`, and keep a store of the old version in
+`tests/storage/schemas/`. All steps of one opening run in one transaction.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from nscma_torch.errors import StoreFormatError
-from nscma_torch.storage import derived_schema, fact_schema, schema
+from nscma_torch.storage import derived_schema, fact_schema, record_schema, schema
 
 
 def _jobs_leases_recalls(connection: Connection) -> None:
@@ -153,6 +153,12 @@ def _derived_links(connection: Connection) -> None:
     derived_schema.derived_links.create(connection, checkfirst=True)  # 8 to 9 makes all tables of derived texts
 
 
+def _records(connection: Connection) -> None:
+    """10 to 11: structured records. Of earlier messages there is none until they are read again (`reextract`)."""
+    for table in record_schema.RECORD_TABLES:
+        table.create(connection)
+
+
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _jobs_leases_recalls,
     2: _hierarchies,
@@ -163,6 +169,7 @@ STEPS: dict[int, Callable[[Connection], None]] = {
     7: _namespaces,
     8: _derived_texts,
     9: _derived_links,
+    10: _records,
 }
 
 

@@ -2,7 +2,8 @@
 
 Every row carries its `user_id`; rows of the log and the units carry the whole scope. `seq` numbers come from
 `counters`, rise with every insert and are never given out twice, so that a reader catches up by asking for larger
-ones. The tables of facts are in `fact_schema`.
+ones. The tables of facts are in `fact_schema`, those of derived texts in `derived_schema`, and those of
+structured records in `record_schema`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
 
 metadata = MetaData()

@@ -18,11 +18,12 @@ from typing import Any
 from sqlalchemy import Column, Connection, Table, exc, func, select, true
 
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError, NotFoundError
-from nscma_torch.storage import check_derived, check_facts, check_hierarchies, fingerprint, unit_changes
+from nscma_torch.storage import check_derived, check_facts, check_hierarchies, check_records, fingerprint, unit_changes
 from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.derived_schema import DERIVED_TABLES
 from nscma_torch.storage.fact_schema import TABLES
 from nscma_torch.storage.hierarchies import new_version
+from nscma_torch.storage.record_schema import RECORD_TABLES
 from nscma_torch.storage.schema import (
     SCHEMA_VERSION,
     episodes,
@@ -48,6 +49,7 @@ _ORDER: tuple[Table, ...] = (
     *(hierarchies, nodes, personas, links, node_units),
     *TABLES,
     *DERIVED_TABLES,
+    *RECORD_TABLES,
 )
 _BY_NAME = {table.name: table for table in _ORDER}
 _JSON = frozenset(  # columns whose text is JSON
@@ -60,6 +62,7 @@ _REFERENCES = {
     "fact_seq": "facts",
     "derived_seq": "derived_texts",
     "source_seq": "derived_texts",
+    "by_seq": "episodes",
 }  # columns that hold row numbers of another table
 _BATCH = 1024
 
@@ -122,7 +125,7 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
             "or import several one by one"
         )
     broken = check_hierarchies.problems(connection, imported) + check_facts.problems(connection, imported)
-    broken += check_derived.problems(connection, imported)
+    broken += check_derived.problems(connection, imported) + check_records.problems(connection, imported)
     if broken:
         raise MalformedInputError(f"the export contradicts itself: {broken[0]}; nothing was imported")
     return total

@@ -49,6 +49,28 @@ def add(run: Run) -> list[dict[str, Any]]:
     return entries
 
 
+def test_records(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "light.toml").write_text(
+        'device = "cpu"\n[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\nfacts = "none"\n'
+        '[gate]\nrule = "everything"\n[records]\nenabled = true\n'
+    )
+    entries = add(run)
+    listed = json.loads(ok(run("records", "--json")))
+    assert {one["episode_id"] for one in listed} == {one["id"] for one in entries}
+    (asked,) = json.loads(ok(run("records", "--record", "resolution=open", "--json")))
+    assert (asked["type"], asked["sentiment"]) == ("question", "positive")
+    assert "question" in ok(run("records", "--record", "type=question", "--record", "type=plan"))
+    assert "Lovely!" in ok(run("records", "--record", "resolution=open", "--limit", "1"))
+    assert "[records]" not in ok(run("records", "--record", "entity=Porto", "--record", "importance=0.1"))
+    assert "Porto" not in ok(run("search", "Porto", "--record", "type=question"))
+    assert "no record here" in ok(run("records", "--record", "entity=Rome"))
+    assert "question, open" in ok(run("get", asked["episode_id"]))
+    assert json.loads(ok(run("get", asked["episode_id"], "--json")))["record"]["type"] == "question"
+    for bad in ("type", "importance=high"):
+        assert run("records", "--record", bad).exit_code == 2
+    assert run("records", "--record", "type=whim").exit_code == 1
+
+
 def test_sessions_and_window(run: Run) -> None:
     add(run)
     listed = json.loads(ok(run("sessions", "--json")))

@@ -12,6 +12,9 @@ import pytest
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
+from nscma_torch.storage.derived_schema import DERIVED_TABLES
+from nscma_torch.storage.record_schema import RECORD_TABLES
+from nscma_torch.storage.schema import unit_changes
 
 Open = Callable[..., Memory]
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -74,8 +77,8 @@ def test_a_store_of_schema_4_is_resolved_again(open_memory: Open, tmp_path: Path
     with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
         connection.execute("ALTER TABLE facts DROP COLUMN ended")
         connection.execute("UPDATE facts SET sequence = sequence / 32")
-        for table in ("unit_changes", "derived_links", "derived_sources", "derived_texts", "derivations"):
-            connection.execute(f"DROP TABLE {table}")
+        for table in (*RECORD_TABLES, *reversed(DERIVED_TABLES), unit_changes):
+            connection.execute(f"DROP TABLE {table.name}")
         connection.execute("PRAGMA user_version=4")
         connection.commit()
     old, new = open_memory("old.db", config=CONFIG), open_memory("new.db", config=CONFIG)

@@ -1,0 +1,55 @@
+"""The command for structured records of messages."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import at, hint_at_others, one_line, opened, plain, print_json, say
+from nscma_torch.records import MemoryRecord
+from nscma_torch.text.timestamps import format_time
+
+
+@o.app.command()
+def records(
+    *,
+    record: o.Record = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many, oldest first.")] = None,
+    now: o.Now = None,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    run: o.Run = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """List the structured records of messages, those that fit `--record` alone."""
+    wanted = o.record_filter(record)
+    with opened(store, config) as memory:
+        found = memory.records(user_id=user, agent_id=agent, run_id=run, record=wanted, limit=limit, now=at(now))
+        texts = {}
+        for one in () if json else found:
+            episode = memory.get(one.episode_id, user_id=user, now=at(now))
+            texts[one.episode_id] = "" if episode is None else f"{episode.name or episode.role}: {episode.text}"
+        if not found:
+            hint_at_others(memory, user)
+    if json:
+        print_json(found)
+        return
+    for one in found:
+        say(f"{format_time(one.occurred_at)}  {record_line(one)}  [dim]{one.episode_id}[/]")
+        say(f"  {plain(one_line(texts[one.episode_id]))}")
+    if not found:
+        say("no record here fits; they are made where records.enabled is set, of earlier messages by `nscma reextract`")
+
+
+def record_line(record: MemoryRecord) -> str:
+    """A record on one line."""
+    parts = [f"[bold]{record.type}[/]"]
+    parts += [] if record.resolution == "none" else [record.resolution]
+    parts += [f"importance {record.importance:.2f}", *([] if record.sentiment is None else [record.sentiment])]
+    about = f"; about {plain(', '.join(record.entities))}" if record.entities else ""
+    by = f"; resolved by {' '.join(record.resolved_by)}" if record.resolved_by else ""
+    return ", ".join(parts) + about + by

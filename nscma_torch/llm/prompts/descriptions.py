@@ -1,0 +1,70 @@
+"""The prompt for structured records: what a message is, and what it settles of the turns before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field, create_model
+
+from nscma_torch.llm.engines.contract import Turns
+from nscma_torch.llm.engines.structured import ReplyForm
+from nscma_torch.llm.prompts.tasks import QUOTED, said, turns
+from nscma_torch.records import MemoryType, Sentiment, Unit
+
+_SHOWN = 600  # characters of the end of a turn before, where its question stands
+
+_DESCRIBE = """You file one message for a memory.
+- type: what the message is in the main: "question" (it asks or requests something), "problem" (something is wrong, \
+or was wrong and is solved), "plan" (what somebody will do, wants or hopes for; an appointment), "preference" (what \
+somebody likes, dislikes or needs it to be), "event" (what happened), "fact" (what is so), "remark" (small talk, \
+thanks, encouragement, opinion, advice).
+- entities: the people, places, organisations and things that it is about, the most important first, as they are \
+written; not who speaks, not who is spoken to, no dates.
+- sentiment: how it sounds.
+- settled: true where the message itself says that its problem is solved, its plan carried out or its question \
+answered; else false.
+{settles}
+{quoted}"""
+
+_SETTLES = """- settles: the numbers of those "before" whose question, problem or plan this message answers, solves or \
+carries out; [] for none.
+"""
+
+_Name = Annotated[str, Field(min_length=1, max_length=80)]
+
+
+class DescriptionForm(ReplyForm):
+    """What a message is."""
+
+    type: MemoryType
+    entities: list[_Name] = Field(max_length=8)
+    sentiment: Sentiment
+    settled: bool
+
+
+class SettlingForm(DescriptionForm):
+    """The same, and which turns before it settles."""
+
+    settles: Sequence[int]
+
+
+@cache
+def description_form(before: int) -> type[DescriptionForm]:
+    """A description with so many turns before the message."""
+    if not before:
+        return DescriptionForm
+    number = Annotated[int, Field(ge=1, le=before)]
+    settles: Any = (list[number], Field(max_length=before))
+    return create_model("DescriptionAfterTurns", __base__=SettlingForm, settles=settles)
+
+
+def description(unit: Unit, before: Sequence[Unit], listener: str) -> Turns:
+    """What is this message?"""
+    system = _DESCRIBE.format(settles=_SETTLES if before else "", quoted=QUOTED)
+    data: dict[str, Any] = {"message": said(unit), "listener": listener}
+    if before:
+        data["before"] = {str(i): said(replace(turn, text=turn.text[-_SHOWN:])) for i, turn in enumerate(before, 1)}
+    return turns(system, data, "File the message under DATA.")

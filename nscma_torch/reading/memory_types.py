@@ -1,0 +1,92 @@
+"""What kind of thing a sentence tells: a linear layer on its vector and on the cues in it.
+
+It was trained by `train/records/train_types.py` on sentences written for this project. English alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import get_args
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from nscma_torch.errors import VectorError
+from nscma_torch.reading.cues import WEIGHTS, find_cues
+from nscma_torch.records import MemoryType
+from nscma_torch.tensor_files import all_tensors, open_tensors
+
+SOLVED = "solved"  # a problem that the sentence says to be solved
+CLASSES: tuple[str, ...] = (*get_args(MemoryType), SOLVED)
+CUES = tuple(WEIGHTS)
+_SCALE = 0.5  # of the cues' counts beside a unit vector; best of .2, .3 and .5 in cross-validation
+
+
+class MemoryTypes(nn.Module):
+    """Logistic regression over unit vectors [n, d] and the logarithms of `CUES`' counts.
+
+    Args:
+        dimension: d of the vectors.
+        embedder: fingerprint of the embedder that makes them; the vectors of another one mean nothing to it.
+    """
+
+    def __init__(self, dimension: int, embedder: str) -> None:
+        super().__init__()
+        self.embedder = embedder
+        self.dimension = dimension
+        self.layer = nn.Linear(dimension + len(CUES), len(CLASSES))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Logits [n, classes] of `features` [n, d + cues]."""
+        logits: Tensor = self.layer(features)
+        return logits
+
+    def features(self, texts: Sequence[str], vectors: Tensor) -> Tensor:
+        """What is read of texts with these vectors, [n, d + cues]. Raises `VectorError` for another dimension."""
+        if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
+            raise VectorError(
+                f"the types of memories are read from vectors [n, {self.dimension}] of {self.embedder}, got "
+                f"{[*vectors.shape]}: give it those"
+            )
+        found = [find_cues(text) for text in texts]
+        counts = [[_SCALE * math.log1p(own.get(cue, 0)) for cue in CUES] for own in found]
+        weight = self.layer.weight
+        cues = torch.tensor(counts, device=weight.device, dtype=weight.dtype).reshape(len(texts), len(CUES))
+        return torch.cat([vectors.to(weight.device, weight.dtype), cues], 1)
+
+    @torch.no_grad()
+    def probabilities(self, texts: Sequence[str], vectors: Tensor) -> Tensor:
+        """The probability of each of `CLASSES`, [n, classes], on the CPU."""
+        logits: Tensor = self(self.features(texts, vectors))
+        return logits.softmax(-1).cpu()
+
+    def save(self, path: Path) -> None:
+        """Write the weights, and what they are for, as one safetensors file."""
+        described = {"dimension": self.dimension, "embedder": self.embedder, "classes": CLASSES, "cues": CUES}
+        weights = {name: weight.detach().cpu().contiguous() for name, weight in self.state_dict().items()}
+        save_file(weights, path, metadata={"memory_types": json.dumps(described)})
+
+    @classmethod
+    def load(cls, path: str | Path | None = None) -> MemoryTypes:
+        """Load weights written by `save`, or the bundled ones.
+
+        Raises:
+            ModelNotFoundError: there is no such file.
+            ModelError: the file is not one of this version.
+        """
+        if path is None:
+            with resources.as_file(resources.files("nscma_torch.reading") / "weights" / "types.safetensors") as own:
+                return cls.load(own)
+        missing = f"no weights for the types of memories at {path}: train them with train/records/train_types.py"
+        with open_tensors(path, "weights for the types of memories of this version", missing=missing) as file:
+            described = json.loads(file.metadata()["memory_types"])
+            if (tuple(described["classes"]), tuple(described["cues"])) != (CLASSES, CUES):
+                raise ValueError("its classes or cues are others; train it again")
+            types = cls(described["dimension"], described["embedder"])
+            types.load_state_dict(all_tensors(file))
+        return types.eval().requires_grad_(False)

@@ -1,0 +1,27 @@
+"""The sentiment of a text by VADER, as the package `vaderSentiment` has it. English alone.
+
+Hutto and Gilbert, "VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text" (ICWSM 2014).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from nscma_torch.extras import require
+from nscma_torch.records import Sentiment
+
+_NEUTRAL = 0.05  # of the compound score, in [-1, 1]: what lies nearer to 0 is neutral, as its authors advise
+
+
+@cache
+def analyzer() -> Any:
+    """VADER with its lexicon. Raises `MissingDependencyError` where the package is not installed."""
+    vader = require("vaderSentiment.vaderSentiment", extra="records", purpose="the sentiment of structured records")
+    return vader.SentimentIntensityAnalyzer()
+
+
+def sentiment(text: str) -> Sentiment:
+    """Whether an English text sounds positive, negative or neither. Raises `MissingDependencyError`."""
+    compound: float = analyzer().polarity_scores(text)["compound"]
+    return "neutral" if abs(compound) < _NEUTRAL else "positive" if compound > 0 else "negative"
