@@ -67,6 +67,9 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m eval.experiments.reading.locomo_answers --data $(DATA) --half odd
 	$(RUN) -m eval.experiments.reading.beam_answers --data $(DATA) --half odd
 	$(RUN) -m eval.experiments.reading.calibration --data $(DATA) --conversations train/reader/dialogues/dev $(DATA)/conversations/dev
+	$(RUN) -m train.records.train_types --evaluate
+	$(RUN) -m eval.experiments.reading.record_samples --data $(DATA)
+	$(RUN) -m eval.experiments.speed.record_cost --data $(DATA)
 	$(RUN) -m eval.experiments.hierarchy.cam_stability --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.experiments.hierarchy.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
 	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --kinds chunk \

@@ -1,12 +1,12 @@
 """Structured records of LoCoMo's messages: how many of each type, and a sample to judge by hand.
 
-    python -m eval.experiments.reading.record_samples --data DIR [--half odd|even|all] [--samples N] [--records N]
+    python -m eval.experiments.reading.record_samples --data DIR [--half odd|even|all] [--messages N] [--records N]
         [--seed N] [--config FILE] [--json FILE]
 
-The messages of each conversation go into a fresh store with `records.enabled`. The sample is drawn evenly from the
-conversations, from all messages that have a record (those that the gate wrote). Each is printed with its record, the
-two messages before it and the two after it, which is where its resolution comes from; entities leave out the two who
-talk. The judgement is a person's: `nscma_torch/reading/weights/README.md` has ours of the sample of the defaults.
+The first messages of each conversation go into a fresh store with `records.enabled`. The sample is drawn evenly from
+the conversations, from all messages that have a record (those that the gate wrote). Each is printed with its record,
+the two messages before it and the two after it, which is where its resolution comes from; entities leave out the two
+who talk. The judgement is a person's: `nscma_torch/reading/weights/README.md` has ours of the sample of the defaults.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ class Described:
         return "\n".join([*lines, f"= {said}; {', '.join(record.entities) or 'no entity'}"])
 
 
-def described(conversation: Conversation, config: Config) -> list[Described]:
-    """All records of a conversation."""
+def described(conversation: Conversation, config: Config, messages: int) -> list[Described]:
+    """All records of the first messages of a conversation."""
+    told = conversation.messages[:messages]
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "sample.db", config=config) as memory:
-        added = list(memory.add_many(conversation.messages, user_id=USER, now=conversation.asked_at))
+        added = list(memory.add_many(told, user_id=USER, now=conversation.asked_at))
         memory.flush()
         if failures := memory.stats().failures:
             raise SystemExit(f"{conversation.name}: {failures[0]}")
         records = {one.episode_id: one for one in memory.records(user_id=USER, limit=None, now=conversation.asked_at)}
     found = []
-    said = [f"{message.name}: {' '.join(message.content.split())}" for message in conversation.messages]
+    said = [f"{message.name}: {' '.join(message.content.split())}" for message in told]
     for place, one in enumerate(added):
         if one.id in records:
             first = max(0, place - AROUND)
@@ -91,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds the benchmark's")
     parser.add_argument("--half", choices=HALVES, default="all", help="which conversations, by their index from 0")
-    parser.add_argument("--samples", type=int, metavar="N", help="read at most so many conversations, the first ones")
+    parser.add_argument("--messages", type=int, default=120, metavar="N", help="of each conversation, the first ones")
     parser.add_argument("--records", type=int, default=50, metavar="N", help="how many records are shown")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--config", type=Path, help="configuration of the memory; the defaults without it")
@@ -100,8 +101,8 @@ def main() -> None:
     torch.set_num_threads(1)
     given = load_config(arguments.config)
     config = given.model_copy(update={"records": override(given.records, {"enabled": True})})
-    chosen = load(arguments.data)[HALVES[arguments.half]][: arguments.samples]
-    found = [described(conversation, config) for conversation in chosen]
+    chosen = load(arguments.data)[HALVES[arguments.half]]
+    found = [described(conversation, config, arguments.messages) for conversation in chosen]
     print(counts([one for own in found for one in own]))
     sample = drawn(found, arguments.records, arguments.seed)
     for number, one in enumerate(sample, start=1):
