@@ -14,8 +14,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from nscma_torch.config import Worker as WorkerSection
-from nscma_torch.curator.sleep import Sleeper
-from nscma_torch.errors import NotFoundError, NscmaError, StoreBusyError, StoreError, StoreFullError
+from nscma_torch.curator.sleep import Queued, Sleeper
+from nscma_torch.errors import NscmaError, StoreBusyError, StoreError, StoreFullError
 from nscma_torch.storage import episodes, leases, statistics, streams, worker_health
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
@@ -23,10 +23,6 @@ from nscma_torch.storage.worker_health import LEASE, Report
 from nscma_torch.worker import Worker
 
 _PASSING = (StoreBusyError, StoreFullError)  # waiting may help
-
-
-class _Interrupted(Exception):  # noqa: N818 - ends a sleep before its later stages, and is no error
-    """The worker stops, or a model is out of reach."""
 
 
 class BackgroundWorker:
@@ -151,36 +147,32 @@ class BackgroundWorker:
         return slept is not None and now - slept >= self._settings.sleep_interval * 1e6
 
     def _sleep(self) -> bool:
-        """One sleep of every user; False where it was interrupted, and then it is due again."""
+        """One sleep of every user; False where it was interrupted, and then it is due again.
+
+        The jobs of all users are run together, so that what they have in common is computed at once.
+        """
         now = self._clock()
         with self._database.read() as connection:
-            users = statistics.users_of(connection)
+            users, last = statistics.users_of(connection), episodes.last_seq(connection)
         self._state = f"asleep, {len(users)} users"
         self._beat()
+        sleeper, whole = self._sleeper(), self._settings.integration == "whole"
+        queued = {user_id: sleeper.queue([user_id], now) for user_id in users if self._goes_on()}
+        if not (self._goes_on() and self._worker().consolidate(self._goes_on, up_to=last, whole=whole)):
+            return False
         for user_id in users:
-            try:
-                self._sleep_of(user_id, now)
-            except _Interrupted:
+            if not self._goes_on():
                 return False
-            except NotFoundError:  # erased since
-                continue
+            self._maintain(user_id, queued[user_id], now)
         with self._database.write() as connection:
             worker_health.note_sleep(connection, to_micros(now))
         self._notify(f"slept: {len(users)} users")
         return True
 
-    def _sleep_of(self, user_id: str, now: datetime) -> None:
+    def _maintain(self, user_id: str, queued: Queued, now: datetime) -> None:
         with self._database.read() as connection:
-            last, epoch = episodes.last_seq(connection), streams.version(connection, user_id)[1]
-        whole = self._settings.integration == "whole"
-
-        def work() -> None:
-            sound = self._worker().consolidate(user_id, self._goes_on, up_to=last, whole=whole)
-            if not (sound and self._goes_on()):
-                raise _Interrupted
-
-        report = self._sleeper().sleep(user_id, now=now, work=work)
-        for failure in report.failures:
+            epoch = streams.version(connection, user_id)[1]
+        for failure in self._sleeper().maintain(queued, now).failures:
             self._notify(f"sleep: {failure}")
             with self._database.write() as connection:
                 if streams.version(connection, user_id)[1] == epoch:  # else what it quotes may be erased by now

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -164,14 +165,14 @@ class Worker:
         sizes = {kind: size for kind, size in self._sizes.items() if kind in self._uncut}
         return self._beside(_Run(self._circuit(), sizes, goes_on=goes_on, lasting=True), lambda: self._pending(sizes))
 
-    def consolidate(self, user_id: str, goes_on: Callable[[], bool], *, up_to: int, whole: bool) -> bool:
-        """Run a user's jobs on episodes up to a row number; returns what `read` does.
+    def consolidate(self, goes_on: Callable[[], bool], *, up_to: int, whole: bool) -> bool:
+        """Run the jobs of all users on episodes up to a row number; returns what `read` does.
 
         With `whole`, of jobs that depend on how batches are cut, only whole batches: they are the same whenever this is
         called, if all episodes up to `up_to` that are to be read have been queued for it.
         """
-        run = _Run(self._circuit(), self._sizes, user_id, goes_on, lasting=True, up_to=up_to, whole=whole)
-        return self._beside(run, lambda: self._queued(user_id, self._sizes))
+        run = _Run(self._circuit(), self._sizes, goes_on=goes_on, lasting=True, up_to=up_to, whole=whole)
+        return self._beside(run, lambda: self._pending(self._sizes))
 
     def _beside(self, run: _Run, due: Callable[[], bool]) -> bool:
         """Run once, when no other worker does, if there is work."""
@@ -256,9 +257,10 @@ class Worker:
 
     def _work_off(self, run: _Run) -> bool:
         """Run batches until there is none, or the run goes on no longer; False as `read` says."""
+        ahead: deque[list[Job]] = deque()
         while run.goes_on() and self._hold():
             with self._database.read() as connection:
-                batch = self._next_batch(connection, run)
+                batch = self._next_batch(connection, run, ahead)
                 epoch = streams.version(connection, batch[0].user_id)[1] if batch else 0
             if not batch:
                 break
@@ -266,8 +268,8 @@ class Worker:
             handler = self._handlers[kind]
             try:
                 with self._renewing():
-                    if handler.gather is not None and not run.whole and run.up_to is None:
-                        handler.gather(batch, partial(self._next_of_lanes, kind, handler.batch_size, run.user_id))
+                    if handler.gather is not None:
+                        handler.gather(batch, partial(self._next_of_lanes, batch, run, ahead))
                     handler.run(batch)
             except Exception as error:
                 run.circuit.note(kind, error)
@@ -281,12 +283,14 @@ class Worker:
             run.progress(len(batch))
         return not run.circuit.broken
 
-    def _next_batch(self, connection: Connection, run: _Run) -> list[Job]:
-        """The jobs to run next: those of users whose questions wait, then those that the run is for."""
+    def _next_batch(self, connection: Connection, run: _Run, ahead: deque[list[Job]]) -> list[Job]:
+        """The jobs to run next: those of users whose questions wait, then those that the run is for.
+
+        `ahead` keeps the whole batches that come next.
+        """
         sizes = run.circuit.closed(run.sizes)
         uncut = {kind: size for kind, size in sizes.items() if kind in self._uncut}
-        settles = run.user_id is not None and not run.lasting
-        asking = [] if settles else leases.asking(connection, now=time.time_ns() // 1000)
+        asking = [] if run.user_id is not None else leases.asking(connection, now=time.time_ns() // 1000)
         own = uncut if run.whole else sizes
         for some, user_id, up_to in (*((uncut, user, None) for user in asking), (own, run.user_id, run.up_to)):
             batch = jobs.next_batch(
@@ -294,16 +298,22 @@ class Worker:
             )
             if batch:
                 return batch
-        if run.whole and run.user_id is not None and run.up_to is not None:
-            for kind in sizes.keys() - uncut.keys():
-                batch = jobs.next_whole_batch(connection, kind, sizes[kind], user_id=run.user_id, up_to=run.up_to)
-                if batch:
-                    return batch
-        return []
+        while ahead:
+            batch = ahead.popleft()
+            if batch[0].kind in sizes and jobs.all_queued(connection, batch):
+                return batch
+        if run.whole and run.up_to is not None:
+            for kind in (kind for kind in sizes if kind not in uncut):
+                ahead.extend(jobs.whole_batches(connection, kind, sizes[kind], up_to=run.up_to))
+        return ahead.popleft() if ahead else []
 
-    def _next_of_lanes(self, kind: str, size: int, user_id: str | None) -> list[list[Job]]:
+    def _next_of_lanes(self, batch: Sequence[Job], run: _Run, ahead: Sequence[Sequence[Job]]) -> list[Sequence[Job]]:
+        """What tells the next batch of each lane, for the kind of this one."""
+        kind = batch[0].kind
+        if run.whole:
+            return [own for own in (batch, *ahead) if own[0].kind == kind]
         with self._database.read() as connection:
-            return list(jobs.next_of_lanes(connection, kind, size, user_id=user_id))
+            return list(jobs.next_of_lanes(connection, kind, run.sizes[kind], user_id=run.user_id, up_to=run.up_to))
 
     def _failed(self, batch: Sequence[Job], error: Exception, epoch: int, *, counted: bool) -> None:
         with self._database.write() as connection:

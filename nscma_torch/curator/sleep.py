@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -36,6 +37,15 @@ from nscma_torch.storage.statement_groups import Key
 from nscma_torch.text.names import name_key
 
 _Stage = Callable[[Connection, str, datetime], Counter[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """What a sleep begins with: how much was queued, and how many jobs of these users had failed before."""
+
+    sleepers: tuple[str, ...]
+    tally: Counter[str]
+    failed: int
 
 
 class _DryRun(Exception):  # noqa: N818 - ends a transaction, and is no error
@@ -80,13 +90,11 @@ class Sleeper:
         now: datetime,
         dry_run: bool = False,
         recalls: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] | None = None,
-        work: Callable[[], object] | None = None,
     ) -> SleepReport:
         """Run all stages and report what changed; with `dry_run` report what would change, and change nothing.
 
         A dry run does not read deferred messages: it counts them, plans the rest without them, and has no dispute
         judged. `recalls` are those that are not queued yet, by user: their number and the last one's time, by message.
-        `work` runs the background jobs in the place of the configured way.
         Raises `NotFoundError` for a user without memory.
         """
         with self._database.read() as connection:
@@ -94,36 +102,59 @@ class Sleeper:
         if user_id is not None and user_id not in everyone:
             raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was done")
         sleepers = everyone if user_id is None else [user_id]
-        tidying: Sequence[_Stage] = (self._propose, self._fade, self._promote, self._profile)
-        tally: Counter[str] = Counter()
         if dry_run:
-            with suppress(_DryRun), self._database.write() as connection:
-                for owner, (counts, times) in (recalls or {}).items():
-                    jobs.note_recalls(connection, owner, counts, times)
-                for stage in (self._queue, self._settle, *tidying, self._due):
-                    for sleeper in sleepers:
-                        tally += stage(connection, sleeper, now)
-                raise _DryRun
-            return _report(sleepers, tally, dry_run=True)
+            return self._dry_run(sleepers, now, recalls or {})
+        queued = self.queue(sleepers, now)
+        self._work()
+        return self.maintain(queued, now)
+
+    def _dry_run(
+        self,
+        sleepers: Sequence[str],
+        now: datetime,
+        recalls: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]],
+    ) -> SleepReport:
+        tally: Counter[str] = Counter()
+        with suppress(_DryRun), self._database.write() as connection:
+            for owner, (counts, times) in recalls.items():
+                jobs.note_recalls(connection, owner, counts, times)
+            for stage in (self._queue, self._settle, *self._tidying, self._due):
+                for sleeper in sleepers:
+                    tally += stage(connection, sleeper, now)
+            raise _DryRun
+        return _report(sleepers, tally, dry_run=True)
+
+    def queue(self, sleepers: Sequence[str], now: datetime) -> Queued:
+        """The first stage: queue what was deferred, and summaries that are out of date, as background jobs."""
+        tally: Counter[str] = Counter()
         with self._database.write() as connection:
             for sleeper in sleepers:
                 tally += self._queue(connection, sleeper, now)
-            before = jobs.states(connection, user_id).get("failed", 0)
-        (self._work if work is None else work)()
+            failed = sum(jobs.states(connection, sleeper).get("failed", 0) for sleeper in sleepers)
+        return Queued(tuple(sleepers), tally, failed)
+
+    def maintain(self, queued: Queued, now: datetime) -> SleepReport:
+        """The other stages, once the jobs were run; none where one of these users' jobs has failed since `queue`."""
+        sleepers, tally = queued.sleepers, Counter(queued.tally)
         with self._database.read() as connection:
-            failed = jobs.states(connection, user_id).get("failed", 0)
-            if failed > before or jobs.put_off(connection, user_id):
-                return _report(sleepers, tally, failures=jobs.failures(connection, user_id))
+            failed = sum(jobs.states(connection, sleeper).get("failed", 0) for sleeper in sleepers)
+            if failed > queued.failed or any(jobs.put_off(connection, sleeper) for sleeper in sleepers):
+                found = {text for sleeper in sleepers for text in jobs.failures(connection, sleeper)}
+                return _report(sleepers, tally, failures=sorted(found))
         tally += self._tidy(self._settle, sleepers, now)
         adjudicated, failures = self._adjudicate(sleepers, now)
         tally.update(settled=adjudicated, disputed=-adjudicated)
-        for stage in tidying:
+        for stage in self._tidying:
             tally += self._tidy(stage, sleepers, now)
         for sleeper in sleepers:
             derived, failed_ones = (0, []) if self._derivations is None else self._derivations.run(sleeper, now)
             tally.update(derived_texts=derived)
             failures += failed_ones
         return _report(sleepers, tally, failures=failures)
+
+    @property
+    def _tidying(self) -> Sequence[_Stage]:
+        return (self._propose, self._fade, self._promote, self._profile)
 
     def _tidy(self, stage: _Stage, sleepers: Sequence[str], now: datetime) -> Counter[str]:
         tally: Counter[str] = Counter()

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, case, func, select, true
+from sqlalchemy import ColumnElement, Connection, func, select, true
 from sqlalchemy.dialects import sqlite
 
 from nscma_torch.storage import history
@@ -21,6 +21,8 @@ FORGOTTEN = "its error was erased with a message that it may have quoted"  # in 
 
 _INSERT = jobs.insert()
 _JOB = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
+# A lane as a whole comes first. Not the column itself, whose index SQLite would walk through the jobs of all lanes.
+_SAID = func.coalesce(jobs.c.episode_seq, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,63 +90,97 @@ def next_batch(
     others. Kinds of a later stage (0 by default) are taken where none of an earlier one is queued. `user_id`: only of
     this user; `up_to`: only on episodes up to this row number, or on lanes as a whole.
     """
-    oldest = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind.in_(sizes))
-    if user_id is not None:
-        oldest = oldest.where(jobs.c.user_id == user_id)
-    early = true() if up_to is None else jobs.c.episode_seq.is_(None) | (jobs.c.episode_seq <= up_to)
-    oldest = oldest.where(early)
-    later = {kind: stage for kind, stage in (stages or {}).items() if stage}
-    stage = [case(later, value=jobs.c.kind, else_=0)] if later else []
-    oldest = oldest.order_by(*stage, jobs.c.seq)
-    first = connection.execute(oldest.limit(1)).first()
+    early = _early(up_to)
+    own = true() if user_id is None else jobs.c.user_id == user_id
+    first = _oldest(connection, sizes, stages or {}, own & early)
     if first is None:
         return []
     if first.attempts and first.kind in alone:
-        return [Job(*first)]
+        return [first]
     together = jobs.c.user_id == first.user_id if first.kind in alone else jobs.c.lane == first.lane
-    return _beside(connection, Job(*first), together & early, sizes[first.kind])
+    return _beside(connection, first, together & early, sizes[first.kind])
 
 
-def next_of_lanes(connection: Connection, kind: str, size: int, *, user_id: str | None = None) -> Iterator[list[Job]]:
+def _oldest(
+    connection: Connection, kinds: Collection[str], stages: Mapping[str, int], wanted: ColumnElement[bool]
+) -> Job | None:
+    """The oldest queued job of the first stage that has one."""
+    of_stage: dict[int, list[str]] = {}
+    for kind in kinds_queued(connection, kinds):
+        of_stage.setdefault(stages.get(kind, 0), []).append(kind)
+    for stage in sorted(of_stage):
+        own = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind.in_(of_stage[stage]), wanted)
+        first = connection.execute(own.order_by(jobs.c.seq).limit(1)).first()
+        if first is not None:
+            return Job(*first)
+    return None
+
+
+def next_of_lanes(
+    connection: Connection, kind: str, size: int, *, user_id: str | None = None, up_to: int | None = None
+) -> Iterator[list[Job]]:
     """The next batch of each lane of a kind that goes lane by lane, in the order in which `next_batch` takes them."""
-    first = func.min(jobs.c.seq)
-    lanes = select(first).where(jobs.c.state == "queued", jobs.c.kind == kind).group_by(jobs.c.lane).order_by(first)
+    first, early = func.min(jobs.c.seq), _early(up_to)
+    own = (jobs.c.state == "queued", jobs.c.kind == kind, early)
+    lanes = select(first).where(*own).group_by(jobs.c.lane).order_by(first)
     if user_id is not None:
         lanes = lanes.where(jobs.c.user_id == user_id)
     for seq in connection.execute(lanes).scalars().all():
         oldest = Job(*connection.execute(select(*_JOB).where(jobs.c.seq == seq)).one())
-        yield _beside(connection, oldest, jobs.c.lane == oldest.lane, size)
+        yield _beside(connection, oldest, (jobs.c.lane == oldest.lane) & early, size)
+
+
+def _early(up_to: int | None) -> ColumnElement[bool]:
+    """On episodes up to this row number, or on lanes as a whole."""
+    return true() if up_to is None else up_to >= _SAID
 
 
 def _beside(connection: Connection, first: Job, together: ColumnElement[bool], size: int) -> list[Job]:
     """The first `size` queued jobs of the kind and attempts of one, in the order they were said."""
     beside = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind == first.kind, together)
     beside = beside.where(jobs.c.attempts == first.attempts)
-    ordered = beside.order_by(jobs.c.episode_seq, jobs.c.seq).limit(size)
+    ordered = beside.order_by(_SAID, jobs.c.seq).limit(size)
     return [Job(*row) for row in connection.execute(ordered)]
 
 
-def next_whole_batch(connection: Connection, kind: str, size: int, *, user_id: str, up_to: int) -> list[Job]:
-    """A batch of a user's jobs of this kind that is the same whenever it is asked for; [] where there is none.
+def whole_batches(connection: Connection, kind: str, size: int, *, up_to: int) -> Iterator[list[Job]]:
+    """The next batch of each lane that is the same whenever it is asked for; lanes that have none are left out.
 
-    The first `size` jobs of a lane on episodes up to the row number `up_to`, or the jobs of a lane as a whole, alone.
+    The first `size` jobs of a lane on episodes up to the row number `up_to`, or the job on a lane as a whole, alone.
     Batches that are cut so are those that `next_batch` cuts once everything has been queued.
     """
-    own = (jobs.c.state == "queued", jobs.c.kind == kind, jobs.c.user_id == user_id)
-    on_lanes = select(*_JOB).where(*own, jobs.c.episode_seq.is_(None)).order_by(jobs.c.seq).limit(1)
-    if (first := connection.execute(on_lanes).first()) is not None:
-        return [Job(*first)]
-    upon = (*own, jobs.c.episode_seq <= up_to)
+    own = (jobs.c.state == "queued", jobs.c.kind == kind)
+    on_lanes = select(*_JOB).where(*own, jobs.c.episode_seq.is_(None)).order_by(jobs.c.seq)
+    alone = [Job(*row) for row in connection.execute(on_lanes)]
+    yield from ([job] for job in alone)
+    upon = (*own, jobs.c.episode_seq.is_not(None), _early(up_to))
     full = select(jobs.c.lane).where(*upon).group_by(jobs.c.lane).having(func.count() >= size)
-    lane = connection.execute(full.order_by(func.min(jobs.c.seq)).limit(1)).scalar()
-    batch = select(*_JOB).where(*upon, jobs.c.lane == lane).order_by(jobs.c.episode_seq, jobs.c.seq).limit(size)
-    return [] if lane is None else [Job(*row) for row in connection.execute(batch)]
+    lanes = connection.execute(full.order_by(func.min(jobs.c.seq))).scalars().all()
+    taken = {job.lane for job in alone}
+    for lane in (lane for lane in lanes if lane not in taken):
+        batch = select(*_JOB).where(*upon, jobs.c.lane == lane).order_by(_SAID, jobs.c.seq).limit(size)
+        yield [Job(*row) for row in connection.execute(batch)]
+
+
+def all_queued(connection: Connection, batch: Sequence[Job]) -> bool:
+    """Whether all jobs of a batch are still queued."""
+    found = 0
+    for some in pages([job.seq for job in batch]):
+        there = select(func.count()).where(jobs.c.seq.in_(some), jobs.c.state == "queued")
+        found += connection.execute(there).scalar_one()
+    return found == len(batch)
+
+
+def kinds_queued(connection: Connection, kinds: Collection[str]) -> list[str]:
+    """Those of these kinds of which a job is queued."""
+    any_of = select(jobs.c.lane).where(jobs.c.state == "queued").limit(1)  # from the index by kind and lane alone
+    return [kind for kind in kinds if connection.execute(any_of.where(jobs.c.kind == kind)).first() is not None]
 
 
 def waiting(connection: Connection, kinds: Collection[str]) -> bool:
     """Whether jobs of these kinds are queued, or recalls wait to be counted."""
-    queued = select(jobs.c.seq).where(jobs.c.state == "queued", jobs.c.kind.in_(kinds)).limit(1)
-    return any(connection.execute(query).first() for query in (queued, select(recalls.c.user_id).limit(1)))
+    recalled = connection.execute(select(recalls.c.user_id).limit(1)).first() is not None
+    return recalled or bool(kinds_queued(connection, kinds))
 
 
 def queued(connection: Connection, user_id: str, kinds: Collection[str], *, or_failed: bool = False) -> bool:

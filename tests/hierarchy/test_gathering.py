@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import torch
 
+from nscma_torch.background import BackgroundWorker
 from nscma_torch.extras import import_torch_geometric
 from nscma_torch.hierarchy import integrator
 from nscma_torch.hierarchy.cam import Cam, Change
 from nscma_torch.hierarchy.snapshot import Snapshot, State
 from nscma_torch.memory import Memory
-from nscma_torch.storage import jobs
+from nscma_torch.storage import episodes, jobs
 from nscma_torch.storage.hierarchies import Stored
 from tests.hierarchy.lively import NOW, Failing, Open, Tasks, said, text_of
 
@@ -213,3 +215,48 @@ def test_the_queue_is_read_once_for_all_who_wait(
     tell(memory)
     memory.flush()
     assert calls == [len(USERS)] and read == ["integrate"]
+
+
+@pytest.mark.parametrize(("integration", "gathered"), [("whole", [2, 1]), ("everything", [4, 1, 1, 1])])
+def test_a_sleep_beside_an_application_gathers_all_users(
+    integration: str, gathered: Calls, open_lively: Open, assert_whole: Callable[..., None], calls: Calls
+) -> None:
+    """Of 14, 1, 9 and 3 messages in batches of 5: the first batches of all at once, then what is left of the longer."""
+    quick = {"sleep_interval": 1.0, "integration": integration}
+    together, alone = (open_lively(f"{name}.db", {"batch_size": 5}, config={"worker": quick}) for name in "ab")
+    parts, clock = together.components, [NOW]
+    worker = BackgroundWorker(
+        parts.database, lambda: parts.worker, lambda: parts.sleeper, parts.config.worker, clock=lambda: clock[0]
+    )
+    assert worker._round(), "the first sleep comes an interval after the first start"
+    tell(together)
+    clock[0] += timedelta(seconds=2)
+    assert worker._round()
+    assert calls == gathered
+    held = [sum(not node.level for node in together.tree(user_id=user)) for user in USERS]
+    assert held == ([10, 0, 5, 0] if integration == "whole" else list(COUNTS))
+    together.sleep(now=clock[0])
+    for user in USERS:
+        tell(alone, (user,))
+        alone.sleep(user_id=user, now=clock[0])
+        assert together.digest(user_id=user) == alone.digest(user_id=user)
+        assert_whole(together, user)
+
+
+def test_a_batch_planned_by_a_sleep_is_left_out_once_a_message_of_it_is_gone(
+    open_lively: Open, assert_whole: Callable[..., None], calls: Calls
+) -> None:
+    def meanwhile(call: int) -> None:
+        if call == 1:
+            memory.erase(user_id="eve", memory_id=memory.log(user_id="eve")[2].id)
+
+    memory = open_lively(hierarchy={"batch_size": 5}, tasks=Tasks(meanwhile))
+    tell(memory, ("ada", "eve"))
+    with memory.components.database.read() as connection:
+        last = episodes.last_seq(connection)
+    assert memory.components.worker.consolidate(lambda: True, up_to=last, whole=True)
+    texts = {user: [node.text for node in memory.tree(user_id=user) if not node.level] for user in ("ada", "eve")}
+    assert len(texts["ada"]) == 10
+    assert texts["eve"] == [text_of(number) for number in (0, 1, 3, 4, 5)], "the first five that are left"
+    memory.flush()
+    assert_whole(memory, "eve")

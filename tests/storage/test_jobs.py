@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from sqlalchemy import Connection
@@ -126,3 +126,62 @@ def test_the_next_batches_of_all_lanes_are_those_that_come_one_after_another(con
         assert jobs.next_batch(connection, {"extract": 2}) == expected
         jobs.clear(connection, "extract", expected[0].lane)
     assert list(jobs.next_of_lanes(connection, "extract", 2)) == []
+
+
+def test_whole_batches_are_the_same_whenever_they_are_asked_for(connection: Connection) -> None:
+    """One a lane: the lane as a whole, or its first jobs if there are enough up to a row; other kinds stay out."""
+    jobs.enqueue(connection, "ada", "extract", [("even", 4), EVEN, ("whole", None), ODD, ("whole", 3)])
+    jobs.enqueue(connection, "ada", "other", [("even", 3), ("even", 1)])
+
+    def found(size: int, up_to: int) -> list[list[int | None]]:
+        return [numbers(batch) for batch in jobs.whole_batches(connection, "extract", size, up_to=up_to)]
+
+    assert found(2, 4) == [[None], [2, 4]]
+    assert found(2, 3) == [[None]], "the second of a lane comes later"
+    assert found(1, 3) == [[None], [2], [1]]
+    (alone, *_) = jobs.whole_batches(connection, "extract", 1, up_to=3)
+    assert jobs.all_queued(connection, alone)
+    jobs.finish(connection, alone)
+    assert not jobs.all_queued(connection, alone)
+    assert found(1, 3) == [[2], [1], [3]]
+    failing = jobs.next_batch(connection, {"extract": 1})
+    jobs.fail(connection, failing, "went wrong", max_attempts=1)
+    assert not jobs.all_queued(connection, failing) and jobs.kinds_queued(connection, SIZES) == ["extract", "other"]
+    jobs.clear(connection, "other", "even")
+    assert jobs.kinds_queued(connection, SIZES) == ["extract"]
+
+
+def test_reading_a_batch_costs_no_more_when_others_wait(connection: Connection) -> None:
+    """In steps of SQLite's machine: found by the index of lanes, not by walking through what all have queued."""
+    raw = connection.connection.driver_connection
+    assert raw is not None
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    def cost(read: Callable[[], object]) -> int:
+        nonlocal steps
+        steps = 0
+        raw.set_progress_handler(count, 10)
+        read()
+        raw.set_progress_handler(None, 10)
+        return steps
+
+    connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+    costs = []
+    for lanes in (range(20), range(20, 400)):
+        for place in range(3):
+            jobs.enqueue_new(
+                connection, "ada", "other", [(f"lane {lane}", 1000 * (place + 1) + lane) for lane in lanes]
+            )
+        once = cost(lambda: jobs.next_batch(connection, {"extract": 9, "other": 3}, stages={"other": 1}, up_to=9999))
+        whole = cost(lambda: list(jobs.whole_batches(connection, "other", 3, up_to=9999)))
+        first = cost(lambda: list(jobs.next_of_lanes(connection, "other", 3)))
+        costs.append((once, whole / (lanes.stop), first / (lanes.stop)))
+    for few, many in zip(*costs, strict=True):
+        assert many < 2 * few + 5, costs
+    jobs.clear(connection, "other", "lane 0")
+    connection.rollback()
