@@ -72,6 +72,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m eval.experiments.speed.record_cost --data $(DATA)
 	$(RUN) -m eval.experiments.hierarchy.cam_stability --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.experiments.hierarchy.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
+	$(RUN) -m eval.experiments.hierarchy.cam_worth --data $(DATA) --cache $(CACHE) --limit 200
 	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --kinds chunk \
 		--strategies BM25 dense RRF ChromaDB "lexical lane" "vector lane" "RRF of lanes" single-step auto
 	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --limit 40

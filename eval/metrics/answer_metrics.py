@@ -10,6 +10,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -105,8 +106,14 @@ def f1_of(said: Sequence[Any], right: Sequence[Any]) -> float:
 
 def stems(text: str, articles: str = "a|an|the") -> list[str]:
     """Porter stems of the `normalized` words."""
-    stemmer = snowballstemmer.stemmer("porter")
-    return [stemmer.stemWord(word) for word in normalized(text, articles).split()]
+    return [stem(word) for word in normalized(text, articles).split()]
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str) -> str:
+    """Porter's stem of a word in lower case."""
+    found: str = snowballstemmer.stemmer("porter").stemWord(word)
+    return found
 
 
 def locomo_f1(reply: str, answer: str, category: int) -> float:

@@ -1,4 +1,4 @@
-"""ROUGE (Lin 2004) of a summary against reference summaries, as F1 with Porter stems.
+"""ROUGE (Lin 2004) of a summary against reference summaries, as F1 or as recall, with Porter stems.
 
 Source of tokens, stems, n-grams and longest common subsequence: google-research's `rouge-score` 0.1.2 on PyPI
 (`tokenize.py`, `rouge_scorer.py`, `use_stemmer=True`), which brings absl, NLTK, NumPy and six for them. Of several
@@ -10,12 +10,11 @@ QMSum's answers 14 get another score, by at most .025.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
 
-import snowballstemmer
-
-from eval.metrics.answer_metrics import f1_of
+from eval.metrics.answer_metrics import f1_of, stem
 
 
 def rouge(summary: str, references: Sequence[str]) -> dict[str, float]:
@@ -30,6 +29,28 @@ def rouge(summary: str, references: Sequence[str]) -> dict[str, float]:
     return {name: max(own[name] for own in scores) for name in scores[0]}
 
 
+def rouge_recall(text: str, references: Sequence[str]) -> dict[str, float]:
+    """`ROUGE-1` and `ROUGE-2` as recall: the share of a reference's words and pairs that the text holds, in [0, 1].
+
+    It tells what a reader of the text could say, however much else stands there; texts are compared at one length.
+    Raises `ValueError` where there is no reference.
+    """
+    if not references:
+        raise ValueError("ROUGE needs a reference; leave out questions that have none")
+    said = _tokens(text)
+    scores = [_recalls(said, _tokens(reference)) for reference in references]
+    return {name: max(own[name] for own in scores) for name in scores[0]}
+
+
+def _recalls(said: list[str], right: list[str]) -> dict[str, float]:
+    return {"ROUGE-1": _held(said, right), "ROUGE-2": _held(_pairs(said), _pairs(right))}
+
+
+def _held(said: Sequence[Hashable], right: Sequence[Hashable]) -> float:
+    common = sum((Counter(said) & Counter(right)).values())
+    return common / len(right) if common else 0.0
+
+
 def _scores(said: list[str], right: list[str]) -> dict[str, float]:
     common = _common_subsequence(said, right)
     return {
@@ -41,8 +62,7 @@ def _scores(said: list[str], right: list[str]) -> dict[str, float]:
 
 def _tokens(text: str) -> list[str]:
     """Runs of ASCII letters and digits in lower case; those of more than three characters are stemmed."""
-    stemmer = snowballstemmer.stemmer("porter")
-    return [stemmer.stemWord(word) if len(word) > 3 else word for word in re.findall(r"[a-z0-9]+", text.lower())]
+    return [stem(word) if len(word) > 3 else word for word in re.findall(r"[a-z0-9]+", text.lower())]
 
 
 def _pairs(tokens: list[str]) -> list[tuple[str, str]]:
