@@ -368,6 +368,11 @@ class Curator(Section):
     similar: int = Field(
         10, gt=0, le=32, description="s: the most similar facts that a model compares a new statement with (mem0)."
     )
+    compared: Literal["similar", "graph"] = Field(
+        "similar",
+        description="Of which facts these are: of all, or with 'graph' of the edges at the two entities of the "
+        "statement in the graph of facts (mem0^g).",
+    )
     opposites: Literal["relations", "model"] = Field(
         "relations",
         description="What ends facts of other relations: 'relations', the opposites of the relation file (likes, "

@@ -1,5 +1,8 @@
 """Asks a model what a new statement does to the facts most like it (mem0, update phase), and checks what it says.
 
+With `curator.compared = "graph"` these are edges of the graph of facts: a new edge can only conflict with those at its
+two nodes (mem0^g, conflict detection), and the model resolves what is found (conflict resolution).
+
 What cannot be used is refused: the decision that says so is logged, no fact changes, and undoing it asks again.
 """
 
@@ -64,6 +67,7 @@ class Adviser:
         self._judge = judge
         self._schema = schema
         self._rules = Rules.of(settings)
+        self._by_edges = settings.compared == "graph"
         self._similar = SimilarFacts(embedder, settings.similar)
 
     def next_question(self, connection: Connection, namespace: str) -> Question | None:
@@ -131,6 +135,8 @@ class Adviser:
         fact that was named is erased: its own fact is not compared with it.
         """
         if fact.relation not in self._schema or set(fact.statement_seqs) == {row.seq}:
+            return False
+        if self._by_edges and {fact.subject, fact.object_key}.isdisjoint({row.subject, object_of(row)} - {""}):
             return False
         if self._rules.by_model:
             return True

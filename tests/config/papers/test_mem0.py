@@ -1,15 +1,24 @@
-"""mem0's update phase in plain Python, against the library under `papers/mem0`."""
+"""mem0's update phase in plain Python, against the library under `papers/mem0` and `papers/mem0_graph`."""
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
+from nscma_torch.curator.adviser import Adviser
 from nscma_torch.curator.claims import Rules
+from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.similar_facts import SimilarFacts
+from nscma_torch.memory import Memory
+from nscma_torch.records import FactOperation, Statement, ToldFact
+from nscma_torch.relations import load_relations
 from tests.config.papers.presets import preset
+from tests.curator.conftest import Told
+from tests.storage.telling import day
 
 
 class Vectors:
@@ -41,3 +50,51 @@ def test_the_model_alone_decides() -> None:
     """Step 3: nothing but ADD, UPDATE, DELETE or NOOP changes a fact; what they do is in tests/curator/test_adviser."""
     rules = Rules.of(preset("mem0").curator)
     assert rules.by_model and rules.asks_model and not rules.by_score and not rules.one_object
+
+
+class Resolver:
+    """Notes what it is shown, and resolves nothing."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[str, list[str]]] = []
+
+    def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
+        self.shown += [(one.text, [fact.text for fact in known]) for one, known in new]
+        return [FactOperation("ADD", ()) for _ in new]
+
+
+def test_conflicts_are_looked_for_at_the_two_nodes_of_an_edge(
+    open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    """mem0^g: of the edges (v, l, w) of G those that share a node with the new one, the s most similar of them."""
+    section = preset("mem0_graph").curator.model_copy(update={"similar": 4})
+    memory = open_memory("graph.db", {"curator": section.model_dump(exclude_defaults=True)}, proxy=light_proxy)
+    parts, resolver, schema = memory.components, Resolver(), load_relations()
+    adviser = Adviser(lambda: resolver, lambda: "resolver", lambda: parts.embedder, schema, section)
+    told = Told(memory, Curator(parts.database, schema, section, clock=lambda: day(1000), adviser=adviser))
+    chance = random.Random(1)
+    wordings = {"likes": "{} likes {}", "pet": "{} has a pet: {}"}
+    names = ("Ann", "Ben", "Cy", "Dan", "Eve", "Flo", "Gus")
+    edges: list[tuple[str, str, str]] = []
+    limited = left_out = 0
+    while len(edges) < 30:
+        label, v, w = chance.choice(sorted(wordings)), *chance.sample(names, 2)
+        if (v, label, w) in edges or (w, label, v) in edges:
+            continue
+        told.tell(Statement(v, label, w), at=len(edges) + 1)
+        near = [edge for edge in edges if {edge[0], edge[2]} & {v, w}]
+        texts = [wordings[own].format(a, b) for a, own, b in near]
+        text = wordings[label].format(v, w)
+        if not near:
+            assert all(asked != text for asked, _ in resolver.shown)
+        else:
+            asked, known = resolver.shown[-1]
+            vectors = parts.embedder.embed([text, *texts])
+            cosines = dict(zip(texts, (vectors[1:] @ vectors[0]).tolist(), strict=True))
+            assert asked == text and set(known) <= set(texts) and len(known) == min(section.similar, len(texts))
+            worst = min(cosines[one] for one in known)
+            assert all(cosines[one] <= worst + 1e-6 for one in set(texts) - set(known))
+            limited += len(texts) > section.similar
+            left_out += len(near) < len(edges)
+        edges.append((v, label, w))
+    assert limited and left_out
