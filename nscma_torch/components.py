@@ -6,6 +6,7 @@ A part's module is imported when the part is made, so that a command which only 
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -142,6 +143,7 @@ class Components:
             words=self.config.answer.words,
             tally=self.tally,
             extract_surely=partial(self.embedded_tasks.extract_surely, least=least) if least < 1 else None,
+            in_context=self.config.facts.context == "summary",
         )
 
     @locked_cached_property
@@ -303,7 +305,7 @@ class Components:
         """Update, delete, restore."""
         from nscma_torch.encode.edits import Editor
 
-        return Editor(self.database, self.indexer, integrate=self.config.hierarchy.enabled)
+        return Editor(self.database, self.indexer, integrate=self.config.hierarchy.enabled, reach=self._reach)
 
     @locked_cached_property
     def eraser(self) -> Eraser:
@@ -313,7 +315,14 @@ class Components:
         from nscma_torch.llm.vllm_proxy import VllmProxy
 
         gate = MessageGate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
-        return Eraser(self.database, self.proxy, gate, served=isinstance(self.proxy, VllmProxy))
+        return Eraser(self.database, self.proxy, gate, served=isinstance(self.proxy, VllmProxy), reach=self._reach)
+
+    @property
+    def _reach(self) -> int:
+        """Messages before one that it is read with: all, where a summary of its conversation is beside it."""
+        from nscma_torch.reading.reader_input import TURNS_BEFORE
+
+        return sys.maxsize if self.config.facts.context == "summary" else TURNS_BEFORE
 
     @locked_cached_property
     def searcher(self) -> Searcher:
@@ -473,6 +482,7 @@ class Components:
             predicates=self.config.facts.predicates,
             rate=self._rate,
             describer=self._describer,
+            conversation=self.config.facts.context_messages if self.config.facts.context == "summary" else 0,
         )
         return Worker(
             self.database,

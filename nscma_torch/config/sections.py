@@ -349,6 +349,17 @@ class Facts(Section):
         description="'open' binds no triple to a relation of the file, as in Structural Memory section 3.1: no new "
         "value then ends an old one, and questions are answered from passages.",
     )
+    context: Literal["turns", "summary"] = Field(
+        "turns",
+        description="What a message is read with: the turns before it, which the trained reader reads; or with "
+        "'summary' a running summary of its conversation too, beside which a language model reads it (mem0).",
+    )
+    context_messages: int = Field(
+        10,
+        gt=0,
+        description="m: messages before it that a language model sees with that summary, which is renewed after as "
+        "many.",
+    )
     units: tuple[Literal["triple", "atomic_fact", "summary"], ...] = Field(
         (),
         description="Kinds of units that are made of what is read, for searches of them: they are most of a store. "

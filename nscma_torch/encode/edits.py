@@ -6,6 +6,7 @@ from datetime import datetime
 
 from nscma_torch.encode.indexer import Indexer, chunk_units
 from nscma_torch.encode.rereading import read_again_after
+from nscma_torch.reading.reader_input import TURNS_BEFORE
 from nscma_torch.records import Episode
 from nscma_torch.storage import (
     derived_texts,
@@ -31,12 +32,14 @@ class Editor:
 
     Args:
         integrate: whether what comes back goes into its hierarchy again.
+        reach: messages before one that it is read with.
     """
 
-    def __init__(self, database: Database, indexer: Indexer, *, integrate: bool) -> None:
+    def __init__(self, database: Database, indexer: Indexer, *, integrate: bool, reach: int = TURNS_BEFORE) -> None:
         self._database = database
         self._indexer = indexer
         self._integrate = integrate
+        self._reach = reach
 
     def update(self, user_id: str, episode_id: str, text: str, *, at: datetime) -> Episode:
         """Replace an episode's text. The old one stays in its history; its units and statements are made anew.
@@ -58,7 +61,7 @@ class Editor:
             statements.replace(connection, row, [])
             if old.encoded:
                 jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])
-            read_again_after(connection, user_id, [seq])
+            read_again_after(connection, user_id, [seq], self._reach)
             streams.touch_user(connection, user_id, changed=True)
             history.note(
                 connection,
@@ -98,7 +101,7 @@ class Editor:
                 hierarchies.enqueue(connection, [episodes.row_of(connection, seq) for seq in back])
             derived_texts.retire(connection, changing.keys())
             units.set_status(connection, own, status)
-            read_again_after(connection, user_id, changing.keys())
+            read_again_after(connection, user_id, changing.keys(), self._reach)
             for seq in changing:
                 episodes.set_columns(connection, seq, status=status)
                 history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at))

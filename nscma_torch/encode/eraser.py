@@ -21,6 +21,7 @@ from nscma_torch.encode.stages import Stages
 from nscma_torch.erasable_cache import erase_caches
 from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.protocols import Proxy
+from nscma_torch.reading.reader_input import TURNS_BEFORE
 from nscma_torch.records import Episode, EraseReceipt
 from nscma_torch.storage import episodes, erase, skills, statistics, streams, turns, unit_changes
 from nscma_torch.storage.database import Database
@@ -66,10 +67,14 @@ class Eraser:
 
     Args:
         served: whether the proxy is asked over a network, and so never inside a transaction.
+        reach: messages before one that it is read with.
     """
 
-    def __init__(self, database: Database, proxy: Proxy, gate: MessageGate, *, served: bool) -> None:
+    def __init__(
+        self, database: Database, proxy: Proxy, gate: MessageGate, *, served: bool, reach: int = TURNS_BEFORE
+    ) -> None:
         self._served = served
+        self._reach = reach
         self._database = database
         self._proxy = proxy
         self._gate = gate
@@ -191,7 +196,7 @@ class Eraser:
 
         Decisions stay: they say what was known when the message came. `replay` decides again.
         """
-        read_again_after(connection, user_id, [seq for seq, _ in gone], forget=True)
+        read_again_after(connection, user_id, [seq for seq, _ in gone], self._reach, forget=True)
         erased = [erase.delete_episode(connection, seq) for seq, _ in gone]
         erase.promise_rewrite(connection)
         unit_changes.void(connection, user_id)  # no process keeps what it read of the units that went

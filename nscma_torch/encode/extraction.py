@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Connection
 from torch import Tensor
 
+from nscma_torch.encode.conversation_summary import ConversationSummaries, Place, places
 from nscma_torch.encode.describing import Describer
 from nscma_torch.encode.indexer import IndexedChunk, Indexer
 from nscma_torch.encode.open_triples import opened
@@ -50,10 +51,11 @@ class _Text(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """What a message is read with: whom its "you" means, and the turns before it."""
+    """What a message is read with: whom its "you" means, the turns before it, and its place where that is summarized."""
 
     listener: str
     before: tuple[Unit, ...]
+    place: Place | None = None
 
 
 class Extractor:
@@ -67,6 +69,8 @@ class Extractor:
         describer: makes structured records; None where there are none.
         integrate: whether what was extracted is queued for its hierarchy.
         predicates: "open" makes every statement one of the open relation.
+        conversation: m, messages before it that a message is read with, beside the running summary of those before
+            them; 0 for the turns before it alone.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Extractor:
         predicates: Literal["schema", "open"],
         rate: Callable[[Sequence[Unit]], list[int]] | None = None,
         describer: Describer | None = None,
+        conversation: int = 0,
     ) -> None:
         self._database = database
         self._schema = schema
@@ -91,6 +96,8 @@ class Extractor:
         self._open = predicates == "open"
         self._rate = rate
         self._describer = describer
+        self._conversation = conversation
+        self._conversations = ConversationSummaries(database, tasks)
 
     def run(self, batch: Sequence[Job]) -> None:
         """Work on one batch of jobs of one user: language first, then one transaction for its results."""
@@ -101,13 +108,15 @@ class Extractor:
             found = units.load(connection, user_id, [chunk for chunks in chunks_of.values() for chunk in chunks])
             embedded = packed_vectors.vectors_of(connection, list(found))
             ids = {seq: found[own[0]].episode_ids[0] for seq, own in chunks_of.items() if own}
-            contexts = _contexts(connection, user_id, ids)
+            contexts = self._contexts(connection, user_id, ids)
             new = {seq for seq in ids if not episodes.row_of(connection, seq)["encoded"]}
         chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
+        before = {seq: context.before for seq, context in contexts.items()}
+        before |= self._conversations.before(user_id, {n: own.place for n, own in contexts.items() if own.place})
         extracted = self._tasks.extract(
             [unit for _, unit in chunks],
             listeners=[contexts[seq].listener for seq, _ in chunks],
-            before=[contexts[seq].before for seq, _ in chunks],
+            before=[before[seq] for seq, _ in chunks],
         )
         if len(extracted) != len(chunks):
             raise JobError(f"extract was given {len(chunks)} texts and returned {len(extracted)} results; correct it")
@@ -130,7 +139,7 @@ class Extractor:
             fingerprint.bind(connection, self._indexer.fingerprint)
             current = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
             same = {seq: ids[seq] for seq in ids if current[seq] == chunks_of[seq]}
-            contexts_now = _contexts(connection, user_id, same)
+            contexts_now = self._contexts(connection, user_id, same)
             # an episode that was edited meanwhile, or whose context was, keeps its job; that of an erased one is done
             rows = {seq: episodes.row_of(connection, seq) for seq in same if contexts_now[seq] == contexts[seq]}
             old = [
@@ -160,6 +169,17 @@ class Extractor:
             jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
             if rows:
                 streams.touch_user(connection, user_id)
+
+    def _contexts(self, connection: Connection, user_id: str, ids: Mapping[int, str]) -> dict[int, _Context]:
+        """What messages, given their ids by row number, are read with."""
+        listeners = {seq: speakers.listener_of(connection, seq) for seq in ids}
+        found: Mapping[int, Place] = {}
+        if self._conversation:
+            streams_of = {seq: episodes.row_of(connection, seq)["stream_id"] for seq in ids}
+            found = places(connection, streams_of, self._conversation)
+        before = turns.said_before(connection, user_id, sorted(ids.values()), TURNS_BEFORE)
+        turned = {seq: tuple(units.unit_of(turn) for turn in before.get(own, ())) for seq, own in ids.items()}
+        return {seq: _Context(listeners[seq], turned[seq], found.get(seq)) for seq in ids}
 
     def _records(
         self, chunks: Sequence[tuple[int, Unit]], extracted: Sequence[Extraction], contexts: Mapping[int, _Context]
@@ -213,15 +233,6 @@ class Extractor:
         """Vectors of chunks that were stored without one."""
         indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
         return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}
-
-
-def _contexts(connection: Connection, user_id: str, ids: Mapping[int, str]) -> dict[int, _Context]:
-    """What messages, given their ids by row number, are read with."""
-    before = turns.said_before(connection, user_id, sorted(ids.values()), TURNS_BEFORE)
-    return {
-        seq: _Context(speakers.listener_of(connection, seq), tuple(units.unit_of(turn) for turn in before.get(own, ())))
-        for seq, own in ids.items()
-    }
 
 
 def _atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Statement]) -> list[_Text]:

@@ -6,7 +6,6 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
-from nscma_torch.reading.reader_input import TURNS_BEFORE
 from nscma_torch.storage import (
     episodes,
     erase_facts,
@@ -21,14 +20,16 @@ from nscma_torch.storage import (
 from nscma_torch.storage.backlog import EXTRACT
 
 
-def read_again_after(connection: Connection, user_id: str, changed: Collection[int], *, forget: bool = False) -> None:
-    """Queue the messages that were read with these, as the turns before them, to be read again.
+def read_again_after(
+    connection: Connection, user_id: str, changed: Collection[int], reach: int, *, forget: bool = False
+) -> None:
+    """Queue the messages that were read with these, as one of the `reach` messages before them, to be read again.
 
     With `forget`, before an erasure, all that was ever read of them is erased at once, superseded statements too, also
     those of a message that was edited and waits to be read; and so it is with the messages that address the speakers
     of these. Call it while the changed messages are still there.
     """
-    concerned = set(turns.after(connection, changed, TURNS_BEFORE))
+    concerned = set(turns.after(connection, changed, reach))
     if forget:
         concerned.update(speakers.addressed_to(connection, changed))
     for seq in sorted(concerned):

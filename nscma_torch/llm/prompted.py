@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -44,6 +45,7 @@ from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
 
 _DEFAULTS = Config()
+_CONTEXT_WORDS = 120  # of each message that is shown beside the one that is read
 
 
 class SureExtraction(Protocol):
@@ -70,6 +72,7 @@ class PromptedTasks:
             statements needed no request.
         extract_surely: makes the extraction of the units that need no model, and None for the others; without it the
             model reads all.
+        in_context: whether the model is shown what was said before a message; by default it reads each alone.
     """
 
     def __init__(
@@ -83,7 +86,9 @@ class PromptedTasks:
         words: int = _DEFAULTS.answer.words,
         tally: Counter[str] | None = None,
         extract_surely: SureExtraction | None = None,
+        in_context: bool = False,
     ) -> None:
+        self._in_context = in_context
         self._extract_surely = extract_surely
         self._schema = relations or load_relations()
         self._summary_words = summary_words
@@ -96,21 +101,36 @@ class PromptedTasks:
         units: Sequence[Unit],
         *,
         listeners: Sequence[str],
-        before: Sequence[Sequence[Unit]] = (),  # the model gets none: a statement is grounded in its own unit's text
+        before: Sequence[Sequence[Unit]] = (),
     ) -> list[Extraction]:
-        """Statements and notes of each unit that its text bears out; see `reading`."""
+        """Statements and notes of each unit that its text bears out; see `verified_extraction`."""
         known: list[Extraction | None] = [None] * len(units)
         if self._extract_surely is not None:
             known = self._extract_surely(units, listeners=listeners, before=before)
             self._asker.count("spared", len(known) - known.count(None))
-        pairs = zip(units, listeners, known, strict=True)
-        readings = [Reading(unit, listener) for unit, listener, own in pairs if own is None]
-        asked = [prompts.extraction(self._schema, one.unit, one.sentences, one.listener) for one in readings]
+        contexts = before if self._in_context and before else [()] * len(units)
+        given = zip(units, listeners, contexts, known, strict=True)
+        readings = [self._reading(unit, listener, context) for unit, listener, context, own in given if own is None]
+        asked = [self._extraction(one, one.context) for one in readings]
         forms, _ = self._asker.ask(prompts.extraction_form(self._schema), asked)
         extracted = (one.extraction(form, self._schema) for one, form in zip(readings, forms, strict=True))
         found = [next(extracted) if own is None else own for own in known]
         self._asker.count("ungrounded", sum(one.dropped for one in readings))
         return found
+
+    def _reading(self, unit: Unit, listener: str, context: Sequence[Unit]) -> Reading:
+        """The reading of a unit with as much of its context as fits a prompt: the summary, then the newest messages."""
+        bare = Reading(unit, listener)
+        if not context:
+            return bare
+        cut = [replace(one, text=first_words(one.text, _CONTEXT_WORDS)) for one in context]
+        kinds = [one for one in cut if one.kind == "summary"], [one for one in cut if one.kind != "summary"]
+        ordered = [*kinds[0], *reversed(kinds[1])]
+        shown = self._asker.packed(ordered, lambda some: self._extraction(bare, some[::-1]))[0]
+        return replace(bare, context=tuple(shown[::-1]))
+
+    def _extraction(self, reading: Reading, context: Sequence[Unit]) -> Turns:
+        return prompts.extraction(self._schema, reading.unit, reading.sentences, reading.listener, context)
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """A summary of each group; of one that does not fit a prompt, the summary of its parts' summaries."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from nscma_torch.llm.grounding import holds, resolves, stands_for
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementForm
+from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.coreference import Coreference
 from nscma_torch.reading.embedded_tasks import resolved
 from nscma_torch.reading.form_slots import times_of
@@ -18,6 +21,9 @@ from nscma_torch.text.names import name_key
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.spelling_variants import american
 
+_PRONOUN = re.compile(
+    r"\b(?:he|she|they|it|him|her|them|his|hers|their|theirs|its|this|that|these|those|there)\b", re.IGNORECASE
+)
 _CONFIDENCE = 0.9  # that of the embedded reader, so that neither outweighs the other in one store
 _STATES: Mapping[str, Mapping[str, bool]] = {
     "holds": {},
@@ -32,12 +38,14 @@ _STATES: Mapping[str, Mapping[str, bool]] = {
 class Reading:
     """A unit as a model reads it, sentence by sentence.
 
+    `context` is what the model was shown beside it: where the unit has a pronoun, names from there may stand for it.
     `dropped` counts what the model wrote and the text does not bear out: statements, replaced objects, and notes, in
     whose place the sentence itself is noted.
     """
 
     unit: Unit
     listener: str
+    context: tuple[Unit, ...] = ()
     dropped: int = 0
     _spans: list[Span] = field(init=False)
 
@@ -75,7 +83,7 @@ class Reading:
         if (
             number is None
             or not (object_ or (negated and not read.object))
-            or not resolves(subject, self.unit.text, self._speaker, self.listener)
+            or not resolves(subject, self.unit.text, self._named, self.listener)
             or name_key(subject) == name_key(object_)
             or (topical and not holds(read.topic, self.unit.text))
         ):
@@ -114,7 +122,7 @@ class Reading:
 
     def _names(self, object_: str, sentence: str, *, person: bool) -> bool:
         """Whether a sentence names an object; a person it may name as "me" or "you"."""
-        return holds(object_, sentence) or (person and resolves(object_, sentence, self._speaker, self.listener))
+        return holds(object_, sentence) or (person and resolves(object_, sentence, self._named, self.listener))
 
     def _meant(self, phrase: str) -> str:
         """The name of whom or what a phrase means, "" for a pronoun that only what was said before explains."""
@@ -124,6 +132,14 @@ class Reading:
     def _speaker(self) -> str:
         return self.unit.name or self.unit.role
 
+    @cached_property
+    def _named(self) -> str:
+        """The speaker; and where the unit has a pronoun, the names in its context and of those who spoke there."""
+        if not _PRONOUN.search(self.unit.text):
+            return self._speaker
+        names = [found[0] for one in self.context for found in re.finditer(rf"\b{NAME}", one.text)]
+        return " ".join([self._speaker, *names, *(one.name for one in self.context if one.name)])
+
     def _note(self, read: NoteForm) -> list[str]:
         """The note with its speaker and dates; the sentence itself where the model wrote more than the text says."""
         sentences = self.sentences
@@ -132,7 +148,7 @@ class Reading:
             return []
         sentence = sentences[read.sentence - 1]
         text = read.text
-        if not stands_for(text, sentence, self.unit.text, self._speaker, self.listener):
+        if not stands_for(text, sentence, self.unit.text, self._named, self.listener):
             self.dropped += 1
             text = sentence
         return [f"{self._speaker}: {resolved(text, self.unit.occurred_at)}"]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Select, and_, delete, exists, func, literal, or_, select, union_all
+from sqlalchemy.dialects import sqlite
 
 from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import episodes as log
@@ -174,7 +175,13 @@ def rolling_summary(connection: Connection, stream_id: str, keys: Sequence[str])
 def keep_rolling_summary(connection: Connection, user_id: str, stream_id: str, key: str, text: str) -> None:
     """Replace the stream's summary."""
     connection.execute(delete(drafts).where(drafts.c.hierarchy_id == stream_id))
-    connection.execute(drafts.insert().values(hierarchy_id=stream_id, key=key, user_id=user_id, text=text))
+    keep_summary(connection, user_id, stream_id, key, text)
+
+
+def keep_summary(connection: Connection, user_id: str, lane: str, key: str, text: str) -> None:
+    """Keep a summary beside the others of its lane; one of this key that is there stays."""
+    row = {"hierarchy_id": lane, "key": key, "user_id": user_id, "text": text}
+    connection.execute(sqlite.insert(drafts).values(**row).on_conflict_do_nothing())
 
 
 def quoting(connection: Connection, user_id: str, episode_ids: Collection[str]) -> list[str]:

@@ -53,6 +53,9 @@ Relations:
 
 {quoted}"""
 
+_CONTEXT = """context: what was said before the message, a summary of it and the last messages, to understand the \
+message by. Take from it the names of those that pronouns of the message mean, and nothing else."""
+
 _SUMMARIZE = """You summarize texts of a memory that belong together, for somebody who will search for them later.
 Say what they have in common and what is particular, with the names, numbers and dates as they are written. At most \
 {words} words, in the language of most of the texts. Add nothing that they do not say.
@@ -253,10 +256,17 @@ def takes_topic(schema: Schema, relation: str) -> bool:
     return "{topic}" in schema[relation].en.template
 
 
-def extraction(schema: Schema, unit: Unit, sentences: Sequence[str], listener: str) -> Turns:
-    """What do these sentences of a unit state?"""
-    data = {"speaker": unit.name or unit.role, "listener": listener, **_source(unit)}
-    return turns(_extraction_system(schema), {**data, "sentences": _by_number(sentences)}, "Write the form.")
+def extraction(
+    schema: Schema, unit: Unit, sentences: Sequence[str], listener: str, context: Sequence[Unit] = ()
+) -> Turns:
+    """What do these sentences of a unit state, read beside what was said before?"""
+    data: dict[str, Any] = {"speaker": unit.name or unit.role, "listener": listener, **_source(unit)}
+    system = _extraction_system(schema)
+    if context:
+        system = f"{system}\n\n{_CONTEXT}"
+        summary = " ".join(one.text for one in context if one.kind == "summary")
+        data["context"] = {"summary": summary, "before": [said(one) for one in context if one.kind != "summary"]}
+    return turns(system, {**data, "sentences": _by_number(sentences)}, "Write the form.")
 
 
 @cache
