@@ -51,7 +51,7 @@ class _Text(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """What a message is read with: whom its "you" means, the turns before it, and its place where that is summarized."""
+    """What a message is read with: whom its "you" means, the turns before it, and its place in the conversation."""
 
     listener: str
     before: tuple[Unit, ...]
