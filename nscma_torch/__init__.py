@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nscma_torch.buffer import Gating, SurpriseGate, SurpriseGateState
     from nscma_torch.config import Config, load_config
     from nscma_torch.controller.controller import Controller
+    from nscma_torch.controller.learning import Learnt
     from nscma_torch.controller.trace import ControllerAnswer
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.errors import NscmaError
@@ -117,6 +118,7 @@ __all__ = [
     "HistoryEvent",
     "Hit",
     "LabelPropagation",
+    "Learnt",
     "Memory",
     "MemoryRecord",
     "Message",

@@ -21,6 +21,8 @@ from nscma_torch.text.decoding import decode
 from nscma_torch.text.timestamps import format_day
 
 _HELP = """/why      how the last reply came about
+/good     the last reply helped: it counts, and may be learnt from (controller.examples, controller.write_skills)
+/bad      it did not
 /facts    what is known by now
 /memory   standing instructions, summary, and the turns in context
 /forget ID  hide a message from memory (`nscma restore ID` brings it back)
@@ -98,6 +100,8 @@ class ChatSession:
                     return False
                 case "/why":
                     self._why()
+                case "/good" | "/bad":
+                    self._feedback(helpful=command == "/good")
                 case "/facts":
                     self._facts()
                 case "/memory":
@@ -148,6 +152,14 @@ class ChatSession:
         stored = self._memory.get(self._last.turn_id, user_id=self._scope.user_id)
         if stored is not None and stored.decision is not None:
             say(f"[dim]  stored as {stored.id[:_SHORT]}: {plain(stored.decision.reason)}[/]")
+
+    def _feedback(self, *, helpful: bool) -> None:
+        if self._last is None:
+            raise NotFoundError("nothing was said yet that feedback could be on")
+        learnt = self._controller.feedback(self._last, helpful=helpful)
+        say(f"[dim]  {plain(learnt.reason)}[/]")
+        for step in learnt.skill.steps if learnt.skill is not None else ():
+            say(f"[dim]  - {plain(step)}[/]")
 
     def _facts(self) -> None:
         found = self._memory.facts(user_id=self._scope.user_id, agent_id=self._scope.agent_id)

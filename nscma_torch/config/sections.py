@@ -527,6 +527,18 @@ class Controller(Section):
         le=1,
         description="The same without an engine, where it is 1 - the margin of the best turn in context.",
     )
+    skills: int = Field(0, ge=0, description="Most skills that an engine's prompt shows, those most like what is said.")
+    examples: int = Field(0, ge=0, description="Most earlier exchanges that it shows, of those called helpful.")
+    least_alike: float = Field(0.35, ge=0, le=1, description="Cosine with what is said below which neither is shown.")
+    write_skills: bool = Field(
+        False, description="Whether a reply that is called helpful has the engine write how it was done; a call each."
+    )
+    note_tokens: int = Field(
+        0, ge=0, description="Most tokens of an engine's notes to itself that a prompt shows again; 0: it takes none."
+    )
+    keep_notes: bool = Field(
+        False, description="Whether notes stay with the reply, for the next turn; else they end with the turn's trace."
+    )
 
 
 class Config(Section):

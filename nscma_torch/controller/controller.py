@@ -12,6 +12,8 @@ from sqlalchemy import Connection
 from nscma_torch.answering.from_messages import answer_from
 from nscma_torch.config import Llm
 from nscma_torch.controller.embedded import EmbeddedPolicy
+from nscma_torch.controller.experience import Experience, recalled
+from nscma_torch.controller.learning import Learnt, learn
 from nscma_torch.controller.policy import Answered, Finding, Policy, Situation, Tool
 from nscma_torch.controller.prompted import PromptedPolicy
 from nscma_torch.controller.streaming import ShowingEngine
@@ -26,9 +28,16 @@ from nscma_torch.reading.turn_forms import asks, only_asks, standing_instruction
 from nscma_torch.records import Added, Answer, FactQuery, Hit, Message, Scope, Usage
 from nscma_torch.storage import speakers, streams, turns
 from nscma_torch.storage.backlog import EXTRACT
-from nscma_torch.storage.turns import ECHO, EVIDENCE, STANDING, SUMMARISED
+from nscma_torch.storage.turns import CITED, ECHO, EVIDENCE, NOTES, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
-from nscma_torch.validation import checked_instance, checked_message, checked_question, checked_text, clock
+from nscma_torch.validation import (
+    checked_flag,
+    checked_instance,
+    checked_message,
+    checked_question,
+    checked_text,
+    clock,
+)
 
 _CHANGED = "messages that the reply rests on were changed while it was written"
 
@@ -41,6 +50,7 @@ class _Course:
     usage: Usage = field(default_factory=Usage)
     steps: list[Taken] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     draft_uncertainty: float | None = None
     memorize: bool = False
     repeats: int = 0
@@ -132,6 +142,16 @@ class Controller:
         course, answered = self._considered(said, clock(now), wanted)
         return self._answer(course, answered, wanted)
 
+    def feedback(self, answer: ControllerAnswer, *, helpful: bool, now: datetime | None = None) -> Learnt:
+        """Say whether the reply of a `turn` helped; see `learning.learn` for what comes of it, and what it raises.
+
+        What it cites counts as having helped too. A helpful exchange may be shown as an example
+        (`controller.examples`), and how it was done may be written as a skill (`controller.write_skills`).
+        """
+        checked_instance(answer, ControllerAnswer, "answer")
+        useful = checked_flag(helpful, "helpful")
+        return learn(self.memory, self.scope, self.policy, answer, self._settings, helpful=useful, now=clock(now))
+
     def instruct(self, text: str, *, now: datetime | None = None) -> str:
         """Give a standing instruction, to be followed in every reply from now on; returns the id of its message.
 
@@ -147,7 +167,14 @@ class Controller:
     def _considered(self, said: str, now: datetime, threshold: float) -> tuple[_Course, Answered]:
         checked_question(said, "what the user says", self.memory.config.limits)
         memory, usage = self._working.read(self.policy, now)
-        course = _Course(Situation(said, now, memory), usage)
+        experience = Experience()
+        if self.policy.most_tokens:  # rules follow no skill and no example
+            experience = recalled(self.memory, self.scope, said, memory, self._settings, now)
+        notes = _kept_notes(memory) if self._settings.keep_notes else ()
+        course = _Course(Situation(said, now, memory, notes=notes, experience=experience), usage)
+        course.trace += [f"skill at hand: {skill.name}" for skill in experience.skills]
+        if experience.examples:
+            course.trace.append(f"{len(experience.examples)} examples at hand")
         if usage.llm_calls:
             course.trace.append(f"summary: {usage.llm_calls} calls, {usage.tokens} tokens")
         if threshold > 0:
@@ -170,6 +197,10 @@ class Controller:
             step = self.policy.act(course.situation)
             course.usage = added(course.usage, step.usage)
             left -= step.usage.tokens
+            if step.note:
+                course.trace.append(f"note: {step.note}")
+                course.notes.append(step.note)
+                course.situation = replace(course.situation, notes=(*course.situation.notes, step.note))
             if isinstance(step.move, Answered):
                 return step.move
             self._take(course, step.move)
@@ -238,6 +269,11 @@ class Controller:
 
         shown = [*answered.shown, *([turn.id] if self.policy.most_tokens else [])]  # rules quote, models may repeat
         quotes: dict[str, object] = {EVIDENCE: shown} if shown else {}
+        cited = [source for item in answered.evidence for source in item.hit.unit.episode_ids]
+        if cited:
+            quotes[CITED] = list(dict.fromkeys(cited))
+        if course.notes and self._settings.keep_notes:
+            quotes[NOTES] = course.notes
         if self.policy.most_tokens and situation.memory.summary:
             quotes[SUMMARISED] = situation.memory.covered
         found = any(finding.hits or finding.facts for finding in situation.findings)
@@ -285,7 +321,15 @@ class Controller:
             steps=tuple(course.steps),
             trace=(f"policy {self.policy.name}", *course.trace, f"answer: uncertainty {answered.uncertainty:.2f}"),
             usage=course.usage,
+            skills=tuple(skill.id for skill in course.situation.experience.skills),
         )
+
+
+def _kept_notes(memory: WorkingMemory) -> tuple[str, ...]:
+    """What was noted before the last reply in context."""
+    replies = memory.context[-1].replies if memory.context else ()
+    notes = replies[-1].metadata.get(NOTES) if replies else None
+    return tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
 
 
 def grounded(content: str, said: str) -> bool:

@@ -10,7 +10,7 @@ from nscma_torch.answering.answered import nothing_asked
 from nscma_torch.config import Controller
 from nscma_torch.controller.context_suffices import asked, context_suffices, value_in
 from nscma_torch.controller.passages import clipped, sources
-from nscma_torch.controller.policy import Answered, Situation, Step
+from nscma_torch.controller.policy import Answered, Situation, SkillDraft, Solved, Step
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.protocols import LanguageTasks
@@ -112,6 +112,10 @@ class EmbeddedPolicy:
         own = [clipped(turn.text, self._settings.turn_words) for turn in turns]
         members = [*summary.split("\n"), *own] if summary else own
         return Summarized(extract_summary(members, self._settings.summary_tokens), len(leaving))
+
+    def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:  # noqa: ARG002 - it goes one way
+        """None: rules go the same way in every turn, so there is none to be learnt, and none is followed."""
+        return None, Usage()
 
 
 def _statements(turns: Iterable[Episode]) -> list[Episode]:

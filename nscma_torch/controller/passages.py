@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from nscma_torch.controller.examples import Example
 from nscma_torch.reading.passage import best_passage, term_weights
 from nscma_torch.records import Episode, Fact, Hit
 from nscma_torch.storage.derived_texts import DerivedText
+from nscma_torch.storage.skills import Skill
 from nscma_torch.text.timestamps import format_day, format_time
 
 _UNSPACED = 0x2E80  # from here on scripts are written without spaces
@@ -68,6 +70,22 @@ def shown_insight(insight: DerivedText, words: int) -> dict[str, str | int]:
     """What is concluded about the user, with the day of its last message and how sure it is."""
     until = format_day(insight.until.date())
     return {"until": until, "confidence": round(100 * insight.confidence), "text": clipped(insight.text, words)}
+
+
+def shown_skill(skill: Skill) -> dict[str, str | list[str]]:
+    """How a kind of task is done."""
+    steps = [clipped(step, 40) for step in skill.steps[:8]]
+    return {"name": clipped(skill.name, 20), "when": clipped(skill.trigger, 60), "steps": steps}
+
+
+def shown_example(example: Example, words: int) -> dict[str, str | list[str]]:
+    """An exchange with the memories that its reply cites."""
+    memories = [passage(example.question, hit, words) for hit in example.cited]
+    return {
+        "question": clipped(example.question, words),
+        "memories": memories,
+        "reply": clipped(example.reply, words),
+    }
 
 
 def sources(hits: Iterable[Hit]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from nscma_torch.controller.experience import Experience
 from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingMemory
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Usage
@@ -39,6 +40,8 @@ class Situation:
     Attributes:
         findings: of this turn, newest first.
         done: the scratchpad, a line for each action and what came of it.
+        notes: the scratchpad, too: what a model noted for itself between the actions, oldest first.
+        experience: skills and examples that are like what is said.
     """
 
     said: str
@@ -46,10 +49,13 @@ class Situation:
     memory: WorkingMemory
     findings: tuple[Finding, ...] = ()
     done: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    experience: Experience = field(default_factory=Experience)
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Ids of the messages that a reply may repeat: instructions, context, what is behind findings and insights."""
+        """Ids of the messages that a reply may repeat: instructions, context, what is behind findings and insights,
+        and behind skills and examples."""
         memory = self.memory
         turns = [turn.id for exchange in memory.context for turn in (exchange.turn, *exchange.replies)]
         found = [
@@ -59,7 +65,7 @@ class Situation:
             for source in ids
         ]
         told = (*(episode.id for episode in memory.instructions), *turns, *found, *memory.insight_sources)
-        return tuple(dict.fromkeys(told))
+        return tuple(dict.fromkeys((*told, *self.experience.sources)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +83,30 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision and its cost."""
+    """One decision and its cost, with what was noted before it."""
 
     move: Tool | Answered
     usage: Usage = field(default_factory=Usage)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A turn that went well: what the user said, a line for each action that was taken, their names, and the reply."""
+
+    said: str
+    done: tuple[str, ...]
+    actions: frozenset[str]
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkillDraft:
+    """How a kind of task is done, as a policy writes it; see `Skill`."""
+
+    name: str
+    trigger: str
+    steps: tuple[str, ...]
 
 
 class Policy(Protocol):
@@ -109,3 +135,6 @@ class Policy(Protocol):
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
         """The old summary and the first of the leaving exchanges as one new summary."""
+
+    def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:
+        """How others of its kind can be done; None where there is nothing to learn, or the policy writes none."""

@@ -15,8 +15,9 @@ def fit_desk(
 ) -> tuple[Turns, Desk]:
     """The prompt and the desk that it shows, such that `count` of the prompt is at most `limit`.
 
-    Left out first are the oldest turns of the context but the last, then the memories found last, the insights, the
-    summary, the last turn, the scratchpad from its beginning, and the oldest standing instructions.
+    Left out first are the least alike examples and skills, then the oldest turns of the context but the last, the
+    memories found last, the insights, the summary, the last turn, the scratchpad from its beginning (notes, then what
+    was done), and the oldest standing instructions.
 
     Raises InvalidInputError where what the user says does not fit alone.
     """
@@ -52,7 +53,13 @@ def count_text(engine: LanguageEngine, text: str) -> int:
 
 def _smaller(desk: Desk) -> Sequence[Desk]:
     """The desk, and the same with ever less on it."""
-    found = [desk, *(replace(desk, context=desk.context[start:]) for start in range(1, len(desk.context)))]
+    found = [desk]
+    for end in range(len(desk.examples) - 1, -1, -1):
+        found.append(replace(found[-1], examples=desk.examples[:end]))
+    for end in range(len(desk.skills) - 1, -1, -1):
+        found.append(replace(found[-1], skills=desk.skills[:end]))
+    for start in range(1, len(desk.context)):
+        found.append(replace(found[-1], context=desk.context[start:]))
     for end in range(len(desk.found) - 1, 0, -1):
         found.append(replace(found[-1], found=desk.found[:end]))
     for end in range(len(desk.insights) - 1, -1, -1):
@@ -61,6 +68,8 @@ def _smaller(desk: Desk) -> Sequence[Desk]:
         found.append(replace(found[-1], summary=""))
     if desk.context:
         found.append(replace(found[-1], context=()))
+    for start in range(1, len(desk.notes) + 1):
+        found.append(replace(found[-1], notes=desk.notes[start:]))
     for start in range(1, len(desk.done) + 1):
         found.append(replace(found[-1], done=desk.done[start:]))
     if desk.found:

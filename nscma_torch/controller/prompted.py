@@ -7,8 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from nscma_torch.config import Controller, Llm
-from nscma_torch.controller.passages import passage, shown_fact, shown_hit, shown_insight, shown_turn
-from nscma_torch.controller.policy import Answered, Finding, Situation, Step
+from nscma_torch.controller.passages import (
+    clipped,
+    passage,
+    shown_example,
+    shown_fact,
+    shown_hit,
+    shown_insight,
+    shown_skill,
+    shown_turn,
+)
+from nscma_torch.controller.policy import Answered, Finding, Situation, SkillDraft, Solved, Step
 from nscma_torch.controller.prompt_budget import count_text, fit_desk, fitting
 from nscma_torch.controller.uncertainty import uncertainty
 from nscma_torch.controller.working_memory import Exchange, Summarized
@@ -23,10 +32,14 @@ from nscma_torch.llm.prompts.acting import (
     Desk,
     Draft,
     FinalAnswer,
+    NotedAct,
     RolledSummary,
+    SkillForm,
     act_turns,
     conclusion_turns,
     draft_turns,
+    noted_act_turns,
+    skill_turns,
     summary_turns,
 )
 from nscma_torch.records import Evidence, Hit, Usage
@@ -75,12 +88,18 @@ class PromptedPolicy:
 
     def act(self, situation: Situation) -> Step:
         """One action."""
-        filled, shown, usage = self._ask(Act, act_turns, situation)
+        filled: Filled[NotedAct] | Filled[Act]
+        if self._settings.note_tokens:
+            filled, shown, usage = self._ask(NotedAct, noted_act_turns, situation)
+            note = " ".join(filled.form.note.split())
+        else:
+            filled, shown, usage = self._ask(Act, act_turns, situation)
+            note = ""
         act = filled.form.act
         if isinstance(act, FinalAnswer):
             unsure = uncertainty(filled.reply, "text")
-            return Step(_answered(act.text, act.evidence, shown, unsure, situation), usage)
-        return Step(act, usage)
+            return Step(_answered(act.text, act.evidence, shown, unsure, situation), usage, note)
+        return Step(act, usage, note)
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
         """The reply, without a further action."""
@@ -111,6 +130,15 @@ class PromptedPolicy:
             )
         (form,), usage = self._asker.ask(RolledSummary, [prompt(left_out)])
         return Summarized(self._shortened(form.summary), len(taken[left_out]), usage)
+
+    def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:
+        """What the model writes; None where it finds nothing worth it, or names an action that was not taken."""
+        words = self._settings.turn_words
+        said, reply = clipped(solved.said, words), clipped(solved.reply, words)
+        (form,), usage = self._asker.ask(SkillForm, [skill_turns(said, solved.done, reply)])
+        if not form.worth or not {step.action for step in form.steps} <= solved.actions | {"answer"}:
+            return None, usage
+        return SkillDraft(form.name, form.trigger, tuple(f"{step.action}: {step.how}" for step in form.steps)), usage
 
     def _shortened(self, summary: str) -> str:
         """The longest beginning of whole sentences within the budget; of the first one what fits."""
@@ -157,8 +185,17 @@ class PromptedPolicy:
             context=tuple(shown_turn(episode, own.turn_words) for episode in context),
             found=tuple(shown),
             done=situation.done,
+            notes=self._recent(situation.notes),
+            skills=tuple(shown_skill(skill) for skill in situation.experience.skills),
+            examples=tuple(shown_example(example, own.turn_words) for example in situation.experience.examples),
         )
         return desk, found
+
+    def _recent(self, notes: Sequence[str]) -> tuple[str, ...]:
+        """The last notes, as many as the budget in tokens holds."""
+        budget = self._settings.note_tokens
+        least = fitting(lambda i: sum(count_text(self._engine, note) for note in notes[i:]), len(notes), budget)
+        return () if least is None else tuple(notes[least:])
 
 
 def _items(finding: Finding, words: int) -> list[tuple[dict[str, str], tuple[Hit, str] | None]]:

@@ -32,6 +32,7 @@ class ControllerAnswer:
         uncertainty: of the reply itself.
         steps: the actions in order, the draft and the answer left out.
         memorized: whether the turn was encoded at the controller's wish though the gate had deferred it.
+        skills: ids of the skills that were shown for it.
         turn_id, reply_id: the messages that the turn was stored as; "" where it was only considered.
     """
 
@@ -45,6 +46,7 @@ class ControllerAnswer:
     trace: tuple[str, ...]
     usage: Usage
     memorized: bool = False
+    skills: tuple[str, ...] = ()
     turn_id: str = ""
     reply_id: str = ""
 

@@ -155,7 +155,7 @@ class WorkingMemoryReader:
             asker = speakers.asker_of(connection, user).name
             known = derived_texts.of_scope(connection, Scope(user, self._scope.agent_id), "insight")
             insights = sorted(known, key=lambda one: (-one.confidence, one.id))[:_MOST_INSIGHTS]
-            insight_sources = derived_texts.in_view_of(connection, insights)
+            insight_sources = derived_texts.in_view_of(connection, [one.id for one in insights])
             groups = self._read.groups
             written = [group for group in groups if group[0].written]
             keys = self._keys(written[: -self._active])

@@ -22,8 +22,8 @@ def take_feedback(
     helpful: its importance is halved.
     """
     seq, episode = episodes.require(connection, user_id, episode_id)
-    reason = "helpful" if helpful else "not helpful"
-    history.note(connection, user_id=user_id, episode_seq=seq, event="FEEDBACK", at=to_micros(at), reason=reason)
+    reason = history.HELPFUL if helpful else history.NOT_HELPFUL
+    history.note(connection, user_id=user_id, episode_seq=seq, event=history.FEEDBACK, at=to_micros(at), reason=reason)
     if helpful:
         times = {episode_id: to_micros(at)} if timed else {}
         jobs.note_recalls(connection, user_id, {episode_id: _RECALLS}, times)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.errors import InvalidInputError, StoreBusyError
 from nscma_torch.hierarchy.summaries import UnitMaker
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Scope
-from nscma_torch.storage import fingerprint, packed_vectors, skills, streams
+from nscma_torch.storage import episodes, fingerprint, packed_vectors, skills, streams, turns
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.skills import Skill
+from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.query_vector import query_vector
 from nscma_torch.text.vector_checks import refuse_surrogates
 
@@ -45,18 +46,52 @@ class Skills:
 
         Raises `InvalidInputError` for an empty name, trigger or step.
         """
+        when = to_micros(at)
+        new = self._made(scope, name, trigger, steps, when)
+        with self._database.write() as connection:
+            fingerprint.bind(connection, self._units.fingerprint)
+            streams.touch_user(connection, scope.user_id)
+            return skills.put(connection, scope, name, trigger, steps, new, when)
+
+    def learn(
+        self,
+        scope: Scope,
+        name: str,
+        trigger: str,
+        steps: Sequence[str],
+        *,
+        behind: Collection[str],
+        epoch: int,
+        at: datetime,
+    ) -> Skill | None:
+        """Store a skill that was written from messages (ids), with any of which it goes.
+
+        It replaces one of its name, but for one that the user wrote: then nothing is stored, and None is returned.
+        Raises `StoreBusyError` where messages were changed since the user's `epoch`, when it was begun to be written.
+        """
+        when = to_micros(at)
+        new = self._made(scope, name, trigger, steps, when)
+        with self._database.write() as connection:
+            if skills.is_own(connection, scope, name):
+                return None
+            changed = streams.version(connection, scope.user_id)[1] != epoch
+            if changed or turns.missing(connection, scope.user_id, behind):
+                raise StoreBusyError("messages were changed while a skill was written from them; try again")
+            fingerprint.bind(connection, self._units.fingerprint)
+            streams.touch_user(connection, scope.user_id)
+            rows = [episodes.require(connection, scope.user_id, one)[0] for one in behind]
+            return skills.put(connection, scope, name, trigger, steps, new, when, behind=rows)
+
+    def _made(self, scope: Scope, name: str, trigger: str, steps: Sequence[str], when: int) -> list[NewUnit]:
+        """The units of a skill. Raises `InvalidInputError` for an empty name, trigger or step."""
         if not all(isinstance(text, str) and text.strip() for text in (name, trigger)):
             raise InvalidInputError("a skill needs a name, and a trigger that says when it helps")
         listed = isinstance(steps, Sequence) and not isinstance(steps, str) and len(steps) > 0
         if not listed or not all(isinstance(step, str) and step.strip() for step in steps):
             raise InvalidInputError(f"the steps of skill {name!r} must be a list of texts, none of them empty")
         refuse_surrogates((name, trigger, *steps))
-        when = to_micros(at)
         (new,) = self._units.units("skill", [f"{name}: {trigger}"], [skills.origin(scope, name, when)])
-        with self._database.write() as connection:
-            fingerprint.bind(connection, self._units.fingerprint)
-            streams.touch_user(connection, scope.user_id)
-            return skills.put(connection, scope, name, trigger, steps, new, when)
+        return new
 
     def find(self, scope: Scope, situation: str, *, top_k: int = 5) -> list[FoundSkill]:
         """The skills of a scope whose trigger is most like the situation, best first; of equals the more successful."""

@@ -65,7 +65,8 @@ def _sources(rows: _Rows) -> Iterator[str]:
         .join(episodes, _E.seq == _S.episode_seq)
         .join(fact_namespaces, _N.id == _T.namespace)
     )
-    foreign = or_(_E.user_id != _T.user_id, _S.user_id != _T.user_id, _E.agent_id.is_distinct_from(_N.agent_id))
+    other = and_(_E.agent_id.is_distinct_from(_N.agent_id), or_(_T.kind != "skill", _N.agent_id.is_not(None)))
+    foreign = or_(_E.user_id != _T.user_id, _S.user_id != _T.user_id, other)  # who names no agent reads all of them
     for row in rows(resting.where(foreign), _T.user_id):
         yield f"derived text {row.id} rests on message {row.message} of another namespace"
     for row in rows(resting.where(_E.status == "deleted"), _T.user_id):
@@ -96,6 +97,6 @@ def _units(rows: _Rows) -> Iterator[str]:
     own = and_(units.c.stream_id == _T.id, units.c.kind == _T.kind, units.c.user_id == _T.user_id)
     for (text,) in rows(select(_T.id).where(~select(units.c.seq).where(own).exists()), _T.user_id):
         yield f"search cannot find derived text {text}: it has no unit"
-    kinds = units.c.kind.in_(get_args(DerivedKind))
+    kinds = units.c.kind.in_([kind for kind in get_args(DerivedKind) if kind != "skill"])  # others are the user's own
     for (unit,) in rows(select(units.c.id).where(kinds, ~select(_T.id).where(own).exists()), units.c.user_id):
         yield f"unit {unit} comes from no derived text"

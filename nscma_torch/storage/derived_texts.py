@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
 
 from nscma_torch.records import DerivedKind, Scope
 from nscma_torch.storage import namespaces
@@ -20,6 +20,7 @@ from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
 from nscma_torch.storage.derived_schema import derivations, derived_links, derived_sources, derived_texts
+from nscma_torch.storage.fact_schema import skills
 from nscma_torch.storage.schema import episodes, units
 from nscma_torch.storage.streams import derive_id
 from nscma_torch.storage.units import NewUnit
@@ -89,8 +90,8 @@ class NewText(NamedTuple):
 
 
 def text_id(part: Part, number: int) -> str:
-    """Id of a text by its place."""
-    return derive_id("derived", *part, number)
+    """Id of a text by its place; a skill, which is its own part, has the skill's."""
+    return part.part if part.kind == "skill" else derive_id("derived", *part, number)
 
 
 def origin(part: Part, scope: Scope, number: int, new: NewText) -> dict[str, Any]:
@@ -178,6 +179,33 @@ def of_scope(connection: Connection, scope: Scope, kind: DerivedKind) -> list[De
     return found
 
 
+def note_skill(connection: Connection, part: Part, text: str, behind: Collection[int], at: int) -> None:
+    """Note of a skill, whose id is the part and whose units are stored, the messages that it was written from.
+
+    It goes with any of them.
+    """
+    user_id = namespaces.owner(connection, part.namespace).user_id
+    said_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)
+    times = connection.execute(select(said_at).where(episodes.c.seq.in_(sorted(behind)))).scalars().all()
+    row = {"seq": next_seq(connection, derived_texts.name), "id": part.part, **part._asdict(), "number": 0}
+    what = {"text": text, "confidence": 1.0, "since": min(times), "until": max(times)}
+    connection.execute(derived_texts.insert().values(**row, **what, user_id=user_id, made_at=at))
+    sources = [{"derived_seq": row["seq"], "episode_seq": seq, "user_id": user_id} for seq in sorted(behind)]
+    connection.execute(derived_sources.insert(), [{**source, "cited": True} for source in sources])
+
+
+def is_noted(connection: Connection, key: str) -> bool:
+    """Whether a text with this id was derived."""
+    return connection.execute(select(_T.seq).where(_T.id == key)).first() is not None
+
+
+def forget(connection: Connection, key: str) -> dict[str, int]:
+    """Delete what is noted of the text with this id, and leave its units; returns the deleted rows by table."""
+    seqs = list(connection.execute(select(_T.seq).where(_T.id == key)).scalars())
+    of_seq = ((derived_sources, _S.derived_seq), (derived_texts, _T.seq))
+    return {table.name: connection.execute(delete(table).where(seq.in_(seqs))).rowcount for table, seq in of_seq}
+
+
 def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:
     """Delete every text that one of these messages was in view of, before they are changed, hidden or deleted.
 
@@ -190,16 +218,17 @@ def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, i
 
 
 def resting_texts(connection: Connection, episode_seq: int) -> list[str]:
-    """The texts that a message was in view of."""
-    query = select(_T.text).join(derived_sources, _S.derived_seq == _T.seq).where(_S.episode_seq == episode_seq)
-    return list(connection.execute(query).scalars())
+    """The texts that a message was in view of, with the steps of skills."""
+    query = select(_T.text, skills.c.steps).join(derived_sources, _S.derived_seq == _T.seq)
+    query = query.outerjoin(skills, skills.c.id == _T.id).where(_S.episode_seq == episode_seq)
+    return [text for row in connection.execute(query) for text in row if text is not None]
 
 
-def in_view_of(connection: Connection, texts: Sequence[DerivedText]) -> list[str]:
-    """Ids of all messages that were in view when these texts were written, in the order they came."""
+def in_view_of(connection: Connection, ids: Sequence[str]) -> list[str]:
+    """Ids of all messages that were in view when these texts (ids) were written, in the order they came."""
     query = select(episodes.c.id, episodes.c.seq).join(derived_sources, _S.episode_seq == episodes.c.seq)
     query = query.join(derived_texts, _T.seq == _S.derived_seq).distinct().order_by(episodes.c.seq)
-    return list(connection.execute(query.where(_T.id.in_([text.id for text in texts]))).scalars())
+    return list(connection.execute(query.where(_T.id.in_(ids))).scalars())
 
 
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
@@ -283,6 +312,8 @@ def _remove(connection: Connection, seqs: Iterable[int]) -> dict[str, int]:
         rows = connection.execute(select(_T.id, _T.namespace, _T.kind, _T.part).where(_T.seq.in_(some))).all()
         own = [seq for page in pages([row.id for row in rows]) for seq in connection.execute(_units_of(page)).scalars()]
         counts.update(unit_rows.remove(connection, own) if own else {})
+        learned = [row.id for row in rows if row.kind == "skill"]
+        counts[skills.name] += connection.execute(delete(skills).where(skills.c.id.in_(learned))).rowcount
         for part in dict.fromkeys(Part(row.namespace, row.kind, row.part) for row in rows):
             noted = (_D.namespace == part.namespace, _D.kind == part.kind, _D.part == part.part)
             counts[derivations.name] += connection.execute(delete(derivations).where(*noted)).rowcount

@@ -209,7 +209,8 @@ def search(data: bytes, wanted: set[bytes]) -> set[bytes]:
 def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> tuple[tuple[Path, ...], int]:
     """Search the store's files for erased texts and ids; returns the files and how many fragments still stand in them.
 
-    Fragments that a remaining text shares ("I went to the …") prove nothing and are left out; nothing shares an id.
+    Fragments that a remaining text shares ("I went to the …") prove nothing and are left out, and so are the ids of
+    messages that stay, which metadata may name; nothing shares an erased id.
     """
     wanted = fragments(erased)
     with database.read() as connection:
@@ -218,7 +219,8 @@ def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> 
             *memory_records.names(connection),
             *erase_facts.texts(connection),
         )
-    kept = "\n".join(texts).encode()
+        stay = connection.execute(select(episodes.c.id)).scalars().all()
+    kept = "\n".join((*texts, *stay)).encode()
     wanted -= search(kept, wanted)
     wanted |= fragments(ids)
     files = database.files()

@@ -7,12 +7,15 @@ from datetime import datetime
 
 from sqlalchemy import Connection, ScalarSelect, func, select
 
-from nscma_torch.records import HistoryEvent
+from nscma_torch.records import HistoryEvent, Scope
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.episodes import live
 from nscma_torch.storage.schema import episodes, history, unit_sources, units
 
 RECALL = "RECALL"
+FEEDBACK = "FEEDBACK"
+HELPFUL, NOT_HELPFUL = "helpful", "not helpful"  # reasons of feedback
 
 
 def note(
@@ -76,6 +79,21 @@ def unit_recalls_after(connection: Connection, user_id: str, seq: int) -> tuple[
     query = query.where(history.c.seq > seq, history.c.user_id == user_id, history.c.event == RECALL)
     found = {row.unit_seq: row.at for row in connection.execute(query)}
     return found, connection.execute(select(func.max(history.c.seq))).scalar() or 0
+
+
+def helpful_replies(connection: Connection, scope: Scope, now: int) -> list[int]:
+    """Row numbers of the live replies of a scope whose last feedback calls them helpful, in the order they came."""
+    query = (
+        select(history.c.episode_seq, history.c.reason)
+        .join(episodes, episodes.c.seq == history.c.episode_seq)
+        .where(history.c.user_id == scope.user_id, history.c.event == FEEDBACK)
+        .where(episodes.c.role == "assistant", live(now))
+        .order_by(history.c.seq)
+    )
+    if scope.agent_id is not None:
+        query = query.where(episodes.c.agent_id == scope.agent_id)
+    last = {row.episode_seq: row.reason for row in connection.execute(query)}
+    return sorted(seq for seq, reason in last.items() if reason == HELPFUL)
 
 
 def of_episode(connection: Connection, user_id: str, episode_id: str) -> list[HistoryEvent]:

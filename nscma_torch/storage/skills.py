@@ -6,7 +6,7 @@ A skill is found by its units of kind "skill", which say its name and trigger; t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -15,10 +15,11 @@ from sqlalchemy import Connection, select
 
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Scope
-from nscma_torch.storage import namespaces
+from nscma_torch.storage import derived_texts, namespaces
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.derived_texts import Part
 from nscma_torch.storage.fact_schema import skills
 from nscma_torch.storage.schema import units
 from nscma_torch.storage.streams import derive_id
@@ -62,14 +63,24 @@ def origin(scope: Scope, name: str, at: int) -> dict[str, Any]:
 
 
 def put(
-    connection: Connection, scope: Scope, name: str, trigger: str, steps: Sequence[str], new: Sequence[NewUnit], at: int
+    connection: Connection,
+    scope: Scope,
+    name: str,
+    trigger: str,
+    steps: Sequence[str],
+    new: Sequence[NewUnit],
+    at: int,
+    *,
+    behind: Collection[int] = (),
 ) -> Skill:
     """Store a skill with its units, or give the one of this name another trigger and steps; its outcomes stay.
 
+    `behind` are row numbers of the messages that it was written from, and goes with; none for one of the user's own.
     Call `touch_user` in the same transaction, before.
     """
     namespace = namespaces.ensure(connection, scope.user_id, scope.agent_id)
     key = skill_id(namespace, name)
+    derived_texts.forget(connection, key)
     values: dict[str, Any] = {"name": name, "trigger": trigger, "steps": json.dumps(list(steps), ensure_ascii=False)}
     values |= {"updated_at": at, "status": "active"}
     _remove_units(connection, key)
@@ -77,7 +88,16 @@ def put(
         owner = {"seq": next_seq(connection, skills.name), "id": key, "namespace": namespace, "user_id": scope.user_id}
         connection.execute(skills.insert().values(**owner, **values, successes=0, failures=0, recorded_at=at))
     unit_rows.insert(connection, new)
-    return require(connection, scope.user_id, key)
+    stored = require(connection, scope.user_id, key)
+    if behind:
+        derived_texts.note_skill(connection, Part(namespace, "skill", key), stored.text, behind, at)
+    return stored
+
+
+def is_own(connection: Connection, scope: Scope, name: str) -> bool:
+    """Whether there is a skill of this name that the user wrote."""
+    key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
+    return find(connection, scope.user_id, key) is not None and not derived_texts.is_noted(connection, key)
 
 
 def require(connection: Connection, user_id: str, key: str) -> Skill:
@@ -131,7 +151,7 @@ def set_status(connection: Connection, user_id: str, key: str, status: Literal["
 
 def remove(connection: Connection, key: str) -> dict[str, int]:
     """Delete a skill with its units; returns the deleted rows by table. Call `touch_user` as well."""
-    rows = _remove_units(connection, key)
+    rows = _remove_units(connection, key) | derived_texts.forget(connection, key)
     return rows | {skills.name: connection.execute(skills.delete().where(_K.id == key)).rowcount}
 
 

@@ -21,6 +21,8 @@ from nscma_torch.storage.schema import drafts, episodes, history, streams
 
 ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it
 EVIDENCE = "evidence"  # metadata of a reply: ids of the messages that it was written from
+CITED = "cited"  # metadata of a reply: ids of the messages among these that it names as its evidence, best first
+NOTES = "notes"  # metadata of a reply: what the model noted before it, where that is kept
 SUMMARISED = "summarised"  # metadata of a reply: id of the last message in the summary that it was written from
 STANDING = "standing"  # metadata of a message that holds a standing instruction
 _E = episodes.c
@@ -152,6 +154,18 @@ def encode_now(connection: Connection, user_id: str, episode_id: str, kind: str)
     """Queue a message that the gate deferred as if it had been written; False where that is done or queued."""
     seq, episode = log.require(connection, user_id, episode_id)
     return not episode.encoded and bool(jobs.enqueue(connection, user_id, kind, [(episode.stream_id, seq)]))
+
+
+def asked_before(connection: Connection, replies: Sequence[int], now: int) -> dict[int, int]:
+    """Of each reply (row number) the live message of the user just before it in its stream, where there is one."""
+    reply = episodes.alias()
+    query = (
+        select(reply.c.seq, func.max(_E.seq))
+        .join(episodes, and_(_E.stream_id == reply.c.stream_id, _E.seq < reply.c.seq))
+        .where(_E.role == "user", log.live(now))
+        .group_by(reply.c.seq)
+    )
+    return {seq: own for some in pages(replies) for seq, own in connection.execute(query.where(reply.c.seq.in_(some)))}
 
 
 def missing(connection: Connection, user_id: str, ids: Collection[str]) -> set[str]:

@@ -71,6 +71,13 @@ def test_instructions_and_forgetting(chat: Chat) -> None:
     assert "/why" in ok(chat("/help"))[0] and ok(chat("/why"))[0] == "nothing was said yet"
 
 
+def test_feedback(chat: Chat) -> None:
+    lines = ok(chat("I moved to Porto last March.", "Where do I live?", "/good", "/bad"))
+    assert [line for line in lines if "counted" in line] == ["  counted", "  counted"]
+    wrong = chat("/good")
+    assert wrong.exit_code == 1 and "nothing was said yet" in " ".join(wrong.stderr.split())
+
+
 def test_json_is_a_line_for_each_reply(chat: Chat) -> None:
     lines = ok(chat("I moved to Porto last March.", "Where do I live?", options=("--json",)))
     replies = [json.loads(line) for line in lines]

@@ -46,6 +46,16 @@ def test_no_reply_keeps_an_erased_message(converse: Opener, tmp_path: Path, turn
     assert controller.memory.verify() == []
 
 
+def test_ids_of_messages_that_stay_are_no_remains(converse: Opener) -> None:
+    controller = converse(ScriptedEngine(parrot))
+    secret = controller.turn(f"My locker code is {SECRET}.", now=START)
+    later = controller.turn("I put a lamp into room 20.", now=START + timedelta(hours=1))
+    receipt = controller.memory.erase(user_id="ada", memory_id=secret.turn_id)
+    assert controller.memory.get(later.turn_id, user_id="ada") is not None
+    assert controller.memory.get(later.reply_id, user_id="ada") is None, "its metadata names the turn, which stays"
+    assert receipt.found == 0
+
+
 def test_every_fact_that_was_shown_counts(converse: Opener, tmp_path: Path) -> None:
     liked = ["chess", "tennis", "jazz", "sushi", "opera", "hiking", "coffee", "poetry", "skiing", "yoga"]
 

@@ -107,7 +107,7 @@ WHERE = "Where did Mia buy the apple trees?"
     ("told", "kept"),
     [
         (pair(WHERE, "the nursery in Lund", 1), True),
-        (pair(WHERE, "the nursery in Oslo", 1), False),  # no word of it in the memory
+        (pair(WHERE, "the nursery in Lund by the sea", 1), False),  # more than is said
         (pair(WHERE, "the nursery in Lund", 2), False),  # not said there
         (pair(WHERE, "the barn", 3), False),  # said there, and no answer: the memory gives another
         (pair("What is the name of the moon's dog?", "Lund", 1), False),  # the memory does not tell
@@ -120,6 +120,13 @@ def test_only_what_the_memory_answers_is_kept(
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     report = memory.sleep(now=day(20))
     assert report.failures == () and texts(memory) == ([told.text] if kept else [])
+
+
+def test_what_the_reader_is_not_sure_of_is_dropped(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    config = {**ON, "question_pairs": {"enabled": True, "sure": 1.0}}
+    memory = open_memory(config=config, tasks=Telling(pair(WHERE, "the nursery in Lund", 1)), proxy=light_proxy)
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    assert (memory.sleep(now=day(20)).failures, texts(memory)) == ((), [])
 
 
 def test_near_duplicates_are_dropped_within_a_sitting_and_across(

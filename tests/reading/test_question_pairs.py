@@ -54,10 +54,11 @@ def test_a_question_and_the_sentence_that_answers_it(pairs: AdjacentPairs) -> No
 @pytest.mark.parametrize(
     ("question", "reply"),
     [
-        ("Where did you buy it?", "I bought the tree at the nursery in Lund."),  # what "it" is stands elsewhere
-        ("What now, Mia?", "I bought the tree at the nursery in Lund."),  # asks for nothing in particular
+        ("Where did you buy it so cheaply?", "I bought the trees at the nursery in Lund."),  # "it" is told elsewhere
+        ("What band?", "The band is called Summer Sounds."),  # too few words to be found by
         ("Where did you buy the apple trees?", "Ha, the nursery in Lund, where else would I buy trees?"),  # asks back
-        ("Where did you buy the apple trees?", "Good morning! How is your mother?"),
+        ("Do you like apple trees?", "Absolutely!"),  # tells nothing by itself
+        ("Where did you buy the apple trees?", "I am 42 years old."),
         ("你在哪里买的苹果树？", "I bought the trees at the nursery in Lund."),
     ],
 )

@@ -1,0 +1,82 @@
+"""What feedback on a reply does: it is counted, and after a success the controller writes how it was done as a skill.
+
+In the spirit of Voyager (Wang et al. 2023), whose agent adds the program of a task that it has solved to a library of
+skills, and looks there by what a new task is like. Ours are steps in words, out of the actions that were taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from nscma_torch.config import Controller
+from nscma_torch.controller.policy import Policy, Solved
+from nscma_torch.controller.trace import ControllerAnswer
+from nscma_torch.errors import NotFoundError
+from nscma_torch.memory import Memory
+from nscma_torch.records import Scope, Usage
+from nscma_torch.storage import streams
+from nscma_torch.storage.skills import Skill
+from nscma_torch.storage.turns import EVIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What feedback came to: the skill that was written, None for none, and `reason` in words."""
+
+    skill: Skill | None
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+
+
+def learn(
+    memory: Memory,
+    scope: Scope,
+    policy: Policy,
+    answer: ControllerAnswer,
+    settings: Controller,
+    *,
+    helpful: bool,
+    now: datetime,
+) -> Learnt:
+    """Count the feedback on a reply, on what it cites, and on the skills that were shown for it; write a skill.
+
+    Raises:
+        NotFoundError: the turn was not stored, or its reply is hidden or gone; nothing was counted.
+        EngineError: the engine failed while a skill was written; the feedback is counted.
+        StoreBusyError: messages were changed meanwhile; the feedback is counted, no skill is stored.
+    """
+    user, parts = scope.user_id, memory.components
+    with parts.database.read() as connection:
+        epoch = streams.version(connection, user)[1]
+    turn, reply = (memory.get(one, user_id=user, now=now) if one else None for one in (answer.turn_id, answer.reply_id))
+    if turn is None or reply is None:
+        raise NotFoundError("feedback is on a reply that `turn` gave and that is still there; ask again first")
+    cited = [source for item in answer.evidence for source in item.hit.unit.episode_ids]
+    for one in dict.fromkeys((reply.id, *(cited if helpful else ()))):
+        memory.feedback(one, user_id=user, helpful=helpful, now=now)
+    known = {skill.id for skill in memory.skills(user_id=user, agent_id=scope.agent_id)}
+    shown = [key for key in answer.skills if key in known]
+    for key in shown:
+        memory.skill_outcome(key, user_id=user, success=helpful, now=now)
+    if not helpful or not settings.write_skills:
+        return Learnt(None, "counted")
+    if shown:
+        return Learnt(None, f"counted; {len(shown)} skills were at hand, so none is written")
+    taken = [step for step in answer.steps if not step.refused]
+    if not taken:
+        return Learnt(None, "counted; nothing was looked up, so there is nothing to learn")
+    solved = Solved(turn.text, tuple(map(str, taken)), frozenset(step.action for step in taken), reply.text)
+    draft, usage = policy.write_skill(solved)
+    if draft is None:
+        return Learnt(None, f"counted; {policy.name} writes no skill of this", usage)
+    behind = {turn.id, reply.id, *_ids(reply.metadata.get(EVIDENCE))}
+    skill = parts.skills.learn(scope, draft.name, draft.trigger, draft.steps, behind=behind, epoch=epoch, at=now)
+    if skill is None:
+        return Learnt(None, f"counted; a skill named {draft.name!r} is yours, and stays as it is", usage)
+    return Learnt(skill, f"counted; skill {draft.name!r} is written", usage)
+
+
+def _ids(value: object) -> Sequence[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
