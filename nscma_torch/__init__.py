@@ -68,6 +68,7 @@ _HOME = {
     "load_config": "nscma_torch.config",
     "Controller": "nscma_torch.controller.controller",
     "ControllerAnswer": "nscma_torch.controller.trace",
+    "Learnt": "nscma_torch.controller.learning",
     "NscmaError": "nscma_torch.errors",
     **dict.fromkeys(("EgoSplit", "LabelPropagation"), "nscma_torch.integrations.pyg"),
     "Redecision": "nscma_torch.encode.replay",
