@@ -68,7 +68,7 @@ def heard(connection: Connection, namespace: str, now: datetime, *, roles: Seque
     query = select(*columns, _E.metadata)
     query = _staying(query, namespaces.owner(connection, namespace), roles).where(said <= to_micros(now))
     rows = connection.execute(query.order_by(_E.seq))
-    return [Heard(*row[:-1], bool(json.loads(row.metadata).get(turns.ECHO))) for row in rows]
+    return [Heard._make((*row[:-1], bool(json.loads(row.metadata).get(turns.ECHO)))) for row in rows]
 
 
 def basis_of(said: Sequence[Heard]) -> str:
