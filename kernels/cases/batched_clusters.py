@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -36,6 +36,7 @@ def batched_clusters_cases(device: torch.device, large: bool) -> Iterator[Case]:
         def alone(graphs: list[Any] = some) -> list[Tensor]:
             return [_clusters(graph) for graph in graphs]
 
+        expect_the_same(together(), alone())
         scaled = "" if len(some) == count else f" ({len(some)}, scaled)"
         runs: dict[str, Callable[[], object]] = {
             "ours": together,
@@ -43,6 +44,15 @@ def batched_clusters_cases(device: torch.device, large: bool) -> Iterator[Case]:
             "making the Batch": lambda graphs=graphs: Batch.from_data_list(graphs),
         }
         yield f"{count} networks of 5 to 40 nodes" if count > 1 else "1 network of 40 nodes", runs
+
+
+def expect_the_same(batch: Tensor, alone: Sequence[Tensor]) -> None:
+    """Raises ValueError where a network of a batch, which begins with these, has other labels than it has alone."""
+    first = 0
+    for place, own in enumerate(alone):
+        if not torch.equal(batch[first : first + len(own)] - first, own):
+            raise ValueError(f"network {place} of a batch has other clusters than it has alone")
+        first += len(own)
 
 
 def _clusters(graph: Any) -> Tensor:

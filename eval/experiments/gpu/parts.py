@@ -30,7 +30,6 @@ PARTS = (
     ),
     Part("retrieval", _from("retrieval"), (), 60),
     Part("retrieval memory", _from("retrieval_memory"), (), 60),
-    Part("clustering", _from("clustering"), (), 60),
     Part("hierarchies", _from("hierarchies"), ("torch_geometric", "pydantic", "sqlalchemy"), 90),
     Part("reader", _from("reader_speed"), ("transformers", "tokenizers"), 60),
     Part("four bits", _from("four_bit"), ("transformers", "accelerate", "bitsandbytes"), 90),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -58,7 +59,7 @@ NEEDS_TRANSFORMERS = ("reader", "four bits", "memory plan")  # seconds for its i
 SLOW = (pytest.param(name, marks=pytest.mark.prove) for name in NEEDS_TRANSFORMERS)
 
 
-@pytest.mark.parametrize("name", ["retrieval", "retrieval memory", "clustering", "hierarchies", *SLOW])
+@pytest.mark.parametrize("name", ["retrieval", "retrieval memory", "hierarchies", *SLOW])
 def test_parts_measure_tiny_shapes(name: str, tmp_path: Path) -> None:
     measure(part(name), CPU, True, tmp_path / "rows.jsonl")
     rows = [Row(**json.loads(line)) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
@@ -70,6 +71,17 @@ def test_every_operation_that_is_measured_is_a_part() -> None:
     cases = re.findall(r'^    "(\w+)": \w+_cases,', (ROOT / "kernels" / "bench.py").read_text(), re.MULTILINE)
     assert len(cases) >= 9
     assert {part.name for part in PARTS if part.name.startswith("speed ")} == {f"speed {name}" for name in cases}
+
+
+def test_networks_of_a_batch_have_the_clusters_that_they_have_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "kernels"))
+    cases = importlib.import_module("cases.batched_clusters")
+    alone = [torch.tensor([0, 0]), torch.tensor([0]), torch.tensor([0, 1, 0])]
+    cases.expect_the_same(torch.tensor([0, 0, 2, 3, 4, 3, 6]), alone)
+    with pytest.raises(ValueError, match="network 2 of a batch"):
+        cases.expect_the_same(torch.tensor([0, 0, 2, 3, 4, 4, 6]), alone)
+    shape, runs = next(cases.batched_clusters_cases(CPU, False))
+    assert shape == "1 network of 40 nodes" and isinstance(runs["ours"](), torch.Tensor)
 
 
 def test_a_wrong_result_fails_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
