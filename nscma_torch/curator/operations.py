@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from nscma_torch.curator.claims import Rules
 from nscma_torch.curator.grouping import Group, claim_of, object_of
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
@@ -105,11 +104,6 @@ class Operations:
     def rows(self) -> dict[int, StatementRow]:
         """The statements that these operations were chosen for or name, by row number."""
         return {row.seq: row for row in (*self.by_id.values(), *self.by_seq.values())}
-
-    def counting(self, rows: Iterable[StatementRow], rules: Rules) -> list[StatementRow]:
-        """Those of these statements that count: something was chosen for them that could be used."""
-        found = (row for row in rows if not self.waits(row))
-        return [row for row in found if not (rules.by_model and self.of[row.seq].refused)]
 
     def waits(self, row: StatementRow) -> bool:
         """Whether nothing was chosen for a statement yet."""

@@ -10,9 +10,10 @@ from sqlalchemy import Connection
 
 from nscma_torch.curator.claims import Rules
 from nscma_torch.curator.disputes import overruled, weighed
-from nscma_torch.curator.grouping import Group, closed, fact_of, groups_of
-from nscma_torch.curator.implied_denials import implied_denials, partings
-from nscma_torch.curator.operations import Chosen, Operations, end, linked, operated_groups
+from nscma_torch.curator.grouping import Group, fact_of
+from nscma_torch.curator.implied_denials import implied_denials
+from nscma_torch.curator.judging import judging_of
+from nscma_torch.curator.operations import Chosen
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.curator.timeline_records import Outcome, Span, Timeline
 from nscma_torch.records import Action
@@ -47,7 +48,7 @@ class _Did:
 def resolve_groups(
     connection: Connection,
     namespace: str,
-    keys: Collection[Key],
+    marked: Collection[Key],
     schema: Schema,
     rules: Rules,
     *,
@@ -55,7 +56,7 @@ def resolve_groups(
     recalled: Collection[str],
     chosen: Mapping[int, Chosen],
 ) -> Resolved:
-    """Write the facts of these groups, and of those resolved with them, inside the caller's transaction.
+    """Write the facts of `marked` groups, and of those resolved with them, inside the caller's transaction.
 
     If statements were only added, facts are recorded at the time that the newest message was stored, whenever the job
     runs; if some were removed, at `now` (microseconds). Forgotten facts stay archived until something new is said of
@@ -63,37 +64,23 @@ def resolve_groups(
 
     `chosen` are operations that a model chose just now, by the row number of the statement; they are logged.
     """
-    keys = closed(keys, schema)
-    if rules.asks_model:
-        keys = closed(keys | linked(connection, namespace, keys, chosen), schema)
+    judging = judging_of(connection, namespace, schema, rules, chosen)
+    keys = judging.tied(marked)
     user_id = namespaces.owner(connection, namespace).user_id
     rows = statements.of_keys(connection, namespace, keys)
     if others := implied_denials(rows, schema) - keys:
         keys |= others
         rows = statements.of_keys(connection, namespace, keys)
     beyond = statements.of_keys(connection, namespace, implied_denials(rows, schema) - keys)
+    case = judging.case(rows, beyond)
     old = facts.believed(connection, namespace, keys)
-    numbers = {row.seq for row in rows}
-    known = numbers - chosen.keys() if rules.asks_model else decisions.decided(connection, numbers)
-    fresh = sorted((row for row in rows if row.seq not in known), key=lambda row: (row.episode_seq, row.start, row.seq))
+    fresh = sorted(
+        (row for row in rows if row.seq not in case.decided), key=lambda row: (row.episode_seq, row.start, row.seq)
+    )
     said = {row.seq for row in rows} | {seq for row in old for seq in row.statement_seqs}
-    waiting: frozenset[Key] = frozenset()
-    by_seq = {row.seq: row for row in (*rows, *beyond)}
-    if rules.asks_model:
-        operations = Operations(connection, namespace, [*rows, *beyond], chosen)
-        waiting = frozenset(row.key for row in rows if operations.waits(row))
-        rows, beyond = operations.counting(rows, rules), operations.counting(beyond, rules)
-        by_seq |= operations.rows
-    parted = partings([*rows, *beyond], keys, schema)
-    ordered = sorted([*rows, *parted], key=statements.said)
-    if rules.by_model:
-        groups = operated_groups(rows, operations, schema)
-    else:
-        groups = groups_of(ordered, schema, rules.correction_window, one_object=rules.one_object)
-    if rules.asks_model:
-        end(groups, operations.endings(), schema)
+    by_seq = case.by_seq
     light = overruled(decisions.overrulings(connection, namespace, keys), by_seq.values())
-    timelines = [(group, resolve(weighed(group.claims, light), rules)) for group in groups]
+    timelines = [(group, resolve(weighed(group.claims, light), rules)) for group in case.groups(keys)]
     forgotten = [row for row in old if row.archived_by == FORGETTING and row.id not in recalled]
     wanted = [
         [_kept(fact_of(group, span, by_seq), forgotten) for span in timeline.spans] for group, timeline in timelines
@@ -102,7 +89,7 @@ def resolve_groups(
     new = [fact for own in wanted for fact in own]
     kept = set(new)
     retired = [row for fact, row in stays.items() if fact not in kept]
-    came_only = {seq for row in old for seq in row.statement_seqs} <= {row.seq for row in rows}
+    came_only = {seq for row in old for seq in row.statement_seqs} <= {row.seq for row in case.counting}
     newest = max((row.stored_at for row in fresh), default=None)
     at = newest if came_only and newest is not None else now
     at = max(at, *(row.recorded_at for row in old)) if old else at
@@ -112,22 +99,8 @@ def resolve_groups(
     believed = {**stays, **{row.new(): row for row in come}}
     did = _did(timelines, [[believed[fact] for fact in own] for own in wanted], by_seq)
     seqs = {row.seq for row in fresh}
-    made = [_decision(row, did.get(row.seq, []), seqs) for row in fresh]
-    if rules.asks_model:
-        made = [_by_model(one, chosen, by_model=rules.by_model) for one in made]
-    return Resolved([believed[fact] for fact in new], made, waiting)
-
-
-def _by_model(decision: NewDecision, chosen: Mapping[int, Chosen], *, by_model: bool) -> NewDecision:
-    """The decision on a statement with the operation that a model chose for it, which may be all that decided."""
-    assert decision.statement_seq is not None
-    own = chosen[decision.statement_seq]
-    if by_model:
-        return replace(decision, action=own.action, reason=own.reason, before=own.before)
-    if own.ends and decision.action == "NOOP":  # all that it does is to end facts of other groups
-        return replace(decision, action="ARCHIVE", reason=own.reason, before=own.before)
-    reason = f"{decision.reason}; {own.reason}" if own.ends or own.refused else decision.reason
-    return replace(decision, reason=reason, before=own.before)
+    made = [case.logged(_decision(row, did.get(row.seq, []), seqs)) for row in fresh]
+    return Resolved([believed[fact] for fact in new], made, case.waiting)
 
 
 def _kept(fact: NewFact, forgotten: Collection[FactRow]) -> NewFact:
