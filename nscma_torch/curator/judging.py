@@ -155,16 +155,16 @@ class _ByOperations:
     schema: Schema
     rules: Rules
     chosen: Mapping[int, Chosen]
+    kind: type[AdvisedCase]
 
     def tied(self, keys: Collection[Key]) -> set[Key]:
         own = closed(keys, self.schema)
         return closed(own | linked(self.connection, self.namespace, own, self.chosen), self.schema)
 
     def case(self, rows: Sequence[StatementRow], beyond: Sequence[StatementRow]) -> Case:
-        kind = OperatedCase if self.rules.by_model else AdvisedCase
         decided = {row.seq for row in rows} - self.chosen.keys()
         operations = Operations(self.connection, self.namespace, [*rows, *beyond], self.chosen)
-        return kind(rows, beyond, decided, self.schema, self.rules, operations, self.chosen)
+        return self.kind(rows, beyond, decided, self.schema, self.rules, operations, self.chosen)
 
 
 def judging_of(
@@ -172,5 +172,6 @@ def judging_of(
 ) -> Judging:
     """How a namespace's groups are decided under these rules; `chosen`: operations that a model chose just now."""
     if rules.asks_model:
-        return _ByOperations(connection, namespace, schema, rules, chosen)
+        kind = OperatedCase if rules.by_model else AdvisedCase
+        return _ByOperations(connection, namespace, schema, rules, chosen, kind)
     return _ByRules(connection, schema, rules)

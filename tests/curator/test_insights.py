@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.curator import insights
+from nscma_torch.errors import ConfigError, EngineUnavailableError, ModelError
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Message, SourcedLine, Unit
@@ -68,6 +69,7 @@ def test_a_cluster_becomes_a_dated_line_with_its_sources(told: Memory) -> None:
 
 
 def test_it_is_in_the_profile_and_in_search(told: Memory) -> None:
+    assert told.search("marathon training", user_id="ada", kinds=["insight"], now=day(20)) == []
     told.sleep(now=day(20))
     lines = [line for line in told.profile(user_id="ada") if line.episode_ids]
     assert [line.text for line in lines] == texts(told)
@@ -90,6 +92,52 @@ def test_renewed_after_a_week_and_only_if_something_was_said(told: Memory) -> No
     assert told.sleep(now=day(27), dry_run=True).derived_texts == 1
     assert told.sleep(now=day(27)).derived_texts > 0
     assert "at least 6 messages" in texts(told)[0]
+
+
+def test_a_dry_run_counts_what_is_due_and_clusters_nothing(told: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    clustered: list[int] = []
+    clusters = insights.knn_graph
+
+    def counted(vectors: Any, *args: Any, **more: Any) -> Any:
+        clustered.append(len(vectors))
+        return clusters(vectors, *args, **more)
+
+    monkeypatch.setattr(insights, "knn_graph", counted)
+    assert told.sleep(now=day(20), dry_run=True).derived_texts == 2, "a part each of ada and bob"
+    assert clustered == []
+    told.sleep(now=day(20))
+    assert clustered == [9, 5]
+
+
+@pytest.mark.parametrize(("section", "found"), [({"min_messages": 4}, 2), ({"min_messages": 5}, 1), ({"most": 1}, 1)])
+def test_how_many(section: dict[str, Any], found: int, open_memory: Callable[..., Memory]) -> None:
+    """The largest clusters first, of so many messages at least; what the assistant says is in none."""
+    memory = open_memory(config={"insights": {**ON["insights"], **section}})
+    list(memory.add_many([*said(RUNNING), *said(POTTERY, 10)], user_id="ada", now=day(20)))
+    echoes = [Message("assistant", text, day(15), name="Mel") for text in (*POTTERY, *RUNNING)]
+    list(memory.add_many(echoes, user_id="ada", now=day(20)))
+    memory.sleep(now=day(20))
+    counts = ["pottery in at least 5 messages", "marathon in at least 4 messages"][:found]
+    assert [count in text for count, text in zip(counts, texts(memory), strict=True)] == [True] * found
+
+
+@pytest.mark.parametrize(("error", "asked"), [(EngineUnavailableError("away"), 1), (ModelError("broken"), 2)])
+def test_a_model_that_is_away_is_not_asked_for_the_other_agents(
+    error: Exception, asked: int, open_memory: Callable[..., Memory]
+) -> None:
+    class Raising(EmbeddedTasks):
+        calls = 0
+
+        def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:  # noqa: ARG002
+            self.calls += 1
+            raise error
+
+    tasks = Raising()
+    memory = open_memory(config=ON, tasks=tasks)
+    for agent in ("one", "two"):
+        list(memory.add_many(said(POTTERY), user_id="ada", agent_id=agent, now=day(20)))
+    report = memory.sleep(now=day(20))
+    assert (tasks.calls, len(report.failures), texts(memory)) == (asked, asked, [])
 
 
 def test_nothing_is_asked_again_of_the_same_messages(open_memory: Callable[..., Memory]) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from nscma_torch.background import BackgroundWorker
+from nscma_torch.curator.sleep import Queued
 from nscma_torch.errors import EngineUnavailableError, StoreAccessError
 from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, Unit
+from nscma_torch.records import Extraction, SleepReport, Unit
 from nscma_torch.storage import leases, worker_health
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.worker_health import LEASE
@@ -368,3 +369,37 @@ def test_it_sleeps_by_its_schedule_across_restarts(noted: Open) -> None:
     assert rounds(0, 0.5, 0.9, 1.1) == [False, False, False, True]
     with memory.components.database.read() as connection:
         assert worker_health.slept_at(connection) == to_micros(clock[0])
+
+
+@pytest.mark.parametrize("what", ["stop", "erase"])
+def test_a_sleep_goes_user_by_user_once_all_jobs_were_run(what: str, noted: Open) -> None:
+    """Told to stop, it ends after the user at hand and is due again; a user who was erased meanwhile is passed over."""
+    memory = noted(config={**DEFERRED, "worker": {"sleep_interval": 3600.0}})
+    users, parts = ["ada", "bob", "eve"], memory.components
+    for user in users:
+        say(memory, "{Ben|lives_in|Rome}", user_id=user)
+    maintained: list[str] = []
+
+    class Watched:
+        def queue(self, sleepers: Sequence[str], now: datetime) -> Queued:
+            return parts.sleeper.queue(sleepers, now)
+
+        def maintain(self, queued: Queued, now: datetime) -> SleepReport:
+            assert what == "erase" or [homes(memory, user) for user in users] == [["Rome"]] * 3, "read before"
+            maintained.extend(queued.sleepers)
+            report = parts.sleeper.maintain(queued, now)
+            if maintained == ["ada"]:
+                worker._stopping.set() if what == "stop" else memory.erase(user_id="bob")
+            return report
+
+    clock = [day(1)]
+    worker = by_clock(memory, clock)
+    worker._sleeper = Watched  # type: ignore[assignment]
+    assert worker._round()
+    clock[0] += timedelta(hours=2)
+    assert worker._round() == (what == "erase")
+    assert maintained == (["ada"] if what == "stop" else users)
+    with parts.database.read() as connection:
+        assert worker_health.slept_at(connection) == to_micros(clock[0] if what == "erase" else day(1))
+    assert memory.verify() == [] and memory.stats().jobs_failed == 0
+    assert homes(memory, "eve") == ["Rome"] and (homes(memory, "bob") == []) == (what == "erase")

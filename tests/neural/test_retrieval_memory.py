@@ -42,6 +42,7 @@ class Oracle:
 
     def __init__(self) -> None:
         self.items: dict[int, tuple[Vector, Vector, int]] = {}
+        self.ever = -1  # the largest id that ever was
 
     def ranked(self, query: Sequence[float], scope: int | None) -> list[tuple[int, float]]:
         """Ids and scores, best first; the numbers are halves and small, so that scores are exact."""
@@ -66,7 +67,8 @@ def operations(memory: RetrievalMemory, number: int, seed: int) -> Iterator[Orac
             case "write":
                 keys, values, scope = vectors(size, D), vectors(size, E), draw.randrange(3)
                 ids = memory.write(torch.tensor(keys), torch.tensor(values), scope=scope).tolist()
-                assert not oracle.items.keys() & set(ids)
+                assert ids == [*range(oracle.ever + 1, oracle.ever + 1 + size)]
+                oracle.ever = ids[-1]
                 oracle.items |= {id: (keys[i], values[i], scope) for i, id in enumerate(ids)}
             case "own ids":
                 ids = [id for id in draw.sample(range(10**6), size) if id not in oracle.items]
@@ -75,6 +77,7 @@ def operations(memory: RetrievalMemory, number: int, seed: int) -> Iterator[Orac
                 given = torch.tensor(keys), torch.tensor(values)
                 assert memory.write(*given, ids=ids, scope=torch.tensor(scopes)).tolist() == ids
                 oracle.items |= {id: (keys[i], values[i], scopes[i]) for i, id in enumerate(ids)}
+                oracle.ever = max(oracle.ever, *ids)
             case "update" if known:
                 ids = draw.sample(known, min(size, len(known)))
                 keys, values = vectors(len(ids), D), vectors(1, E)

@@ -39,6 +39,7 @@ class Written:
     top: Sequence[int] = ()
     titles: Mapping[str, Mapping[int, float]] = field(default_factory=dict)  # by text, the units that its titles name
     known: FactGraph | None = None
+    sure: Mapping[str, float] = field(default_factory=dict)  # answerability of each question, 0.5 by default
     judged: list[list[int]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     bounds: Bounds = field(default_factory=lambda: Bounds(Scope("ada"), NOW))
@@ -54,7 +55,7 @@ class Written:
         self.asked.append(text)
         wanted = self.bounds.kinds if kinds is None else kinds
         known = {n: s for n, s in self.answers[text].items() if kind_of(n) in wanted}
-        return Ranking(dict(sorted(known.items(), key=lambda item: -item[1])[:top_k]), 0.5)
+        return Ranking(dict(sorted(known.items(), key=lambda item: -item[1])[:top_k]), self.sure.get(text, 0.5))
 
     def rank_nodes(self, question: str, top_k: int | None = None) -> Ranking:
         return self.rank(question, 1 << 30 if top_k is None else top_k, (*self.bounds.kinds, "summary"))
@@ -186,19 +187,22 @@ def test_iterative_does_not_hide_that_the_question_itself_is_too_long() -> None:
 
 def test_hyde_searches_with_the_mean_of_question_and_passages() -> None:
     """v = (f(q) + sum of f(d)) / (N + 1), as HyDE has it: the mean of the cosines; a passage too long is left out."""
-    answers = {"q": {1: 0.9, 2: 0.5, 3: -0.2}, "a": {1: 0.1, 2: 0.8, 3: 0.0}, "b": {1: 0.2, 2: 0.2, 3: 0.9}}
-    written = Written(answers, questions=["a", "b", "much too long"])
+    answers = {"q": {1: 0.9, 2: 0.5, 3: -0.2, 4: -0.3}, "a": {1: 0.1, 2: 0.8, 3: 0.0}, "b": {1: 0.2, 2: 0.2, 3: 0.9}}
+    written = Written(answers, questions=["a", "b", "much too long"], sure={"q": 0.7})
     found = run("hyde", written, 2)
     assert found.scores == pytest.approx({2: (0.5 + 0.8 + 0.2) / 3, 1: (0.9 + 0.1 + 0.2) / 3})
-    assert list(found.scores) == [2, 1] and written.judged == [[1, 2, 3]]
+    assert list(found.scores) == [2, 1] and written.judged == [[1, 2, 3]], "passages are made of the three best hits"
+    assert found.answerability == 0.7, "that of the question itself"
     assert written.asked == ["q", "a", "b"] and "too long" in found.trace[-1]
 
 
 def test_self_questioning_joins_what_the_parts_find() -> None:
     answers = {"q": {1: 0.8, 2: 0.4}, "a": {3: 0.5, 2: 0.5}, "b": {2: 0.2, 4: 0.1}}
-    found = run("self-questioning", Written(answers, questions=["a", "b", "a"]), 3)
+    found = run("self-questioning", Written(answers, questions=["a", "b", "a"], sure={"q": 0.7}), 3)
     assert found.scores == pytest.approx({2: (0.5 + 1 + 1) / 3, 1: 1 / 3, 3: 1 / 3})
-    assert found.trace == ("asked 'q'", "asked 'a'", "asked 'b'")
+    assert found.trace == ("asked 'q'", "asked 'a'", "asked 'b'") and found.answerability == 0.7
+    second = {"q": {1: 1.0, 2: 0.9}, "a": {3: 1.0, 2: 0.9}}
+    assert list(run("self-questioning", Written(second, questions=["a"]), 1).scores) == [2], "the second of each"
     plain = run("self-questioning", Written(answers), 3)
     assert list(plain.scores) == [1, 2], "a plain question is one search"
 
