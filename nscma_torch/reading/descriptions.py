@@ -2,13 +2,15 @@
 
 The type is that of the most salient sentence that tells anything (`MemoryTypes`), a question where that one ends in its
 mark. Entities are the people, places and things of the message's statements, then names by their capital letter. A
-question of somebody else in the turns before is settled where the trained reader finds its answer in the message; a
-problem, where the message says that one is solved. Whether a plan was carried out it cannot tell.
+turn before, by somebody else, that is a question is settled where the trained reader finds its answer in the message;
+one that is the speaker's own problem, where the message says that a problem is solved. Whether a plan was carried out
+it cannot tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from torch import Tensor
@@ -30,6 +32,8 @@ from nscma_torch.text.sentences import split_sentences
 
 ANSWERED = 0.6  # least probability, by the reader, that a message answers a question before it; chosen on dev chats
 _MARKS = ("?", "？")
+# What has a resolution is none on a mere suspicion: least probability of a class.
+_SURE: Mapping[str, float] = MappingProxyType(dict.fromkeys(("question", "problem", SOLVED), 0.5))
 _OTHERS = frozenset({"number", "date", "deed", "trait"})  # shapes of objects that are no entities
 _SURELY_SHORT = 200  # characters: no more tokens than these, with the special ones, fit any embedder
 
@@ -76,57 +80,59 @@ class Descriptions:
         ]
 
     def _described(self, unit: Unit, extraction: Extraction, listener: str, before: Sequence[Unit]) -> Description:
-        sentences = self._sentences(unit.text)
-        telling = [one for one in sentences if one.kind != "remark"] or sentences
-        main = max(telling, key=lambda one: salience(one.text))
-        solved = any(one.kind == SOLVED for one in sentences)
+        main = self._main(unit.text)
         return Description(
             "problem" if main.kind == SOLVED else main.kind,  # type: ignore[arg-type]
             tuple(self._entities(unit, extraction, listener)),
             sentiment(unit.text),
             settled=main.kind == SOLVED,
             settles=tuple(
-                place
-                for place, turn in enumerate(before)
-                if (solved and self._is_problem_of(turn, unit)) or self._answers(unit, before[place:])
+                place for place in range(len(before)) if self._settles(unit, before[place:], solved=main.kind == SOLVED)
             ),
         )
 
-    def _sentences(self, text: str) -> list[_Sentence]:
+    def _main(self, text: str) -> _Sentence:
+        """The sentence that says what a message is."""
         texts = [text[span.start : span.end] for span in split_sentences(text)]
-        asks = [one.endswith(_MARKS) for one in texts]
-        told = [one for one, asked in zip(texts, asks, strict=True) if not asked]
+        told = [one for one in texts if not one.endswith(_MARKS)]
         kinds = iter(self._kinds(told))
-        return [_Sentence(one, "question" if asked else next(kinds)) for one, asked in zip(texts, asks, strict=True)]
+        sentences = [_Sentence(one, "question" if one.endswith(_MARKS) else next(kinds)) for one in texts]
+        telling = [one for one in sentences if one.kind != "remark"] or sentences
+        return max(telling, key=lambda one: salience(one.text))
 
     def _kinds(self, texts: Sequence[str]) -> list[str]:
-        """The class of each sentence. Those of a message alone are embedded together: it then does not depend on
-        what else is read at the time.
+        """The class of each sentence without a question mark: the likeliest, of those in `_SURE` only if it is sure.
+
+        The sentences of a message alone are embedded together: it then does not depend on what else is read.
         """
         if not texts:
             return []
-        found = self._types.probabilities(texts, self._vectors(texts)).argmax(1).tolist()
-        return [CLASSES[number] for number in found]
+        found = self._types.probabilities(texts, self._vectors(texts))
+        for name, least in _SURE.items():
+            own = found[:, CLASSES.index(name)]
+            own[own < least] = 0
+        return [CLASSES[number] for number in found.argmax(1).tolist()]
 
     def _vectors(self, texts: Sequence[str]) -> Tensor:
         return self._embedder.embed([_fitting(text, self._embedder) for text in texts])
 
-    def _is_problem_of(self, turn: Unit, unit: Unit) -> bool:
-        """Whether the speaker of a message told of a problem in an earlier turn."""
-        return _speaker(turn) == _speaker(unit) and any(one.kind == "problem" for one in self._sentences(turn.text))
+    def _settles(self, unit: Unit, turns: Sequence[Unit], *, solved: bool) -> bool:
+        """Whether a message settles what the first of these turns is, the others lying between.
 
-    def _answers(self, unit: Unit, turns: Sequence[Unit]) -> bool:
-        """Whether a message answers the last question of the first of these turns, the others lying between."""
-        asking = turns[0]
-        if self._reader is None or _speaker(asking) == _speaker(unit) or script(asking.text) != "latin":
+        `solved`: it says that a problem is solved.
+        """
+        turn = turns[0]
+        own = _speaker(turn) == _speaker(unit)
+        if script(turn.text) != "latin" or (own and not solved) or (not own and self._reader is None):
             return False
-        questions = [asking.text[span.start : span.end] for span in split_sentences(asking.text)]
-        questions = [one for one in questions if one.endswith(_MARKS)]
-        if not questions:
-            return False
+        main = self._main(turn.text)
+        return main.kind == "problem" if own else main.kind == "question" and self._answers(unit, main.text, turns)
+
+    def _answers(self, unit: Unit, question: str, turns: Sequence[Unit]) -> bool:
+        assert self._reader is not None
         context = [Passage(turn.text, _speaker(turn), turn.occurred_at, context=True) for turn in turns]
         passages = [*context, Passage(unit.text, _speaker(unit), unit.occurred_at)]
-        (read,) = self._reader().read([questions[-1]], [passages])
+        (read,) = self._reader().read([question], [passages])
         return min(read.answerable, read.evidence[-1]) >= ANSWERED
 
     def _entities(self, unit: Unit, extraction: Extraction, listener: str) -> Iterator[str]:
