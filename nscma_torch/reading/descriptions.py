@@ -35,6 +35,7 @@ _MARKS = ("?", "？")
 # What has a resolution is none on a mere suspicion: least probability of a class.
 _SURE: Mapping[str, float] = MappingProxyType(dict.fromkeys(("question", "problem", SOLVED), 0.5))
 _OTHERS = frozenset({"number", "date", "deed", "trait"})  # shapes of objects that are no entities
+_MOST_WORDS = 4  # of an entity: a longer object is a clause
 _SURELY_SHORT = 200  # characters: no more tokens than these, with the special ones, fit any embedder
 
 
@@ -141,7 +142,7 @@ class Descriptions:
         for statement in sorted(extraction.statements, key=lambda one: (one.start, -one.confidence)):
             shape = self._schema.kinds[self._schema[statement.relation].object].like
             for name in (statement.subject, *(() if shape in _OTHERS else (statement.object,))):
-                if name_key(name) not in known:
+                if name_key(name) not in known and len(name.split()) <= _MOST_WORDS:
                     known.add(name_key(name))
                     yield name
         days = [(day.start, day.end) for day in find_dates(unit.text, unit.occurred_at)]

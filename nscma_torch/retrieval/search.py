@@ -222,7 +222,7 @@ class Searcher:
             mask &= wanted
         if bounds.record is not None:
             wanted = torch.zeros_like(mask)
-            wanted[index.rows_of(memory_records.units_fitting(connection, scope, bounds.record, until))] = True
+            wanted[index.rows_of(memory_records.units_fitting(connection, scope, bounds.record, at))] = True
             mask &= wanted
         if bounds.without:
             mask[index.rows_of(episodes.units_with_metadata(connection, scope.user_id, bounds.without))] = False

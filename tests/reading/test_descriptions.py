@@ -16,7 +16,8 @@ from nscma_torch.reading import sentiment as sentiment_file
 from nscma_torch.reading.descriptions import Descriptions
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.memory_types import CLASSES, CUES, MemoryTypes
-from nscma_torch.reading.reader import Reader
+from nscma_torch.reading.reader import Reader, ReadResult
+from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.sentiment import sentiment
 from nscma_torch.records import Description, Extraction, Scope, Statement, Unit
 from nscma_torch.relations import load_relations
@@ -97,6 +98,7 @@ def test_entities_are_those_of_statements_then_names(descriptions: Descriptions)
         Statement("Ana's sister", "age", "34", start=40, end=50),
         Statement("Mina", "lives_in", "Lyon", start=0, end=40),
         Statement("user", "lives_in", "the Lyon", start=0, end=40),
+        Statement("Mina", "likes", "the way they bake there", start=0, end=40),
     )
     found = of(descriptions, text, *statements)
     assert found is not None and found.entities == ("Mina", "Lyon", "Ana's sister", "Rex", "Kim")
@@ -120,6 +122,49 @@ def test_a_problem_is_settled_by_its_own_speaker(descriptions: Descriptions) -> 
     assert said(descriptions, works, name="Bo", before=[broken]).settles == ()
     assert said(descriptions, works, before=[unit("I love swimming in cold lakes.")]).settles == ()
     assert said(descriptions, "I had soup for lunch.", before=[broken]).settles == ()
+
+
+class Doubting(MemoryTypes):
+    """Takes every sentence for `name`, by this probability, and else for an event."""
+
+    def __init__(self, name: str, share: float) -> None:
+        super().__init__(384, "")
+        self.shares = torch.zeros(1, len(CLASSES))
+        self.shares[0, CLASSES.index(name)] = share
+        self.shares[0, CLASSES.index("event")] = 0.4
+
+    def probabilities(self, texts: Sequence[str], vectors: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        return self.shares.repeat(len(texts), 1)
+
+
+@pytest.mark.parametrize("name", ["question", "problem", "solved", "plan"])
+def test_what_has_a_resolution_is_none_on_a_suspicion(embedder: MiniLMEmbedder, name: str) -> None:
+    def kind(share: float) -> str:
+        return said(Descriptions(Doubting(name, share), embedder, None, load_relations()), "I had soup.").type
+
+    assert kind(0.55) == ("problem" if name == "solved" else name)
+    assert kind(0.45) == ("plan" if name == "plan" else "event")
+
+
+@pytest.mark.parametrize(
+    ("answerable", "evidence", "settles"), [(0.9, 0.9, (0,)), (0.9, 0.2, ()), (0.2, 0.9, ()), (0.6, 0.6, (0,))]
+)
+def test_an_answer_is_both_there_and_in_the_message(
+    embedder: MiniLMEmbedder, answerable: float, evidence: float, settles: tuple[int, ...]
+) -> None:
+    class Certain(Reader):
+        def __init__(self) -> None:
+            self.asked: list[tuple[str, list[str]]] = []
+
+        def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+            self.asked += [(q, [one.text for one in own]) for q, own in zip(questions, passages, strict=True)]
+            return [ReadResult((), answerable, (1.0, evidence), ()) for _ in questions]
+
+    reader = Certain()
+    bare = Descriptions(MemoryTypes.load(), embedder, lambda: reader, load_relations())
+    asked = unit("Good to see you! Where does Mina live?", "Bo")
+    assert said(bare, "In Lyon.", before=[asked]).settles == settles
+    assert reader.asked == [("Where does Mina live?", [asked.text, "In Lyon."])]
 
 
 def test_without_a_reader_questions_stay_open(embedder: MiniLMEmbedder) -> None:
