@@ -422,6 +422,7 @@ class Components:
     def derivations(self) -> Derivations:
         """What sleep derives from messages, as far as it is switched on."""
         from nscma_torch.curator.derivation import Derivations, Deriver
+        from nscma_torch.curator.document_summaries import DocumentSummaries
         from nscma_torch.curator.insights import Insights
 
         derivers: list[Deriver] = []
@@ -431,6 +432,8 @@ class Components:
             derivers.append(Insights(self.tasks, self.config.insights, self.device))
         if self.config.question_pairs.enabled:
             derivers.append(self._question_pairs)
+        if "document_summary" in self.config.facts.units:
+            derivers.append(DocumentSummaries(self.tasks))
         return Derivations(self.database, lambda: self.indexer, derivers)
 
     @property

@@ -246,8 +246,8 @@ class Memory:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
             record: what the structured record of a unit's message must be (see `records`); units without one are left
                 out.
-            kinds: which units are searched: chunk, summary, skill, insight, qa_pair, or of triple and atomic_fact what
-                facts.units names; by default the configured ones.
+            kinds: which units are searched: chunk, summary, skill, insight, qa_pair, or of triple, atomic_fact and
+                document_summary what facts.units names; by default the configured ones.
             top_k: how many at most; by default `retrieval.top_k`.
             threshold: lowest score, None for any; scores are relative to each lane's best, and strategies add to them.
             strategy: a name of `retrieval.strategies`, or auto; by default the configured one.

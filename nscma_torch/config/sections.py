@@ -222,7 +222,7 @@ class Retrieval(Section):
         "hyde",
         "self-questioning",
     ] = Field("auto", description="How a search goes on from its first results; auto chooses by the question.")
-    kinds: tuple[Literal["chunk", "triple", "atomic_fact", "summary", "qa_pair"], ...] = Field(
+    kinds: tuple[Literal["chunk", "triple", "atomic_fact", "summary", "document_summary", "qa_pair"], ...] = Field(
         ("chunk",), min_length=1, description="Structures that a search looks in where it names none."
     )
     top_k: int = Field(10, gt=0, description="K: hits of a search, or of a question, that names no other number.")
@@ -360,10 +360,11 @@ class Facts(Section):
         description="m: messages before it that a language model sees with that summary, which is renewed after as "
         "many.",
     )
-    units: tuple[Literal["triple", "atomic_fact", "summary"], ...] = Field(
+    units: tuple[Literal["triple", "atomic_fact", "summary", "document_summary"], ...] = Field(
         (),
         description="Kinds of units that are made of what is read, for searches of them: they are most of a store. "
-        "'summary' is one of each message by itself, beside those of the hierarchy.",
+        "'summary' is one of each message by itself, beside those of the hierarchy; 'document_summary', made at sleep, "
+        "is one of each session and of each added document (Structural Memory section 3.1).",
     )
 
 
@@ -568,7 +569,8 @@ class Config(Section):
 
     def unmade(self, kinds: Iterable[str]) -> list[str]:
         """Those of these kinds of units that nothing makes, as facts.units does not name them."""
-        return [kind for kind in kinds if kind in ("triple", "atomic_fact") and kind not in self.facts.units]
+        made = ("triple", "atomic_fact", "document_summary")
+        return [kind for kind in kinds if kind in made and kind not in self.facts.units]
 
     @model_validator(mode="after")
     def _kinds_are_made(self) -> Self:

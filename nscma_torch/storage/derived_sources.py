@@ -58,15 +58,17 @@ class Source:
     part: str = ""
 
 
-def heard(connection: Connection, namespace: str, now: datetime, *, roles: Sequence[str]) -> list[Heard]:
-    """What was said in conversations of a namespace by `now`, in these roles, in the order it came.
+def heard(
+    connection: Connection, namespace: str, now: datetime, *, roles: Sequence[str], files: bool = False
+) -> list[Heard]:
+    """What was said in conversations of a namespace by `now`, in these roles, in the order it came; or in its files.
 
     Left out is what is to expire: a derived text would outlive it.
     """
     said = func.coalesce(_E.occurred_at, _E.recorded_at)
     columns = (_E.seq, _E.id, _E.text_hash, _E.stream_id, _E.session, said.label("at"), _E.name, _E.importance)
     query = select(*columns, _E.metadata)
-    query = _staying(query, namespaces.owner(connection, namespace), roles).where(said <= to_micros(now))
+    query = _staying(query, namespaces.owner(connection, namespace), roles, files=files).where(said <= to_micros(now))
     rows = connection.execute(query.order_by(_E.seq))
     return [Heard._make((*row[:-1], bool(json.loads(row.metadata).get(turns.ECHO)))) for row in rows]
 
@@ -141,12 +143,13 @@ def _texts(connection: Connection, namespace: str, seqs: Sequence[int]) -> list[
     return found
 
 
-def _staying(query: Select[Any], scope: Scope, roles: Sequence[str]) -> Select[Any]:
-    """A query of messages, bounded to those of conversations of user and agent that are there to stay."""
+def _staying(query: Select[Any], scope: Scope, roles: Sequence[str], *, files: bool = False) -> Select[Any]:
+    """A query of messages, bounded to those of conversations, or files, of user and agent that are there to stay."""
     own = _E.agent_id.is_(None) if scope.agent_id is None else _E.agent_id == scope.agent_id
     return (
         query.select_from(episodes)
         .join(streams, streams.c.id == _E.stream_id)
-        .where(_E.user_id == scope.user_id, own, _E.expires_at.is_(None), log.live(), streams.c.source.is_(None))
+        .where(_E.user_id == scope.user_id, own, _E.expires_at.is_(None), log.live())
+        .where(streams.c.source.is_not(None) if files else streams.c.source.is_(None))
         .where(_E.role.in_(roles))
     )

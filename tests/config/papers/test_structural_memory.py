@@ -48,10 +48,12 @@ def test_mixed_memory_by_cosine(open_memory: Callable[..., Memory], light_proxy:
     """Sections 3.1 and 3.2: M = C + T + A + S, and the retriever ranks all by the cosine of the embeddings."""
     memory = open_memory("mixed.db", read_toml(FOLDER / "structural_memory.toml"), proxy=light_proxy)
     memory.add(["I live in Porto.", "I work as a pilot.", "The kettle is in the shed."], user_id="kim")
-    memory.flush()
+    memory.sleep(user_id="kim")
     question = "Where is my home in Porto?"
     hits = memory.search(question, user_id="kim", strategy="single-step", top_k=200)
-    assert {hit.unit.kind for hit in hits} >= {"chunk", "triple", "atomic_fact"}
+    assert {hit.unit.kind for hit in hits} == {"chunk", "triple", "atomic_fact", "document_summary"}
+    (summary,) = (hit.unit for hit in hits if hit.unit.kind == "document_summary")
+    assert len(summary.episode_ids) == 3, "of the whole document"
     embedder = memory.components.embedder
     asked = embedder.embed_query(question)
     cosines = [float(embedder.embed([hit.text])[0] @ asked) for hit in hits]

@@ -1,0 +1,61 @@
+"""Summaries of whole documents: S_q = LLM(D_q, P_S), Structural Memory section 3.1.
+
+A document is a session of a conversation, a day of one without sessions, or what was added from a file, session by
+session where it has some. It is summarized again when one of its messages changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from nscma_torch.curator.derivation import Due, Groups, reads_messages
+from nscma_torch.curator.sourced_texts import written
+from nscma_torch.errors import JobError
+from nscma_torch.protocols import LanguageTasks
+from nscma_torch.records import SourcedLine, Unit
+from nscma_torch.storage import derived_texts
+from nscma_torch.storage.clock import from_micros
+from nscma_torch.storage.derived_sources import Heard, basis_of, heard
+from nscma_torch.storage.derived_texts import Part
+from nscma_torch.storage.streams import derive_id
+
+
+class DocumentSummaries:
+    """Derives a summary of each document, which rests on all of its messages."""
+
+    in_turn = False
+
+    def __init__(self, tasks: LanguageTasks) -> None:
+        self._tasks = tasks
+
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
+        """One part for each document whose messages are not those of the last time."""
+        documents: dict[str, list[Heard]] = {}
+        for one in heard(connection, namespace, now, roles=("user", "assistant")):
+            if not one.echo:
+                day = from_micros(one.at).date()
+                documents.setdefault(derive_id("document", one.stream_id, one.session or day), []).append(one)
+        for one in heard(connection, namespace, now, roles=("user", "assistant", "document"), files=True):
+            documents.setdefault(derive_id("document", one.stream_id, one.session), []).append(one)
+        runs = derived_texts.runs(connection, namespace, "document_summary")
+        parts = []
+        for document, said in documents.items():
+            basis, last = basis_of(said), runs.get(document)
+            if last is None or last.basis != basis:
+                part = Part(namespace, "document_summary", document)
+                parts.append(Due(part, basis, reads_messages(namespace, [said])))
+        return parts
+
+    def write(self, parts: Sequence[Groups]) -> list[list[derived_texts.NewText]]:
+        """The summary of each document, by the language tasks."""
+        return written(self._summaries, parts)
+
+    def _summaries(self, documents: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        texts = self._tasks.summarize(documents)
+        if len(texts) != len(documents):
+            raise JobError(f"summarize was given {len(documents)} documents and returned {len(texts)} texts")
+        pairs = zip(texts, documents, strict=True)
+        return [[SourcedLine(text, tuple(range(len(document))))] for text, document in pairs]
