@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nscma_torch.config import Config
+from nscma_torch.derivers import lacking
 from nscma_torch.encode.stages import Stages
 from nscma_torch.errors import ConfigError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.locked_property import locked_cached_property
-from nscma_torch.protocols import Embedder, InsightTasks, LanguageTasks, Proxy, RecordTasks
+from nscma_torch.protocols import Embedder, LanguageTasks, Proxy, RecordTasks
 from nscma_torch.relations import Schema, load_relations, open_schema
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from nscma_torch.curator.adviser import Adviser
     from nscma_torch.curator.curation import Curator
     from nscma_torch.curator.derivation import Derivations
-    from nscma_torch.curator.question_pairs import QuestionPairs
     from nscma_torch.curator.skills import Skills
     from nscma_torch.curator.sleep import Sleeper
     from nscma_torch.encode.describing import Describer
@@ -198,7 +198,7 @@ class Components:
         from nscma_torch.encode.describing import Describer
 
         if not isinstance(self.tasks, RecordTasks):
-            raise _lacking("records.enabled", self.tasks, RecordTasks)
+            raise lacking("records.enabled", self.tasks, RecordTasks)
         return Describer(self.tasks)
 
     @property
@@ -421,38 +421,10 @@ class Components:
     @locked_cached_property
     def derivations(self) -> Derivations:
         """What sleep derives from messages, as far as it is switched on."""
-        from nscma_torch.curator.derivation import Derivations, Deriver
-        from nscma_torch.curator.document_summaries import DocumentSummaries
-        from nscma_torch.curator.insights import Insights
+        from nscma_torch.curator.derivation import Derivations
+        from nscma_torch.derivers import derivers
 
-        derivers: list[Deriver] = []
-        if self.config.insights.enabled:
-            if not isinstance(self.tasks, InsightTasks):
-                raise _lacking("insights.enabled", self.tasks, InsightTasks)
-            derivers.append(Insights(self.tasks, self.config.insights, self.device))
-        if self.config.question_pairs.enabled:
-            derivers.append(self._question_pairs)
-        if "document_summary" in self.config.facts.units:
-            derivers.append(DocumentSummaries(self.tasks))
-        return Derivations(self.database, lambda: self.indexer, derivers)
-
-    @property
-    def _question_pairs(self) -> QuestionPairs:
-        """What mines question-answer pairs, each of which the trained reader reads back."""
-        from nscma_torch.curator.pair_filter import PairFilter
-        from nscma_torch.curator.question_pairs import QuestionPairs
-        from nscma_torch.protocols import QuestionTasks
-        from nscma_torch.retrieval.read_back import SearchAndRead
-
-        if not isinstance(self.tasks, QuestionTasks):
-            raise _lacking("question_pairs.enabled", self.tasks, QuestionTasks)
-        if self.reader_qa is None:
-            raise ConfigError('question_pairs.enabled needs a reader: set reading.model = "bundled"')
-        settings = self.config.question_pairs
-        read_back = SearchAndRead(self.retriever, self.reader_qa, self.config.reading.passages)
-        return QuestionPairs(
-            self.database, self.tasks, PairFilter(read_back, lambda: self.embedder, settings), settings
-        )
+        return Derivations(self.database, lambda: self.indexer, list(derivers(self)))
 
     def _judge(self) -> str:
         """Who settles disputes, by a name that is the same in every process: `sleep` knows by it whom it has asked."""
@@ -483,7 +455,7 @@ class Components:
             made=made,
             integrate=hierarchy.enabled,
             predicates=self.config.facts.predicates,
-            rate=self._rate,
+            rate=self.rate,
             describer=self._describer,
             conversation=self.config.facts.context_messages if self.config.facts.context == "summary" else 0,
         )
@@ -511,7 +483,7 @@ class Components:
         )
 
     @property
-    def _rate(self) -> Callable[[Sequence[Unit]], list[int]] | None:
+    def rate(self) -> Callable[[Sequence[Unit]], list[int]] | None:
         """What rates the importance of messages; None where the gate's cues are it."""
         from nscma_torch.protocols import ImportanceTasks
 
@@ -574,11 +546,3 @@ class Components:
         from nscma_torch.hierarchy.integrator import Integrator
 
         return Integrator(self.database, self.indexer, self.tasks, self.config.hierarchy, self.device)
-
-
-def _lacking(key: str, tasks: LanguageTasks, needed: type) -> ConfigError:
-    """What is said where language tasks of the caller's own lack what a key switches on."""
-    return ConfigError(
-        f"{key} needs language tasks with what nscma_torch.protocols.{needed.__name__} names, which "
-        f"{type(tasks).__name__} lacks: set the key to false, or add it there"
-    )

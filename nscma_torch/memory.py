@@ -246,7 +246,7 @@ class Memory:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
             record: what the structured record of a unit's message must be (see `records`); units without one are left
                 out.
-            kinds: which units are searched: chunk, summary, skill, insight, qa_pair, or of triple, atomic_fact and
+            kinds: which units are searched: chunk, summary, a kind of `derived`, or of triple, atomic_fact and
                 document_summary what facts.units names; by default the configured ones.
             top_k: how many at most; by default `retrieval.top_k`.
             threshold: lowest score, None for any; scores are relative to each lane's best, and strategies add to them.
@@ -563,21 +563,24 @@ class Memory:
             take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=useful, at=clock(now), timed=timed)
 
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
-        """What sleep has written down of the user: dated lines with the ids of their facts, then insights.
+        """What sleep has written down of the user: dated lines with the ids of their facts, then portrait and insights.
 
-        Insights (section [insights]) have the ids of the messages that they rest on.
+        These (sections [daily] and [insights]) have the ids of the messages that they rest on.
         """
         scope = Scope(user_id, agent_id)
         with self.components.database.read() as connection:
             lines = profiles.of_scope(connection, scope)
-            known = derived_texts.of_scope(connection, scope, "insight")
+            known = [one for kind in profiles.DERIVED for one in derived_texts.of_scope(connection, scope, kind)]
         return lines + [
             ProfileLine(number, one.text, one.until.date(), (), one.episode_ids, one.confidence)
             for number, one in enumerate(known, start=len(lines))
         ]
 
     def derived(self, kind: DerivedKind, *, user_id: str, agent_id: str | None = None) -> list[DerivedText]:
-        """The texts of a kind that sleep has derived from messages, each with the ids of those that it rests on."""
+        """The texts of a kind that sleep has derived, each with the ids of the messages and texts that it rests on.
+
+        Kinds are insight, daily_summary, global_summary, daily_insight, portrait, reflection and qa_pair.
+        """
         if kind not in get_args(DerivedKind):
             raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(get_args(DerivedKind))}")
         with self.components.database.read() as connection:

@@ -142,6 +142,39 @@ class InsightTasks(Protocol):
 
 
 @runtime_checkable
+class SummaryTasks(Protocol):
+    """What summaries of days need from language (MemoryBank)."""
+
+    def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """What happened, by the messages of each day, in about so many words; the whole batch at once."""
+
+    def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """What happened over all days, by the lines of their summaries, in about so many words."""
+
+
+@runtime_checkable
+class PortraitTasks(Protocol):
+    """What a portrait of a person needs from language (MemoryBank)."""
+
+    def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        """What the messages of one person on each day show of personality and mood; the whole batch at once."""
+
+    def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """Who a person is, by the lines of all days, in about so many words."""
+
+
+@runtime_checkable
+class ReflectionTasks(Protocol):
+    """What reflections need from language (Generative Agents)."""
+
+    def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
+        """The most salient questions that the memories of each group answer, at most so many."""
+
+    def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
+        """What the memories found for each question show about it, in at most so many lines."""
+
+
+@runtime_checkable
 class QuestionTasks(Protocol):
     """What the mining of question-answer pairs needs from language."""
 

@@ -13,8 +13,18 @@ from typing import Any, Literal
 
 from nscma_torch.errors import ScopeError
 
-UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", "document_summary", "skill", "insight", "qa_pair"]
-DerivedKind = Literal["insight", "qa_pair", "skill", "document_summary"]
+DerivedKind = Literal[
+    "insight",
+    "qa_pair",
+    "skill",
+    "document_summary",
+    "daily_summary",
+    "global_summary",
+    "daily_insight",
+    "portrait",
+    "reflection",
+]
+UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", DerivedKind]
 OF_ONE_MESSAGE: frozenset[UnitKind] = frozenset({"chunk", "triple", "atomic_fact"})  # the others rest on many, or none
 Status = Literal["active", "archived", "deleted"]
 FactStatus = Literal["active", "archived", "disputed"]

@@ -18,7 +18,7 @@ FLOORS = (  # top to bottom
     ("answering",),
     ("components", "validation", "recalls"),
     ("unread_messages", "background"),
-    ("worker", "models", "device"),
+    ("worker", "models", "device", "derivers"),
     ("retrieval", "curator"),
     ("hierarchy", "encode"),
     ("storage", "buffer", "llm"),

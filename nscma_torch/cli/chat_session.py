@@ -174,7 +174,9 @@ class ChatSession:
         for rule, given_by in memory.given:
             say(f"  [dim]{given_by[:_SHORT]}[/]  always: {plain(rule)}")
         for insight in memory.insights:
-            say(f"  insight: {plain(insight.text)}")
+            say(f"  {insight.kind}: {plain(insight.text)}")
+        for line in memory.days:
+            say(f"  day: {plain(line.text)}")
         if memory.summary:
             say(f"  summary: {plain(memory.summary)}")
         for exchange in memory.context:

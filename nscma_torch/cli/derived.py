@@ -18,14 +18,14 @@ _KINDS = ", ".join(get_args(DerivedKind))
 def derived(
     kind: Annotated[str, typer.Argument(help=f"One of: {_KINDS}.")] = "insight",
     *,
-    sources: Annotated[bool, typer.Option("--sources", help="With the ids of the messages behind each.")] = False,
+    sources: Annotated[bool, typer.Option("--sources", help="With the ids of what each rests on.")] = False,
     user: o.User = o.USER,
     agent: o.Agent = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show what sleep has derived from messages, with dates, confidence and sources."""
+    """Show what sleep has derived from messages, and from what it derived before, with dates and sources."""
     chosen = next((one for one in get_args(DerivedKind) if one == kind), None)
     if chosen is None:
         raise typer.BadParameter(f"{kind!r} is none of: {_KINDS}", param_hint="KIND")
@@ -42,5 +42,7 @@ def derived(
         say(f"{plain(one.text)}  [dim]{days}, confidence {one.confidence:.2f}, {count}[/]")
         if sources:
             say(f"  [dim]{' '.join(one.episode_ids)}[/]")
+            if one.derived_ids:
+                say(f"  [dim]derived {' '.join(one.derived_ids)}[/]")
     if not found:
         say(f"nothing of kind {kind} here; where it is switched on in the configuration, `nscma sleep` derives it")

@@ -222,9 +222,19 @@ class Retrieval(Section):
         "hyde",
         "self-questioning",
     ] = Field("auto", description="How a search goes on from its first results; auto chooses by the question.")
-    kinds: tuple[Literal["chunk", "triple", "atomic_fact", "summary", "document_summary", "qa_pair"], ...] = Field(
-        ("chunk",), min_length=1, description="Structures that a search looks in where it names none."
-    )
+    kinds: tuple[
+        Literal[
+            "chunk",
+            "triple",
+            "atomic_fact",
+            "summary",
+            "document_summary",
+            "qa_pair",
+            "daily_summary",
+            "reflection",
+        ],
+        ...,
+    ] = Field(("chunk",), min_length=1, description="Structures that a search looks in where it names none.")
     top_k: int = Field(10, gt=0, description="K: hits of a search, or of a question, that names no other number.")
     reranker: str = Field(
         "",
@@ -448,6 +458,36 @@ class Insights(Section):
     most: int = Field(24, gt=0, description="Most insights about a person; those of the largest clusters.")
 
 
+class Daily(Section):
+    """Summaries of each day and of all days, and a portrait of each person; a day is read once it is over."""
+
+    summaries: bool = Field(
+        False, description="Whether sleep sums up each day, and all days together; it costs a call of the model a day."
+    )
+    portrait: bool = Field(
+        False,
+        description="Whether sleep notes what each day shows of a person's personality, and portrays the person by all "
+        "days; it costs a call of the model for each person and day.",
+    )
+    words: int = Field(100, gt=0, description="Longest summary of a day in words.")
+    global_words: int = Field(200, gt=0, description="Longest summary of all days, and longest portrait, in words.")
+
+
+class Reflection(Section):
+    """Reflections: what recent memories, and reflections before them, show about questions that they raise."""
+
+    enabled: bool = Field(
+        False, description="Whether sleep reflects; it costs 1 + questions calls of the model each time."
+    )
+    threshold: float = Field(
+        150.0, gt=0, description="Sum of the importance, from 1 to 10, of new messages above which it reflects on them."
+    )
+    recent: int = Field(100, gt=0, description="Most recent memories, reflections too, that are asked for questions.")
+    questions: int = Field(3, gt=0, le=10, description="Most salient questions that one reflection answers.")
+    memories: int = Field(30, gt=0, description="Memories that a search brings for each question.")
+    insights: int = Field(5, gt=0, le=10, description="Most reflections on one question.")
+
+
 class QuestionPairs(Section):
     """Question-answer pairs that sleep mines from conversations; each is read back from the memory, or dropped."""
 
@@ -562,6 +602,8 @@ class Config(Section):
     facts: Facts = Facts()
     curator: Curator = Curator()
     insights: Insights = Insights()
+    daily: Daily = Daily()
+    reflection: Reflection = Reflection()
     question_pairs: QuestionPairs = QuestionPairs()
     records: Records = Records()
     worker: Worker = Worker()
@@ -576,8 +618,14 @@ class Config(Section):
     def _kinds_are_made(self) -> Self:
         for kind in self.unmade(self.retrieval.kinds):
             raise ValueError(f"retrieval.kinds names {kind!r}, which is not made: add it to facts.units")
-        if "qa_pair" in self.retrieval.kinds and not self.question_pairs.enabled:
-            raise ValueError("retrieval.kinds names 'qa_pair', which is not mined: set question_pairs.enabled to true")
+        derived = {
+            "qa_pair": ("question_pairs.enabled", self.question_pairs.enabled),
+            "daily_summary": ("daily.summaries", self.daily.summaries),
+            "reflection": ("reflection.enabled", self.reflection.enabled),
+        }
+        for kind, (key, is_set) in derived.items():
+            if kind in self.retrieval.kinds and not is_set:
+                raise ValueError(f"retrieval.kinds names {kind!r}, which is not derived: set {key} to true")
         return self
 
     @model_validator(mode="after")

@@ -66,10 +66,10 @@ def shown_fact(fact: Fact) -> dict[str, str]:
     return {"who": "facts", "day": format_day(begun.date()), "text": clipped(said, 60)}
 
 
-def shown_insight(insight: DerivedText, words: int) -> dict[str, str | int]:
-    """What is concluded about the user, with the day of its last message and how sure it is."""
-    until = format_day(insight.until.date())
-    return {"until": until, "confidence": round(100 * insight.confidence), "text": clipped(insight.text, words)}
+def shown_text(text: DerivedText, words: int) -> dict[str, str | int]:
+    """What sleep derived, with the day of its last message and how sure it is."""
+    until = format_day(text.until.date())
+    return {"until": until, "confidence": round(100 * text.confidence), "text": clipped(text.text, words)}
 
 
 def shown_skill(skill: Skill) -> dict[str, str | list[str]]:

@@ -16,8 +16,8 @@ def fit_desk(
     """The prompt and the desk that it shows, such that `count` of the prompt is at most `limit`.
 
     Left out first are the least alike examples and skills, then the oldest turns of the context but the last, the
-    memories found last, the insights, the summary, the last turn, the scratchpad from its beginning (notes, then what
-    was done), and the oldest standing instructions.
+    memories found last, the insights, the lines on earlier days, the summary, the last turn, the scratchpad from its
+    beginning (notes, then what was done), and the oldest standing instructions.
 
     Raises InvalidInputError where what the user says does not fit alone.
     """
@@ -64,6 +64,8 @@ def _smaller(desk: Desk) -> Sequence[Desk]:
         found.append(replace(found[-1], found=desk.found[:end]))
     for end in range(len(desk.insights) - 1, -1, -1):
         found.append(replace(found[-1], insights=desk.insights[:end]))
+    for start in range(1, len(desk.days) + 1):
+        found.append(replace(found[-1], days=desk.days[start:]))
     if desk.summary:
         found.append(replace(found[-1], summary=""))
     if desk.context:

@@ -13,8 +13,8 @@ from nscma_torch.controller.passages import (
     shown_example,
     shown_fact,
     shown_hit,
-    shown_insight,
     shown_skill,
+    shown_text,
     shown_turn,
 )
 from nscma_torch.controller.policy import Answered, Finding, Situation, SkillDraft, Solved, Step
@@ -181,7 +181,8 @@ class PromptedPolicy:
             said=situation.said,
             instructions=memory.rules,
             summary=memory.summary,
-            insights=tuple(shown_insight(one, own.turn_words) for one in memory.insights),
+            insights=tuple(shown_text(one, own.turn_words) for one in memory.insights),
+            days=tuple(shown_text(one, own.turn_words) for one in memory.days),
             context=tuple(shown_turn(episode, own.turn_words) for episode in context),
             found=tuple(shown),
             done=situation.done,

@@ -13,14 +13,16 @@ from typing import Protocol
 
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.reading.turn_forms import standing_instructions
-from nscma_torch.records import Episode, Scope, Usage
+from nscma_torch.records import DerivedKind, Episode, Scope, Usage
 from nscma_torch.storage import derived_texts, speakers, streams, turns
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.derived_texts import DerivedText
 from nscma_torch.storage.turns import TurnRow
 
+_CONCLUSIONS: tuple[DerivedKind, ...] = ("insight", "portrait", "reflection")  # kinds of insights
 _MOST_INSIGHTS = 6  # that are in view, the surest
+_MOST_OF_DAYS = 12  # lines of the summary of all days, the latest
 _MOST_RULES = 16  # standing instructions that are followed
 _ATTEMPTS = 3  # to read while messages change
 _AT_ONCE = 64  # turns that a summarizer is handed at most
@@ -46,7 +48,8 @@ class WorkingMemory:
         spoken: what was said since the first turn in context, with the turns that the gate put off.
         overtaken: ids of the turns in context that messages out of view may renew: later ones, or of a later time.
         insights: what sleep has concluded about the user, the surest first.
-        insight_sources: ids of the messages that were in view when these were written.
+        days: the summary of all days, as sleep wrote it.
+        insight_sources: ids of the messages that were in view when insights and days were written.
         epoch: of the user when it was read; another one says that messages were changed.
         asker: whom "I" means in a question, see `Asker.name`.
     """
@@ -60,6 +63,7 @@ class WorkingMemory:
     epoch: int = 0
     asker: str = "user"
     insights: tuple[DerivedText, ...] = ()
+    days: tuple[DerivedText, ...] = ()
     insight_sources: tuple[str, ...] = ()
 
     @property
@@ -153,9 +157,11 @@ class WorkingMemoryReader:
                 self._append(row)
             instructions = turns.standing(connection, self._scope, at)
             asker = speakers.asker_of(connection, user).name
-            known = derived_texts.of_scope(connection, Scope(user, self._scope.agent_id), "insight")
+            scope = Scope(user, self._scope.agent_id)
+            known = [one for kind in _CONCLUSIONS for one in derived_texts.of_scope(connection, scope, kind)]
             insights = sorted(known, key=lambda one: (-one.confidence, one.id))[:_MOST_INSIGHTS]
-            insight_sources = derived_texts.in_view_of(connection, [one.id for one in insights])
+            days = derived_texts.of_scope(connection, scope, "global_summary")[-_MOST_OF_DAYS:]
+            insight_sources = derived_texts.in_view_of(connection, [one.id for one in (*insights, *days)])
             groups = self._read.groups
             written = [group for group in groups if group[0].written]
             keys = self._keys(written[: -self._active])
@@ -191,6 +197,7 @@ class WorkingMemoryReader:
             epoch=self._read.epoch,
             asker=asker,
             insights=tuple(insights),
+            days=tuple(days),
             insight_sources=tuple(insight_sources),
         ), usage
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from nscma_torch.config import QuestionPairs
 from nscma_torch.llm.grounding import holds
 from nscma_torch.protocols import Embedder, ReadBack
-from nscma_torch.reading.embedded_tasks import resolved
+from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.records import Evidence, QAPair, SourcedLine, Unit
 from nscma_torch.text.query_vector import query_vector
 from nscma_torch.text.terms import terms

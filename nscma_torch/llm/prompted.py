@@ -17,12 +17,12 @@ from typing import Protocol
 
 from nscma_torch.config import Config
 from nscma_torch.errors import EngineRefusedError
+from nscma_torch.llm import prompted_lines as on_texts
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Turns
 from nscma_torch.llm.prompted_descriptions import descriptions
-from nscma_torch.llm.prompted_insights import insights
 from nscma_torch.llm.prompted_question_pairs import question_pairs
-from nscma_torch.llm.prompts import queries
+from nscma_torch.llm.prompts import queries, sourced_lines
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.verified_extraction import Reading
@@ -204,8 +204,32 @@ class PromptedTasks:
         ]
 
     def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """What the model finds that each group shows, where its evidence bears it out; see `prompted_insights`."""
-        return insights(self._asker, groups)
+        """What the model finds that each group shows, where its evidence bears it out; see `prompted_lines`."""
+        return on_texts.lines(self._asker, sourced_lines.INSIGHTS, groups)
+
+    def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """What the model finds that happened on each day; see `prompted_lines`, as for the next three."""
+        return on_texts.lines(self._asker, sourced_lines.DAILY_SUMMARY, days, words=words)
+
+    def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """What the model finds to matter of all days."""
+        return on_texts.joint_lines(self._asker, sourced_lines.GLOBAL_SUMMARY, lines, words=words)
+
+    def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        """What the model finds of a person's personality and mood."""
+        return on_texts.lines(self._asker, sourced_lines.DAILY_INSIGHTS, days)
+
+    def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """The model's portrait of each person."""
+        return on_texts.joint_lines(self._asker, sourced_lines.PORTRAIT, lines, words=words)
+
+    def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
+        """The questions that the model asks of each group."""
+        return on_texts.questions(self._asker, groups, most)
+
+    def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
+        """What the model concludes about each question, where its evidence bears it out."""
+        return on_texts.reflections(self._asker, asked, most)
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
         """The questions that the model finds asked and answered in each group; see `prompted_question_pairs`."""

@@ -13,8 +13,8 @@ from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementForm
 from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.coreference import Coreference
-from nscma_torch.reading.embedded_tasks import resolved
 from nscma_torch.reading.form_slots import times_of
+from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.text.names import name_key

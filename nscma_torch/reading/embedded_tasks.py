@@ -18,13 +18,16 @@ from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import MOST_IMPORTANT
 from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.cues import salience
+from nscma_torch.reading.day_lines import day_insights, day_summary, portrait, summary_of_days
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.insights import insights
 from nscma_torch.reading.merged_statements import ReadMessage, both, is_sure
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.query_parts import divided, imagined
 from nscma_torch.reading.reader_input import TURNS_BEFORE
+from nscma_torch.reading.reflections import reflections, salient_questions
 from nscma_torch.reading.relevance import helpful, refined, relevance
+from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.statements import StatementReader, statement_reader
 from nscma_torch.records import (
     Answer,
@@ -45,7 +48,7 @@ from nscma_torch.text.dates import find_dates
 from nscma_torch.text.number_words import HAN_NUMERALS, TO_TWENTY
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import Span, split_sentences
-from nscma_torch.text.timestamps import format_day, format_days
+from nscma_torch.text.timestamps import format_day
 
 if TYPE_CHECKING:
     from nscma_torch.reading.descriptions import Descriptions
@@ -62,11 +65,6 @@ _TIME_ASKED = re.compile(
 _NUMBER_ASKED = re.compile(r"\bhow (?:many|much|long|often|old|far|tall)\b|\bwhat number\b|多少|多久|几[个次岁]", re.I)
 _NAME_ASKED = re.compile(r"\W*(?:who|whose|whom|where)\b|.*(?:谁|哪里|哪儿|在哪)", re.I)
 _NUMBER = re.compile(rf"\d|\b(?:{'|'.join(TO_TWENTY[1:13])}|dozen|once|twice)\b|[{HAN_NUMERALS}]", re.I)
-_RELATIVE = re.compile(
-    r"\b(?:last|past|previous|this|next|coming|ago|back|earlier|yesterday|today|tonight|tomorrow)\b"
-    r"|[上下前后後昨今明去这這本]",
-    re.IGNORECASE,
-)
 
 
 _DEFAULTS = Config()
@@ -221,6 +219,30 @@ class EmbeddedTasks:
         """What each group is about, with a sentence of it; see `reading.insights`."""
         return insights(groups)
 
+    def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """Sentences of each day; see `day_lines`."""
+        return [day_summary(day, words) for day in days]
+
+    def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """Lines of the days, with their dates; see `day_lines`."""
+        return [summary_of_days(group, words) for group in lines]
+
+    def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        """Sentences about likings in the first person; see `day_lines`."""
+        return [day_insights(day) for day in days]
+
+    def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """Those of these sentences whose topic comes up on several days; see `day_lines`."""
+        return [portrait(group, words) for group in lines]
+
+    def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
+        """Questions about the most salient topics; see `reflections`."""
+        return [salient_questions(group, most) for group in groups]
+
+    def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:  # noqa: ARG002
+        """At most one line a question: how often its topic came up, with a sentence; see `reflections`."""
+        return [reflections(question, memories) for question, memories in asked]
+
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
         """Questions with the turn after them, by the trained reader; see `AdjacentPairs`."""
         if self._question_pairs is None:
@@ -333,16 +355,3 @@ def _holds(kind: str, text: str, said: datetime) -> bool:
     if kind == "time":
         return bool(find_dates(text, said))
     return bool((_NUMBER if kind == "number" else EXPECTED).search(text))
-
-
-def resolved(text: str, said: datetime) -> str:
-    """The text with the days that its relative dates mean: "last Saturday [11 July 2026]".
-
-    A bare weekday or month is left as it is: it may as well lie ahead.
-    """
-    out, end = [], 0
-    for mention in find_dates(text, said):
-        if _RELATIVE.search(text[mention.start : mention.end]):
-            out.append(f"{text[end : mention.end]} [{format_days(mention.first_day, mention.last_day)}]")
-            end = mention.end
-    return "".join(out) + text[end:]

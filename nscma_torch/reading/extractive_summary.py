@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from nscma_torch.reading.passage import first_words, word_count
@@ -34,27 +34,40 @@ def extract_summary(members: Sequence[str], words: int) -> str:
     A sentence that does not fit is passed over, and so is one of fewer than four words where there are longer ones.
     Where none fits, the beginning of the shortest one stands alone.
     """
-    sentences = _sentences(members)
+    pairs = ((member, text, span) for member, text in enumerate(members) for span in split_sentences(text))
+    sentences = _sentences((member, text[span.start : span.end]) for member, text, span in pairs)
     if not sentences:
         return ""
     sentences = [sentence for sentence in sentences if sentence.words >= min(_FRAGMENT, words)] or sentences
-    weights = _weights(sentences)
-    chosen = _cover(sentences, weights, words)
+    chosen = _cover(sentences, _weights(sentences), words)
     if not chosen:
-        shortest = min(sentences, key=lambda sentence: (sentence.words, sentence.member, sentence.place))
+        shortest = min(sentences, key=lambda sentence: (sentence.words, sentence.place))
         return first_words(shortest.text, words)
-    return "\n".join(s.text for s in sorted(chosen, key=lambda s: (s.member, s.place)))
+    return "\n".join(s.text for s in chosen)
 
 
-def _sentences(members: Sequence[str]) -> list[_Sentence]:
-    """Sentences of all members, white space made even, each wording once."""
+def covering_sentences(
+    sentences: Iterable[tuple[int, str]], words: int, value: Callable[[str], float]
+) -> list[tuple[int, str]]:
+    """Those of the sentences, each with its member, that cover most of what the members share, in the order given.
+
+    They have at most `words` words together, and each wording is there once; what a sentence covers counts by its
+    `value`. One of fewer than four words is left out where there are longer ones.
+    """
+    found = _sentences(sentences)
+    found = [sentence for sentence in found if sentence.words >= _FRAGMENT] or found
+    values = [value(sentence.text) for sentence in found]
+    return [(s.member, s.text) for s in _cover(found, _weights(found), words, values)]
+
+
+def _sentences(said: Iterable[tuple[int, str]]) -> list[_Sentence]:
+    """Sentences with their members, white space made even, each wording once."""
     found: dict[str, _Sentence] = {}
-    for member, text in enumerate(members):
-        for place, span in enumerate(split_sentences(text)):
-            sentence = " ".join(text[span.start : span.end].split())
-            if sentence and sentence not in found:
-                own = frozenset(terms(sentence))
-                found[sentence] = _Sentence(member, place, sentence, max(1, word_count(sentence)), own)
+    for place, (member, text) in enumerate(said):
+        sentence = " ".join(text.split())
+        if sentence and sentence not in found:
+            own = frozenset(terms(sentence))
+            found[sentence] = _Sentence(member, place, sentence, max(1, word_count(sentence)), own)
     return list(found.values())
 
 
@@ -64,17 +77,21 @@ def _weights(sentences: Sequence[_Sentence]) -> dict[str, float]:
     return {term: math.log1p(count) for term, count in holders.items()}
 
 
-def _cover(sentences: Sequence[_Sentence], weights: dict[str, float], words: int) -> list[_Sentence]:
-    """Greedily by new weight per word.
+def _cover(
+    sentences: Sequence[_Sentence], weights: dict[str, float], words: int, values: Sequence[float] | None = None
+) -> list[_Sentence]:
+    """Greedily by new weight per word, times the sentence's value; the chosen ones in their order.
 
     Gains only shrink, so a sentence is weighed again only when it comes up.
     """
     covered: set[str] = set()
 
-    def gain(sentence: _Sentence) -> float:
-        return sum(weights[term] for term in sorted(sentence.terms - covered)) / sentence.words
+    def gain(i: int) -> float:
+        sentence = sentences[i]
+        new = sum(weights[term] for term in sorted(sentence.terms - covered)) / sentence.words
+        return new if values is None else new * values[i]
 
-    queue = [(-gain(sentence), i) for i, sentence in enumerate(sentences)]
+    queue = [(-gain(i), i) for i in range(len(sentences))]
     heapq.heapify(queue)
     chosen: list[_Sentence] = []
     left = words
@@ -83,7 +100,7 @@ def _cover(sentences: Sequence[_Sentence], weights: dict[str, float], words: int
         sentence = sentences[i]
         if sentence.words > left:
             continue
-        now = gain(sentence)
+        now = gain(i)
         if now <= 0:
             continue
         if queue and (-now, i) > queue[0]:
@@ -92,4 +109,4 @@ def _cover(sentences: Sequence[_Sentence], weights: dict[str, float], words: int
         chosen.append(sentence)
         covered |= sentence.terms
         left -= sentence.words
-    return chosen
+    return sorted(chosen, key=lambda sentence: sentence.place)

@@ -94,7 +94,7 @@ _CUTS: dict[str, str] = {  # words that end a phrase of this shape
     "deed": r"and (?:then|I|we|my)|that|as soon as",
     "any": r"and (?:then|I|we|my|it)|that|for|from|as",
 }
-_NO_THING = word_set(
+NO_THING = word_set(
     """it that this them those these everything nothing something anything someone anyone everyone one ones lot lots
     bit all both time fun idea point problem way day days feeling chance moment look doubt question reason trouble
     turn thing things stuff nothing minute second while blast good bad great nice better best sense place break care
@@ -132,7 +132,7 @@ def head_of(phrase: str) -> str:
     return _INSIDE.split(phrase, maxsplit=1)[0]
 
 
-_BARE = word_set("the a an my our your his her its their")
+DETERMINERS = word_set("the a an my our your his her its their")
 _BEFORE_BARE = _LINKS | word_set("and or nor all both half across behind under next around near over beside")
 
 
@@ -147,7 +147,7 @@ def is_noun_phrase(phrase: str) -> bool:
             and words[0] not in NOT_NAMES
             and not (phrase.endswith("ed") and phrase.islower())
         )
-    if any(b in _BARE and a not in _BEFORE_BARE for a, b in pairwise(words)):  # "Kofi finished his master's"
+    if any(b in DETERMINERS and a not in _BEFORE_BARE for a, b in pairwise(words)):  # "Kofi finished his master's"
         return False
     head = words[1:] if words[0] == "that" else words
     if len(head) > 2 and head[-1] == "can":  # "the oil can"
@@ -255,11 +255,11 @@ def _shaped(phrase: str, core: str, shape: Shape) -> bool:
         case "thing" | "any" if _SECOND_DETERMINER.match(core):
             return False
         case "thing" | "any":
-            return last not in _NO_THING and core.split()[0] not in _NO_BEGINNING and core[0] not in "'’"
+            return last not in NO_THING and core.split()[0] not in _NO_BEGINNING and core[0] not in "'’"
         case "title" if _OWNER.match(phrase) and last in KIN_RELATION:
             return False
         case "trait" | "title":
-            return len(words) <= 5 and core.split()[0] not in _NO_THING | {"not", "going", "so", "like"}
+            return len(words) <= 5 and core.split()[0] not in NO_THING | {"not", "going", "so", "like"}
         case _:
             return True
 

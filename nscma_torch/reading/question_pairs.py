@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from nscma_torch.reading.coreference import THINGS
 from nscma_torch.reading.cues import salience
-from nscma_torch.reading.embedded_tasks import resolved
 from nscma_torch.reading.noun_phrases import PRONOUNS
 from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage, asked_by
+from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.turn_forms import asks
 from nscma_torch.records import QAPair, Unit
 from nscma_torch.text.scripts import script

@@ -17,12 +17,13 @@ from nscma_torch.storage import episodes as log
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.clock import from_micros, to_micros
 from nscma_torch.storage.database import pages
+from nscma_torch.storage.derived_schema import derived_sources
 from nscma_torch.storage.derived_schema import derived_texts as texts_table
 from nscma_torch.storage.derived_texts import Rows
 from nscma_torch.storage.schema import episodes, streams, unit_sources, units
 from nscma_torch.storage.streams import derive_id
 
-_E, _T = episodes.c, texts_table.c
+_E, _T, _S = episodes.c, texts_table.c, derived_sources.c
 
 
 class Heard(NamedTuple):
@@ -133,13 +134,26 @@ def _texts(connection: Connection, namespace: str, seqs: Sequence[int]) -> list[
         heaviest = select(func.max(units.c.importance)).where(units.c.stream_id == _T.id).scalar_subquery()
         query = select(texts_table, heaviest.label("importance")).where(_T.seq.in_(some))
         rows |= {row.seq: row for row in connection.execute(query)}
+    names = _names(connection, seqs)
     below, ids = derived_texts.messages_below(connection, seqs), derived_texts.cited_messages(connection, seqs)
     found = []
     for seq in seqs:
         row = rows[seq]
-        unit = Unit(row.id, scope, row.kind, row.text, tuple(ids.get(seq, ())), from_micros(row.until), role="memory")
+        said, at = tuple(ids.get(seq, ())), from_micros(row.until)
+        unit = Unit(row.id, scope, row.kind, row.text, said, at, role="memory", name=names.get(seq))
         cited, seen = (Rows(own, frozenset((seq,))) for own in below[seq])
         found.append(Source(unit, cited, seen, row.since, row.until, row.importance or 0.0, row.part))
+    return found
+
+
+def _names(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
+    """Of each text (row number) the name under which all messages that it cites were said; without those of several."""
+    first, last = func.min(_E.name), func.max(_E.name)
+    query = select(_S.derived_seq, first).join(episodes, _E.seq == _S.episode_seq).where(_S.cited)
+    query = query.group_by(_S.derived_seq).having(first == last, func.count() == func.count(_E.name))
+    found: dict[int, str] = {}
+    for some in pages(seqs):
+        found |= {row[0]: row[1] for row in connection.execute(query.where(_S.derived_seq.in_(some)))}
     return found
 
 

@@ -10,17 +10,19 @@ from datetime import date
 from sqlalchemy import Connection, delete, select
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import Scope
+from nscma_torch.records import DerivedKind, Scope
 from nscma_torch.storage import namespaces
 from nscma_torch.storage.fact_schema import profile
+
+DERIVED: tuple[DerivedKind, ...] = ("portrait", "insight")  # kinds of derived texts that follow the facts
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
     """One line: what holds since `day`, by the facts with these ids. `number` is its place, from 0.
 
-    Insights follow the facts: `day` is that of the last of the messages `episode_ids`, on which they rest with this
-    `confidence`, in (0, 1].
+    Portrait and insights follow the facts: `day` is that of the last of the messages `episode_ids`, on which they rest
+    with this `confidence`, in (0, 1].
     """
 
     number: int

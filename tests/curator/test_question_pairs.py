@@ -176,7 +176,7 @@ def test_what_it_needs_is_named(open_memory: Callable[..., Memory]) -> None:
     memory.add("hello", user_id="ada")
     with pytest.raises(ConfigError, match=r"question_pairs\.enabled needs a reader"):
         memory.sleep()
-    with pytest.raises(ConfigError, match=r"'qa_pair', which is not mined"):
+    with pytest.raises(ConfigError, match=r"'qa_pair', which is not derived"):
         open_memory("other.db", config={"retrieval": {"kinds": ["chunk", "qa_pair"]}})
 
 

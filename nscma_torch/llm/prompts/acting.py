@@ -107,6 +107,7 @@ class Desk:
         instructions: the user's standing ones, word for word.
         summary: of earlier turns.
         insights: what is concluded about the user; each with `until`, `confidence` in percent, and `text`.
+        days: a summary of all days, oldest first; each line like an insight.
         context: the active context, oldest first; each with `who`, `day` and `text`.
         found: what was retrieved for this turn; each with `who`, `day` and `text`, best first.
         done: the scratchpad: actions of this turn and what came of them.
@@ -121,6 +122,7 @@ class Desk:
     instructions: tuple[str, ...] = ()
     summary: str = ""
     insights: tuple[Mapping[str, str | int], ...] = ()
+    days: tuple[Mapping[str, str | int], ...] = ()
     context: tuple[Mapping[str, str], ...] = ()
     found: tuple[Mapping[str, str], ...] = ()
     done: tuple[str, ...] = ()
@@ -241,6 +243,7 @@ def _turns(task: str, desk: Desk) -> tuple[Turn, ...]:
     shown = {
         "summary_of_earlier_turns": desk.summary,
         "insights_about_the_user": list(desk.insights),
+        "summary_of_all_days": list(desk.days),
         "skills": list(desk.skills),
         "examples": list(desk.examples),
         "earlier_turns": list(desk.context),

@@ -18,7 +18,7 @@ from nscma_torch.llm.engines.contract import Turn, Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
 from nscma_torch.protocols import MOST_IMPORTANT
-from nscma_torch.reading.embedded_tasks import resolved
+from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.records import Hit, Operation, ToldFact, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.text.timestamps import format_day

@@ -1,0 +1,153 @@
+"""Reflections: what memories show about the questions that they raise, kept beside them, to be reflected on as well.
+
+Generative Agents (Park et al. 2023, the section on reflection, as others quote it): an agent reflects when the sum of
+the importance of the latest events exceeds a threshold (150, each is rated from 1 to 10). A language model is given the
+100 most recent memories and asked for the 3 most salient questions that they answer; for each question memories are
+retrieved, reflections among them, and 5 insights are inferred that cite these: a tree whose leaves are observations.
+The published code retrieves 30 memories for a question.
+
+Ours: messages are cut into stretches, in the order in which they came, each ending where the sum exceeds the threshold;
+a stretch is reflected on at the next sleep, as if that had come at its end. It is reflected on again when its messages
+are others, and whenever a reflection goes that was in view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from nscma_torch.config import Reflection as ReflectionSection
+from nscma_torch.curator.derivation import Due, Groups
+from nscma_torch.curator.sourced_texts import answered, first_of_each_wording, new_text
+from nscma_torch.errors import JobError
+from nscma_torch.protocols import MOST_IMPORTANT, ReflectionTasks
+from nscma_torch.records import Scope, Unit
+from nscma_torch.storage import derived_sources, derived_texts, namespaces
+from nscma_torch.storage.derived_sources import Heard, Source, basis_of, heard
+from nscma_torch.storage.derived_texts import NewText, Part, Run
+
+ROLES = ("user",)  # whose messages are observations
+_KIND: Literal["reflection"] = "reflection"
+
+
+class Reflections:
+    """Derives reflections.
+
+    Args:
+        recall: finds memories for a question, within a scope, of what was said by a time: the best first.
+        rate: rates how important reflections are, from 1 to 10; None where each is as important as what it cites.
+    """
+
+    in_turn = True
+
+    def __init__(
+        self,
+        tasks: ReflectionTasks,
+        recall: Callable[[str, Scope, datetime], Sequence[Source]],
+        settings: ReflectionSection,
+        rate: Callable[[Sequence[Unit]], list[int]] | None = None,
+    ) -> None:
+        self._tasks = tasks
+        self._recall = recall
+        self._settings = settings
+        self._rate = rate
+
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
+        """A part for each stretch of messages that is not reflected on as it is, in order."""
+        said = [one for one in heard(connection, namespace, now, roles=ROLES) if not one.echo]
+        runs = derived_texts.runs(connection, namespace, _KIND)
+        due = []
+        for first, end in self._stretches(said, runs):
+            part, basis = _part(said[first:end]), basis_of(said[first:end])
+            if part not in runs or runs[part].basis != basis:
+                read = partial(self._memories, namespace, said[:end], first)
+                due.append(Due(Part(namespace, _KIND, part), basis, read))
+        return due
+
+    def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
+        """The reflections on each stretch: what is found for the questions that recent memories raise shows them."""
+        found = []
+        recent_ones = [[source.unit for source in recent] for recent, _ in parts]
+        questions = self._tasks.questions(recent_ones, self._settings.questions)
+        if len(questions) != len(parts):
+            raise JobError(f"the language tasks were asked for questions {len(parts)} times, and gave {len(questions)}")
+        for (recent, stretch), own in zip(parts, questions, strict=True):
+            asked = [(question, self._found(question, recent, stretch)) for question in own]
+            asked = [(question, group) for question, group in asked if group]
+            units = [(question, [source.unit for source in group]) for question, group in asked]
+            lines = self._tasks.reflections(units, self._settings.insights) if asked else []
+            groups, besides = [group for _, group in asked], (*recent, *stretch)
+            new = [
+                new_text(line, group, besides=besides)
+                for group, some in zip(groups, answered(lines, groups), strict=True)
+                for line in some[: self._settings.insights]
+            ]
+            found.append(self._rated(first_of_each_wording(new), recent[-1].unit))
+        return found
+
+    def _stretches(self, said: Sequence[Heard], runs: Mapping[str, Run]) -> Iterator[tuple[int, int]]:
+        """Of each stretch the places of its first message, and after its last one; those reflected on stay as they are.
+
+        Else what changes the importance of a message later, or hides one, would move all that follow.
+        """
+        places = {one.id: place for place, one in enumerate(said)}
+        ends = (part.partition(":") for part in runs)
+        standing = {places[first]: places[last] + 1 for first, _, last in ends if first in places and last in places}
+        begin = place = 0
+        total = 0.0
+        while place < len(said):
+            if place in standing:
+                yield place, standing[place]
+                begin = place = standing[place]
+                total = 0.0
+                continue
+            total += 1 + said[place].importance * (MOST_IMPORTANT - 1)
+            place += 1
+            if total > self._settings.threshold:
+                yield begin, place
+                begin, total = place, 0.0
+
+    def _memories(
+        self, namespace: str, said: Sequence[Heard], first: int, connection: Connection
+    ) -> tuple[list[Source], list[Source]]:
+        """The most recent memories when a stretch ended, of which its last message is the last, and the stretch."""
+        ends = {one.id: place for place, one in enumerate(said[:first])}
+        earlier = [
+            (ends[last], reflection)
+            for reflection in derived_sources.texts(connection, namespace, _KIND)
+            if (last := reflection.part.partition(":")[2]) in ends
+        ]
+        newest = max(0, min(first, len(said) - self._settings.recent))
+        user_id = namespaces.owner(connection, namespace).user_id
+        own = derived_sources.messages(connection, user_id, [one.seq for one in said[newest:]])
+        placed = [*enumerate(own, start=newest), *earlier]
+        recent = [source for _, source in sorted(placed, key=lambda pair: pair[0])]  # a reflection after its stretch
+        return recent[-self._settings.recent :], own[first - newest :]
+
+    def _found(self, question: str, recent: Sequence[Source], stretch: Sequence[Source]) -> list[Source]:
+        """What there was to be found when the stretch ended, and is no reflection on it."""
+        scope = recent[-1].unit.scope
+        now = max(source.unit.occurred_at for source in recent)
+        last = max(row for source in recent for row in source.seen.messages)
+        part = _part([source.unit for source in stretch])
+        found = self._recall(question, Scope(scope.user_id, scope.agent_id), now)
+        return [source for source in found if max(source.seen.messages) <= last and source.part != part]
+
+    def _rated(self, texts: list[NewText], like: Unit) -> list[NewText]:
+        if self._rate is None or not texts:
+            return texts
+        ratings = self._rate([replace(like, id="", kind=_KIND, text=text.text, role="memory") for text in texts])
+        return [
+            text._replace(importance=(rating - 1) / (MOST_IMPORTANT - 1))
+            for text, rating in zip(texts, ratings, strict=True)
+        ]
+
+
+def _part(stretch: Sequence[Heard | Unit]) -> str:
+    """The name of a stretch: the ids of its first and its last message."""
+    return f"{stretch[0].id}:{stretch[-1].id}"

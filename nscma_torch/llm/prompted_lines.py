@@ -1,0 +1,118 @@
+"""Lines by a language model on texts of a memory: what it concludes from them, held against those that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nscma_torch.errors import EngineRefusedError
+from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.engines.contract import Turns
+from nscma_torch.llm.grounding import names_held
+from nscma_torch.llm.prompts import sourced_lines as prompts
+from nscma_torch.llm.prompts.sourced_lines import MOST_SHOWN, LineForm, LinesTask
+from nscma_torch.reading.resolved_dates import resolved
+from nscma_torch.records import SourcedLine, Unit
+from nscma_torch.text.timestamps import format_day
+
+_CONFIDENCES = {"high": 0.9, "medium": 0.6, "low": 0.3}
+_Item = tuple[Unit, tuple[int, ...]]  # a text with the places in its group that it stands for
+
+
+def lines(
+    asker: Asker, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int | None = None
+) -> list[list[SourcedLine]]:
+    """The lines on each group, which is put to the model in parts where it is large.
+
+    Dropped, and counted as ungrounded, is one with fewer texts than the task asks for, or with a name or number that
+    those which it names lack.
+    """
+    return [own for own, _ in _on_parts(asker, task, [_items(group) for group in groups], words)]
+
+
+def joint_lines(
+    asker: Asker, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int
+) -> list[list[SourcedLine]]:
+    """The same, on each group as a whole: what was written on the parts of a large one is put to the model in turn.
+
+    Raises EngineRefusedError for a group of which that does not become less.
+    """
+    items = {number: _items(group) for number, group in enumerate(groups)}
+    found: dict[int, list[SourcedLine]] = {}
+    while items:
+        written = _on_parts(asker, task, list(items.values()), words)
+        for (number, before), (own, parts) in zip(list(items.items()), written, strict=True):
+            if parts <= 1:
+                found[number] = own
+                del items[number]
+            elif len(own) >= len(before):
+                raise EngineRefusedError(f"{len(before)} texts summed up in parts are {len(own)}; raise llm.context")
+            else:
+                texts = {place: unit for unit, places in before for place in places}
+                items[number] = [(replace(texts[line.sources[-1]], text=line.text), line.sources) for line in own]
+    return [found[number] for number in range(len(groups))]
+
+
+def questions(asker: Asker, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
+    """The questions that the memories of each group raise; where not all fit a prompt, the newest are shown."""
+    fitting = [
+        asker.packed(group[::-1], lambda some: prompts.salient_questions(some, most))[0][::-1] for group in groups
+    ]
+    asked = [prompts.salient_questions(group, most) for group in fitting]
+    forms, _ = asker.ask(prompts.salient_questions_form(most), asked)
+    return [list(dict.fromkeys(form.questions)) for form in forms]
+
+
+def reflections(asker: Asker, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
+    """What the memories found for each question show; where not all fit a prompt, the best are shown."""
+    task = replace(prompts.REFLECTION, most=most)
+    shown = []
+    for question, group in asked:
+        packs = asker.packed(_items(group), lambda some, own=question: _turns(task, some, question=own))  # type: ignore[misc]
+        shown.append((question, packs[0] if packs else []))
+    put = [(question, pack) for question, pack in shown if pack]
+    forms = asker.ask_sized(
+        [len(pack) for _, pack in put],
+        [_turns(task, pack, question=question) for question, pack in put],
+        lambda texts: prompts.lines_form(texts, most),
+    )
+    written = iter([_grounded(asker, task, pack, form.lines) for (_, pack), form in zip(put, forms, strict=True)])
+    return [next(written) if pack else [] for _, pack in shown]
+
+
+def _items(group: Sequence[Unit]) -> list[_Item]:
+    return [(unit, (place,)) for place, unit in enumerate(group)]
+
+
+def _turns(task: LinesTask, items: Sequence[_Item], *, words: int | None = None, question: str = "") -> Turns:
+    return prompts.sourced_lines(task, [unit for unit, _ in items], words=words, question=question)
+
+
+def _on_parts(
+    asker: Asker, task: LinesTask, groups: Sequence[Sequence[_Item]], words: int | None
+) -> list[tuple[list[SourcedLine], int]]:
+    """The lines on each group, in one batch, and in how many parts it was put to the model."""
+    packed = [asker.packed(group, lambda some: _turns(task, some, words=words), most=MOST_SHOWN) for group in groups]
+    packs = [pack for own in packed for pack in own]
+    asked = [_turns(task, pack, words=words) for pack in packs]
+    forms = asker.ask_sized([len(pack) for pack in packs], asked, lambda texts: prompts.lines_form(texts, task.most))
+    written = iter([_grounded(asker, task, pack, form.lines) for pack, form in zip(packs, forms, strict=True)])
+    return [([line for _ in own for line in next(written)], len(own)) for own in packed]
+
+
+def _grounded(asker: Asker, task: LinesTask, pack: Sequence[_Item], written: Sequence[LineForm]) -> list[SourcedLine]:
+    """The lines that their evidence bears out, with its places in the group."""
+    found = []
+    for line in written:
+        cited = [pack[number - 1] for number in sorted(set(line.evidence))]
+        if len(cited) < task.least or not _borne_out(line.text, [unit for unit, _ in cited]):
+            asker.count("ungrounded")
+            continue
+        places = sorted({place for _, own in cited for place in own})
+        found.append(SourcedLine(line.text, tuple(places), _CONFIDENCES[line.confidence]))
+    return found
+
+
+def _borne_out(text: str, units: Sequence[Unit]) -> bool:
+    said = [part for unit in units for part in (resolved(unit.text, unit.occurred_at), unit.name or unit.role)]
+    return names_held(text, *said, *(format_day(unit.occurred_at.date()) for unit in units))

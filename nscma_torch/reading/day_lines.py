@@ -1,0 +1,98 @@
+"""Summaries of days, and what they show of a person, without a language model: sentences that were said on them.
+
+A line is one sentence, with who said it; where it stands for several days, with its day. None is joined or reworded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+from nscma_torch.reading.cues import find_cues, salience
+from nscma_torch.reading.extractive_summary import covering_sentences
+from nscma_torch.reading.passage import word_count
+from nscma_torch.reading.resolved_dates import resolved
+from nscma_torch.reading.topics import speakers_of, topic_words
+from nscma_torch.records import SourcedLine, Unit
+from nscma_torch.text.scripts import script
+from nscma_torch.text.sentences import split_sentences
+from nscma_torch.text.terms import terms
+from nscma_torch.text.timestamps import format_day
+
+_LONGEST = 40  # words of a sentence
+_LEAST = 3  # words that say something, of a line about a person: "I love it!" has one
+_MOST = 3  # lines about a person on one day
+
+
+def day_summary(group: Sequence[Unit], words: int) -> list[SourcedLine]:
+    """The sentences of a day that tell something and cover most of what was said, of so many words together."""
+    chosen = covering_sentences(_sentences(group), words, _value)
+    return [_attributed(group, place, sentence) for place, sentence in chosen]
+
+
+def day_insights(group: Sequence[Unit]) -> list[SourcedLine]:
+    """What one person said that day of what he or she likes, does not, or cares for: the most telling sentences."""
+    own = [
+        (place, sentence)
+        for place, sentence in _sentences(group)
+        if {"self", "preference"} <= (cues := find_cues(sentence).keys())
+        and "listener" not in cues
+        and len(set(terms(sentence))) >= _LEAST
+    ]
+    best = sorted(own, key=lambda pair: (-salience(pair[1]), pair[0]))[:_MOST]
+    return [_attributed(group, place, sentence) for place, sentence in sorted(best, key=lambda pair: pair[0])]
+
+
+def summary_of_days(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
+    """The lines of many days that cover most of what these share, each with its day."""
+    chosen = covering_sentences(((place, line.text) for place, line in enumerate(lines)), words, _value)
+    return [SourcedLine(_dated(lines[place]), (place,)) for place, _ in chosen]
+
+
+def portrait(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
+    """The lines about a person that cover most of what comes up again on other days.
+
+    Each cites the lines of the other days that hold its most frequent topic; of d days its confidence is d / (d + 1).
+    """
+    count = Counter(term for line in lines for term in set(terms(line.text)))
+    words_of = topic_words(lines, speakers_of(lines))
+    topical = {term for term in words_of if count[term] <= max(2, len(lines) / 2)}  # what most lines say is no topic
+    held = [topical & set(terms(line.text)) for line in lines]
+    days: dict[str, set[date]] = {}
+    for line, own in zip(lines, held, strict=True):
+        for term in own:
+            days.setdefault(term, set()).add(line.occurred_at.date())
+    recurring = [place for place, own in enumerate(held) if any(len(days[term]) > 1 for term in own)]
+    found = []
+    for place, _ in covering_sentences([(place, lines[place].text) for place in recurring], words, _value):
+        topic = max(held[place], key=lambda term: (len(days[term]), term))
+        cited = tuple(other for other, own in enumerate(held) if topic in own)
+        found.append(SourcedLine(_dated(lines[place]), cited, len(days[topic]) / (len(days[topic]) + 1)))
+    return found
+
+
+def _sentences(group: Sequence[Unit]) -> Iterator[tuple[int, str]]:
+    """The sentences of a group that are no questions and not too long, with the places of their messages."""
+    for place, unit in enumerate(group):
+        for span in split_sentences(unit.text):
+            sentence = " ".join(unit.text[span.start : span.end].split())
+            if sentence and not sentence.endswith(("?", "？")) and word_count(sentence) <= _LONGEST:
+                yield place, sentence
+
+
+def _value(sentence: str) -> float:
+    """How much a sentence tells: 0 without any cue, at most 1."""
+    return max(0.0, 2 * salience(sentence) - 1)
+
+
+def _attributed(group: Sequence[Unit], place: int, sentence: str) -> SourcedLine:
+    unit = group[place]
+    colon = "：" if script(sentence) == "cjk" else ": "
+    return SourcedLine(f"{unit.name or unit.role}{colon}{resolved(sentence, unit.occurred_at)}", (place,))
+
+
+def _dated(line: Unit) -> str:
+    if script(line.text) == "cjk":
+        return f"{line.occurred_at:%Y-%m-%d}，{line.text}"
+    return f"{format_day(line.occurred_at.date())}, {line.text}"

@@ -1,0 +1,28 @@
+"""Texts with the days that their relative dates mean."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from nscma_torch.text.dates import find_dates
+from nscma_torch.text.timestamps import format_days
+
+_RELATIVE = re.compile(
+    r"\b(?:last|past|previous|this|next|coming|ago|back|earlier|yesterday|today|tonight|tomorrow)\b"
+    r"|[上下前后後昨今明去这這本]",
+    re.IGNORECASE,
+)
+
+
+def resolved(text: str, said: datetime) -> str:
+    """The text with the days that its relative dates mean: "last Saturday [11 July 2026]".
+
+    A bare weekday or month is left as it is: it may as well lie ahead.
+    """
+    out, end = [], 0
+    for mention in find_dates(text, said):
+        if _RELATIVE.search(text[mention.start : mention.end]):
+            out.append(f"{text[end : mention.end]} [{format_days(mention.first_day, mention.last_day)}]")
+            end = mention.end
+    return "".join(out) + text[end:]

@@ -1,0 +1,199 @@
+"""Reflections: when they are due, what they look back on, what they cite, and when they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from nscma_torch.errors import ConfigError
+from nscma_torch.memory import Memory
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.records import Message, SourcedLine, Unit
+from tests.storage.telling import day
+
+ON: dict[str, Any] = {
+    "reflection": {"enabled": True, "threshold": 20.0, "recent": 8, "questions": 2, "insights": 2, "memories": 4},
+    "score": {"importance": "model"},
+    "gate": {"rule": "everything"},
+    "hierarchy": {"enabled": False},
+}
+
+
+class Noting(EmbeddedTasks):
+    """A message's rating is the number at its end; every reflection cites the first two memories found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recent: list[list[str]] = []
+        self.asked: list[tuple[str, list[str], list[str]]] = []  # question, kinds, texts
+        self.most: set[tuple[int, int]] = set()
+
+    def rate(self, units: Sequence[Unit]) -> list[int]:
+        return [7 if unit.kind == "reflection" else int(unit.text.rsplit(" ", 1)[1]) for unit in units]
+
+    def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
+        self.recent += [[unit.text for unit in group] for group in groups]
+        return [
+            [f"What about {group[-1].text}?", "What about the message and Thought 1.0 of 2?"][:most] for group in groups
+        ]
+
+    def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
+        self.asked += [(question, [u.kind for u in found], [u.text for u in found]) for question, found in asked]
+        self.most.add((len(asked), most))
+        number = len(self.recent)
+        return [
+            [SourcedLine(f"Thought {number}.{i} of {len(asked)}", tuple(range(min(2, len(found)))), 0.6)]
+            for i, (_, found) in enumerate(asked)
+        ]
+
+
+def say(memory: Memory, *ratings: int, first: int = 0, user: str = "ada") -> None:
+    said = [
+        Message("user", f"message {first + i} rated {rating}", day(1) + timedelta(minutes=first + i), name="Mel")
+        for i, rating in enumerate(ratings)
+    ]
+    list(memory.add_many(said, user_id=user, now=day(2)))
+
+
+@pytest.fixture
+def tasks() -> Noting:
+    return Noting()
+
+
+@pytest.fixture
+def memory(open_memory: Callable[..., Memory], tasks: Noting) -> Memory:
+    return open_memory(config=ON, tasks=tasks)
+
+
+def thoughts(memory: Memory) -> list[str]:
+    return sorted(one.text for one in memory.derived("reflection", user_id="ada"))
+
+
+def test_off_by_default(open_memory: Callable[..., Memory]) -> None:
+    plain = open_memory()
+    say(plain, *[9] * 5)
+    assert plain.sleep(now=day(2)).derived_texts == 0
+
+
+def test_due_where_the_sum_of_importance_exceeds_the_threshold(memory: Memory, tasks: Noting) -> None:
+    say(memory, 10, 10)
+    assert memory.sleep(now=day(2)).derived_texts == 0, "20 does not exceed 20"
+    say(memory, 1, 9, 9, 3, 5, first=2)
+    report = memory.sleep(now=day(2))
+    assert (report.failures, report.derived_texts) == ((), 4)
+    assert [texts[-1] for texts in tasks.recent] == ["message 2 rated 1", "message 5 rated 3"]
+    assert tasks.most == {(2, 2)}
+    assert memory.sleep(now=day(2)).derived_texts == 0 and len(tasks.recent) == 2
+    assert memory.verify() == []
+
+
+def test_reflections_are_memories_and_become_a_tree(memory: Memory, tasks: Noting) -> None:
+    say(memory, 9, 9, 9, 9, 9, 9, 9, 9, 9)
+    memory.sleep(now=day(2))
+    messages = [f"message {i} rated 9" for i in range(9)]
+    first = ["Thought 1.0 of 2", "Thought 1.1 of 2"]
+    assert tasks.recent[1] == [*messages[:3], *first, *messages[3:6]], "each after the stretch that it is on"
+    assert len(tasks.recent[2]) == 8 and tasks.recent[2][-3:] == messages[6:], "the most recent"
+    for number, (_, kinds, texts) in enumerate(tasks.asked):
+        stretch = number // 2
+        assert 3 <= len(texts) <= 4 and set(texts) & set(messages[3 * stretch + 3 :]) == set(), (
+            "nothing that came later"
+        )
+        assert ("reflection" in kinds) <= (stretch > 0)
+    found = memory.derived("reflection", user_id="ada")
+    by_id = {one.id: one for one in found}
+    above = [one for one in found if one.derived_ids]
+    assert above, "a search for a question finds reflections, too"
+    for one in above:
+        for below in one.derived_ids:
+            assert set(by_id[below].episode_ids) <= set(one.episode_ids)
+    (hit, *_) = memory.search("Thought 2", user_id="ada", kinds=["reflection"], now=day(2), explain=True)
+    assert hit.text.startswith("Thought") and hit.parts["importance"] == pytest.approx(6 / 9), "rated as well"
+
+
+def test_what_rests_on_a_changed_message_goes_and_the_stretch_is_reflected_on_anew(
+    memory: Memory, tasks: Noting
+) -> None:
+    say(memory, *[9] * 9)
+    memory.sleep(now=day(2))
+    ids = [episode.id for episode in memory.get_all(user_id="ada", now=day(2))]
+    memory.update(ids[4], "another thing rated 9", user_id="ada")
+    assert thoughts(memory) == ["Thought 1.0 of 2", "Thought 1.1 of 2"], "all that came after had it in view"
+    assert memory.verify() == []
+    memory.sleep(now=day(2))
+    assert [texts[-1] for texts in tasks.recent[3:]] == ["message 5 rated 9", "message 8 rated 9"]
+    assert "another thing rated 9" in tasks.recent[3]
+    assert len(thoughts(memory)) == 6
+
+
+def test_a_message_that_comes_back_is_reflected_on_without_moving_the_rest(memory: Memory, tasks: Noting) -> None:
+    say(memory, 9, 9, 9, 9, 9, 9, 9)
+    ids = [episode.id for episode in memory.get_all(user_id="ada", now=day(2))]
+    memory.delete(ids[1], user_id="ada")
+    memory.sleep(now=day(2))
+    parts = {one.part for one in memory.derived("reflection", user_id="ada")}
+    assert parts == {f"{ids[0]}:{ids[3]}", f"{ids[4]}:{ids[6]}"}
+    memory.restore(ids[1], user_id="ada")
+    memory.sleep(now=day(2))
+    assert {one.part for one in memory.derived("reflection", user_id="ada")} == parts
+    assert "message 1 rated 9" in tasks.recent[2] and len(tasks.recent) == 4, "the one after it rested on the first"
+    assert memory.sleep(now=day(2)).derived_texts == 0
+    assert memory.verify() == []
+
+
+def test_sleeping_often_or_once_is_the_same(open_memory: Callable[..., Memory]) -> None:
+    once, often = (open_memory(f"{name}.db", config=ON, tasks=Noting()) for name in ("once", "often"))
+    ratings = (9, 4, 8, 8, 2, 10, 9, 1, 1, 9, 9)
+    say(once, *ratings)
+    once.sleep(now=day(2))
+    for i, rating in enumerate(ratings):
+        say(often, rating, first=i)
+        often.sleep(now=day(2))
+    assert len(thoughts(once)) == 4
+    assert once.digest() == often.digest()
+
+
+def test_by_rules_topics_are_counted_anew_upon_the_reflection_before(open_memory: Callable[..., Memory]) -> None:
+    settings = {**ON["reflection"], "threshold": 10.0, "recent": 50, "memories": 20}
+    memory = open_memory(config={**ON, "reflection": settings, "score": {"importance": "cues"}})
+    rounds = ("of the garden.", "for the garden!", "in my garden.")
+    said = [
+        Message("user", f"I {verb} {thing} {where}", day(i), name="Mel")
+        for i, (verb, thing, where) in enumerate(
+            (verb, thing, where)
+            for verb in ("painted", "bought", "saw")
+            for thing, where in zip(("a fence", "some seeds", "two foxes"), rounds, strict=True)
+        )
+    ]
+    list(memory.add_many(said, user_id="ada", now=day(20)))
+    memory.sleep(now=day(20))
+    found = memory.derived("reflection", user_id="ada")
+    assert found and all(one.text.startswith("Mel spoke of garden in at least ") for one in found)
+    (last,) = [one for one in found if one.derived_ids][-1:]
+    assert set(last.episode_ids) >= {
+        source for one in found if one.id in last.derived_ids for source in one.episode_ids
+    }
+    assert memory.verify() == []
+
+
+def test_each_user_and_agent_apart(memory: Memory, tasks: Noting) -> None:
+    say(memory, 9, 9, 9)
+    say(memory, 9, 9, 9, user="bob")
+    memory.sleep(now=day(2))
+    assert len(thoughts(memory)) == 2 and len(memory.derived("reflection", user_id="bob")) == 2
+    assert all(len(texts) == 3 for texts in tasks.recent)
+
+
+def test_tasks_that_cannot_are_named(open_memory: Callable[..., Memory]) -> None:
+    class Bare:
+        def extract(self, units: Any, *, listeners: Any, before: Any = ()) -> Any: ...
+        def summarize(self, groups: Any) -> Any: ...
+        def answer(self, question: Any, hits: Any, *, answerability: Any) -> Any: ...
+
+    bare = open_memory(config={"reflection": {"enabled": True}}, tasks=Bare())
+    bare.add("hello", user_id="ada")
+    with pytest.raises(ConfigError, match=r"reflection\.enabled needs .*ReflectionTasks.*Bare lacks"):
+        bare.sleep()
