@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from nscma_torch.config import read_toml
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.records import Message, SourcedLine, Unit
 from tests.config.papers.presets import FOLDER
 from tests.config.papers.scores import NOW, SAID, START
 from tests.encode.test_rated_importance import RatingTasks
@@ -64,3 +64,45 @@ def test_importance_is_what_a_model_rates(open_memory: Callable[..., Memory], li
     hits = memory.search("What happened?", user_id="ada", now=NOW, top_k=3, explain=True)
     found = {hit.text: hit.parts["importance"] for hit in hits}
     assert found == pytest.approx({text: (rating - 1) / 9 for text, rating in said.items()})
+
+
+class ReflectingTasks(RatingTasks):
+    """Notes what it is asked; asks 4 questions, and concludes 6 lines on each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recent: list[list[str]] = []
+        self.found: list[list[str]] = []
+
+    def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
+        self.recent += [[unit.text for unit in group] for group in groups]
+        return [[f"What is event {i}?" for i in range(4)][:most] for _ in groups]
+
+    def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
+        self.found += [[unit.text for unit in found] for _, found in asked]
+        own = len(self.recent)
+        return [[SourcedLine(f"Thought {own}.{q}.{i}", (0, 1)) for i in range(6)][:most] for q in range(len(asked))]
+
+
+def test_reflection(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    """Where the importance of the latest events sums up to more than 150: 100 memories, 3 questions, 5 insights."""
+    tasks = ReflectingTasks()
+    memory = open_memory("mind.db", read_toml(FOLDER / "generative_agents.toml"), proxy=light_proxy, tasks=tasks)
+    ratings = [1 + i * i % 3 for i in range(200)]
+    events = [f"event {i}" + "!" * (rating - 1) for i, rating in enumerate(ratings)]
+    said = [Message("user", text, NOW + timedelta(minutes=i), "Kim") for i, text in enumerate(events)]
+    list(memory.add_many(said, user_id="kim", now=NOW + timedelta(days=1)))
+    memory.sleep(user_id="kim", now=NOW + timedelta(days=1))
+    stream: list[str] = []
+    total, rounds = 0, 0
+    for event, rating in zip(events, ratings, strict=True):
+        stream.append(event)
+        total += rating
+        if total > 150:
+            assert tasks.recent[rounds] == stream[-100:]
+            rounds, total = rounds + 1, 0
+            stream += [f"Thought {rounds}.{question}.{i}" for question in range(3) for i in range(5)]
+    assert rounds == len(tasks.recent) == 2 and len(tasks.found) == 3 * rounds
+    assert all(len(found) == 30 for found in tasks.found)
+    thoughts = [text for text in stream if text.startswith("Thought")]
+    assert sorted(one.text for one in memory.derived("reflection", user_id="kim")) == sorted(thoughts)

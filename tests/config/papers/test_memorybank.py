@@ -14,6 +14,7 @@ import pytest
 from nscma_torch.config import read_toml
 from nscma_torch.curator.forgetting import limit, retained, retention
 from nscma_torch.memory import Memory
+from nscma_torch.records import Message
 from tests.config.papers.presets import FOLDER, preset
 from tests.config.papers.scores import NOW
 
@@ -73,3 +74,23 @@ def test_forgotten_at_random_and_not_destroyed(open_memory: Callable[..., Memory
     memory.undo(forgetting[0].id, user_id="kim", now=now)
     memory.sleep(user_id="kim", now=now + timedelta(days=50))
     assert len(reader.search("pier", user_id="kim", now=NOW, top_k=99)) == 1, "what was brought back stays"
+
+
+def test_storage_has_four_layers(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    """Summaries of days and a global one of these; daily insights into personality and a global portrait of these."""
+    memory = open_memory("layers.db", read_toml(FOLDER / "memorybank.toml"), proxy=light_proxy)
+    for days, text in enumerate(
+        ("I love sailing on the fjord.", "I enjoy sailing in the rain.", "I sold my old boat.")
+    ):
+        at = NOW + timedelta(days=days)
+        memory.add([Message("user", text, at, "Kim")], user_id="kim", now=at)
+    memory.sleep(user_id="kim", now=NOW + timedelta(days=4))
+    summaries, overall, insights, portrait = (
+        memory.derived(kind, user_id="kim") for kind in ("daily_summary", "global_summary", "daily_insight", "portrait")
+    )
+    assert [(one.part, len(one.episode_ids)) for one in summaries] == [
+        (f"{(NOW + timedelta(days=days)).date()}", 1) for days in range(3)
+    ]
+    assert {below for one in overall for below in one.derived_ids} <= {one.id for one in summaries}
+    assert {below for one in portrait for below in one.derived_ids} == {one.id for one in insights}
+    assert len(overall) == 3 and len(insights) == len(portrait) == 2
