@@ -78,6 +78,6 @@ def ask(memory: Memory, question: str) -> None:
     try:
         answer = memory.ask(question, user_id="ana")
     except ReplyError as error:
-        assert "AnswerForm" in str(error)
+        assert "AnswerFromHits" in str(error)
     else:
         assert answer.abstained or answer.evidence

@@ -1,15 +1,16 @@
 """One data set under variants of CAM: what stands in the reader's context, and what the bundled reader answers from it.
 
-The best hits of a question fill a context of so many tokens, the same for every variant. Measured are
+The best hits of a question go into a context of so many tokens, the same for every variant. Measured are
 
     R@10             evidence among the first ten places of the ranking (`eval/metrics/evidence_places.py`)
+    filled           share of the context that is filled: Prune-and-Grow may choose less than there is room for
     context ROUGE    share of the words and pairs of a reference summary that stand in the context
     answer stands    whether an answer of a few words stands there; not of yes and no
     answer ROUGE     F1 of the reader's whole answer against a reference summary, quotations included
     EM, F1           of the reader's short answer
     silent           whether the reader says nothing at the threshold that ships; its other measures are without one
 
-The first three tell what any reader could make of the memory, the others what this one does.
+Those of the ranking and the context tell what any reader could make of the memory, the others what this one does.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Outcome:
     variant: str
     user: str
     half: Half
+    category: str
     question: str
     scores: Mapping[str, float]
 
@@ -137,11 +139,16 @@ class Store:
                 for world, places, asked in self._asked():
                     found = self._found(memory, world, asked)
                     contexts = {size: within(found.hits[:_HITS], size, self._count_tokens) for size in budgets}
-                    scores = self._recall(places, asked, found.hits) | _of_contexts(contexts, asked, measured)
+                    scores = self._recall(places, asked, found.hits)
+                    for size, hits in contexts.items():
+                        text = "\n".join(hit.text for hit in hits)
+                        filled = sum(self._count_tokens([hit.text for hit in hits])) / size
+                        own = {**measured.context(text, asked.answers), "filled": filled}
+                        scores |= {f"{name}, {size} tokens": value for name, value in own.items()}
                     if (world.user, asked) in read:
                         answer = _answered(memory, world, asked, found, contexts[budgets[0]])
                         scores |= _of_answer(answer, asked, measured)
-                    yield Outcome(variant.name, world.user, asked.half, asked.text, scores)
+                    yield Outcome(variant.name, world.user, asked.half, asked.category, asked.text, scores)
 
     def _asked(self) -> Iterator[tuple[World, Places, Asked]]:
         for world, places in zip(self._data_set.worlds, self._places, strict=True):
@@ -164,16 +171,6 @@ class Store:
         new = [text for text in dict.fromkeys(texts) if text not in self._tokens]
         self._tokens |= zip(new, self._embedder.count_tokens(new), strict=True)
         return [self._tokens[text] for text in texts]
-
-
-def _of_contexts(contexts: Mapping[int, Sequence[Hit]], asked: Asked, measured: Measured) -> dict[str, float]:
-    """Of contexts by their numbers of tokens."""
-    texts = {size: "\n".join(hit.text for hit in hits) for size, hits in contexts.items()}
-    return {
-        f"{name}, {size} tokens": value
-        for size, text in texts.items()
-        for name, value in measured.context(text, asked.answers).items()
-    }
 
 
 def _of_answer(answer: Answer, asked: Asked, measured: Measured) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
     python -m eval.experiments.hierarchy.cam_worth --data DIR [--sets NAME …] [--variants NAME …] [--memories N] \
         [--limit N] [--documents N] [--answered N] [--budgets N …] [--cache DIR] [--out FILE]
+    python -m eval.experiments.hierarchy.cam_worth --kept FILE    # the tables of what was kept
 
 `eval/experiments/hierarchy/cam_variants.py` says what is compared, `cam_reading.py` what is measured. A meeting of
 QMSum is one memory, each other set one of all its documents. Summaries are those of the embedded tasks, sentences of
@@ -14,6 +15,7 @@ meetings, and over questions where there is one memory: those hold for its docum
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import tempfile
 import time
@@ -124,6 +126,14 @@ def _stratum(outcomes: Sequence[Outcome], variant: str, measure: str, half: str)
 
 
 def tables(name: str, outcomes: Sequence[Outcome]) -> Iterator[Table]:
+    """The tables of all questions, then those of each category, where there are several."""
+    yield from _tables(name, outcomes)
+    categories = sorted({one.category for one in outcomes})
+    for category in categories if len(categories) > 1 else ():
+        yield from _tables(f"{name}, {category}", [one for one in outcomes if one.category == category])
+
+
+def _tables(name: str, outcomes: Sequence[Outcome]) -> Iterator[Table]:
     """For each measure the score of every variant, then what each part of CAM adds to it."""
     variants = list(dict.fromkeys(one.variant for one in outcomes))
     pairs = {part: pair for part, pair in DIFFERENCES.items() if set(pair) <= set(variants)}
@@ -154,10 +164,56 @@ def _described(data_set: DataSet) -> str:
     return f"{data_set.name}: {len(data_set.worlds)} memories, {documents:,} documents, {questions:,} questions"
 
 
+def kept(path: Path) -> dict[str, list[Outcome]]:
+    """The outcomes of a file that `--out` wrote, by data set."""
+    found: dict[str, list[Outcome]] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            found.setdefault(row.pop("set"), []).append(Outcome(**row))
+    return found
+
+
+def keep(path: Path, name: str, outcomes: Sequence[Outcome]) -> None:
+    """Append outcomes of a data set to a file."""
+    with gzip.open(path, "at", encoding="utf-8") as lines:
+        lines.writelines(json.dumps({"set": name, **asdict(one)}) + "\n" for one in outcomes)
+
+
+def run(name: str, arguments: argparse.Namespace, embedder: CachedEmbedder, console: Console) -> list[Outcome]:
+    """The outcomes of a data set, as the arguments tell."""
+    data_set = with_answers(CAM_SETS[name].load(arguments.data))
+    if arguments.memories is not None:
+        data_set = fewer_memories(data_set, arguments.memories)
+    if arguments.limit is not None:
+        data_set = sampled(data_set, arguments.limit)
+    if arguments.documents is not None:
+        data_set = fewer_documents(data_set, arguments.documents)
+    console.print(_described(data_set))
+    answered = sampled(data_set, arguments.answered)
+    outcomes: list[Outcome] = []
+    for group in by_store([VARIANTS[variant] for variant in arguments.variants]):
+        began = time.process_time()
+        with tempfile.TemporaryDirectory() as folder:
+            store = Store(data_set, group, Path(folder), embedder)
+            built = time.process_time()
+            outcomes += store.outcomes(arguments.budgets, CAM_SETS[name].measured, answered)
+        embedder.save()
+        chunks, summaries = store.sizes
+        console.print(
+            f"{data_set.name}: {', '.join(variant.name for variant in group)}: {chunks:,} chunks, {summaries:,} "
+            f"summaries; {built - began:.0f} s to store, {time.process_time() - built:.0f} s to ask",
+            style="dim",
+        )
+    return outcomes
+
+
 def main() -> None:
-    """Print the tables of each set, and write every question's scores where asked to."""
+    """Print the tables of each set, and keep every question's scores where asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder that holds qmsum/, odsum/, multihop/")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--data", type=Path, help="folder that holds qmsum/, odsum/, multihop/")
+    source.add_argument("--kept", type=Path, metavar="FILE", help="print the tables of what --out wrote, run nothing")
     parser.add_argument("--sets", nargs="+", choices=CAM_SETS, default=list(CAM_SETS), help="data sets")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS), help="what is compared")
     parser.add_argument("--memories", type=int, help="read at most so many meetings, evenly spaced")
@@ -166,43 +222,22 @@ def main() -> None:
     parser.add_argument("--answered", type=int, default=100, help="of them, so many are answered by the reader, too")
     parser.add_argument("--budgets", type=int, nargs="+", default=[1024, 4096], help="tokens; the reader's first")
     parser.add_argument("--cache", type=Path, help="folder that keeps vectors for the next run")
-    parser.add_argument("--out", type=Path, help="file for the scores of every question, JSON lines")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="append every question's scores, JSON lines in gzip")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
     console = Console(width=140)
+    if arguments.kept is not None:
+        for name, outcomes in kept(arguments.kept).items():
+            console.print(*tables(name, outcomes), sep="\n")
+        return
+    torch.set_num_threads(arguments.threads)
     config = load_config(None)
     embedder = CachedEmbedder(load_embedder(config.embedder, torch_device(config.device)), arguments.cache)
-    groups = by_store([VARIANTS[name] for name in arguments.variants])
     for name in arguments.sets:
-        data_set = with_answers(CAM_SETS[name].load(arguments.data))
-        if arguments.memories is not None:
-            data_set = fewer_memories(data_set, arguments.memories)
-        if arguments.limit is not None:
-            data_set = sampled(data_set, arguments.limit)
-        if arguments.documents is not None:
-            data_set = fewer_documents(data_set, arguments.documents)
-        console.print(_described(data_set))
-        outcomes: list[Outcome] = []
-        for group in groups:
-            began = time.process_time()
-            with tempfile.TemporaryDirectory() as folder:
-                store = Store(data_set, group, Path(folder), embedder)
-                built = time.process_time()
-                chunks, summaries = store.sizes
-                wanted = sampled(data_set, arguments.answered)
-                outcomes += store.outcomes(arguments.budgets, CAM_SETS[name].measured, wanted)
-            embedder.save()
-            console.print(
-                f"{data_set.name}: {', '.join(variant.name for variant in group)}: {chunks:,} chunks, {summaries:,} "
-                f"summaries; {built - began:.0f} s to store, {time.process_time() - built:.0f} s to ask",
-                style="dim",
-            )
-        for own in tables(data_set.name, outcomes):
-            console.print(own)
+        outcomes = run(name, arguments, embedder, console)
         if arguments.out is not None:
-            with arguments.out.open("a", encoding="utf-8") as lines:
-                lines.writelines(json.dumps({"set": name, **asdict(one)}) + "\n" for one in outcomes)
+            keep(arguments.out, name, outcomes)
+        console.print(*tables(name, outcomes), sep="\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from eval.experiments.hierarchy.cam_worth import (
     difference,
     fewer_documents,
     fewer_memories,
+    keep,
+    kept,
     score,
     tables,
     with_answers,
@@ -99,7 +102,8 @@ def test_every_question_is_measured_under_every_variant_by_what_applies_to_it(fo
     assert [one.variant for one in found[::4]] == ["CAM", "CAM, chunks alone read", "flat chunks"]
     who, yes, what, other = found[:4]
     stands = {"answer stands, 64 tokens", "answer stands, 256 tokens"}
-    said = {"EM", "F1", "silent"}
+    said = {"EM", "F1", "silent", "filled, 64 tokens", "filled, 256 tokens"}
+    assert 0.5 < who.scores["filled, 64 tokens"] <= 1.0
     assert set(who.scores) - said == {"R@10", *stands}
     assert set(yes.scores) - said == {"R@10"}, "yes stands in any text"
     assert set(what.scores) - said == stands, "no evidence is given"
@@ -146,7 +150,7 @@ def test_contexts_are_summaries_or_chunks_up_to_the_budget(tmp_path: Path) -> No
 
 
 def outcome(variant: str, user: str, half: Any, value: float | None) -> Outcome:
-    return Outcome(variant, user, half, "?", {} if value is None else {"F1": value})
+    return Outcome(variant, user, half, "", "?", {} if value is None else {"F1": value})
 
 
 def test_differences_are_of_the_first_less_the_second_over_the_same_questions() -> None:
@@ -166,6 +170,15 @@ def test_tables_have_a_row_for_each_variant_and_for_each_difference_between_them
     assert {str(table.title) for table in shown} >= {"small: R@10", "small: EM"}
     assert all(table.row_count == 3 + 2 for table in shown)
     assert list(shown[0].columns[0].cells)[3:] == ["+ summaries read", "+ CAM, beside flat chunks"]
+
+
+def test_categories_have_tables_of_their_own_and_what_is_kept_is_read_back(tmp_path: Path) -> None:
+    one = replace(outcome("a", "u", "odd", 0.5), category="specific")
+    several = [one, replace(one, category="general", scores={"F1": 1.0})]
+    assert [str(table.title) for table in tables("s", several)] == ["s: F1", "s, general: F1", "s, specific: F1"]
+    for name in ("s", "t", "s"):
+        keep(tmp_path / "outcomes.gz", name, several)
+    assert kept(tmp_path / "outcomes.gz") == {"s": several * 2, "t": several}
 
 
 def test_fewer_memories_are_spread_evenly() -> None:
