@@ -1,14 +1,16 @@
-"""Reads safetensors files, with one error for a file that is not there and one for a file that holds something else."""
+"""safetensors files: written for a module, and read with one error for a missing file and one for a wrong one."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from safetensors.torch import save_file
+from torch import Tensor, nn
 
 from nscma_torch.errors import ModelError, ModelNotFoundError
 
@@ -32,6 +34,12 @@ def open_tensors(path: str | Path, holding: str, *, missing: str) -> Iterator[An
             yield file
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ModelError(f"{path} does not hold {holding}: {error}") from error
+
+
+def save_module(module: nn.Module, path: str | Path, **about: Any) -> None:
+    """Write a module's state as one safetensors file; `about`: what `metadata` of the open file gives back, as JSON."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in module.state_dict().items()}
+    save_file(tensors, path, metadata={name: json.dumps(value) for name, value in about.items()})
 
 
 def all_tensors(file: Any) -> dict[str, Tensor]:

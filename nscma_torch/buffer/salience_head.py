@@ -12,11 +12,10 @@ from importlib import resources
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from nscma_torch.errors import VectorError
-from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.tensor_files import all_tensors, open_tensors, save_module
 
 WIDTH = 16  # units of the bottleneck
 MOST = 4.0  # log-odds that the head never exceeds: nothing is that sure
@@ -63,8 +62,7 @@ class SalienceHead(nn.Module):
     def save(self, path: Path) -> None:
         """Write the weights, and what they are for, as one safetensors file."""
         described = {"dimension": self.dimension, "embedder": self.embedder}
-        weights = {name: weight.detach().cpu().contiguous() for name, weight in self.state_dict().items()}
-        save_file(weights, path, metadata={"salience_head": json.dumps(described)})
+        save_module(self, path, salience_head=described)
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> SalienceHead:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -21,7 +20,7 @@ from nscma_kernels import flush_memory, memory_scan
 from nscma_kernels.memory_layers import gradients
 from nscma_torch.errors import InvalidInputError, described
 from nscma_torch.neural.state import NeuralMemoryState
-from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.tensor_files import all_tensors, open_tensors, save_module
 
 
 class NeuralMemory(nn.Module):
@@ -201,8 +200,7 @@ class NeuralMemory(nn.Module):
 
     def save(self, path: str | Path) -> None:
         """Write arguments and parameters as one safetensors file."""
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}
-        save_file(tensors, path, metadata={"arguments": json.dumps(self._arguments)})
+        save_module(self, path, arguments=self._arguments)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import get_args
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from nscma_torch.errors import VectorError
 from nscma_torch.reading.cues import WEIGHTS, find_cues
 from nscma_torch.records import MemoryType
-from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.tensor_files import all_tensors, open_tensors, save_module
 
 SOLVED = "solved"  # a problem that the sentence says to be solved
 CLASSES: tuple[str, ...] = (*get_args(MemoryType), SOLVED)
@@ -68,8 +67,7 @@ class MemoryTypes(nn.Module):
     def save(self, path: Path) -> None:
         """Write the weights, and what they are for, as one safetensors file."""
         described = {"dimension": self.dimension, "embedder": self.embedder, "classes": CLASSES, "cues": CUES}
-        weights = {name: weight.detach().cpu().contiguous() for name, weight in self.state_dict().items()}
-        save_file(weights, path, metadata={"memory_types": json.dumps(described)})
+        save_module(self, path, memory_types=described)
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> MemoryTypes:

@@ -90,8 +90,10 @@ def test_renewed_after_a_week_and_only_if_something_was_said(told: Memory) -> No
     assert told.sleep(now=day(23)).derived_texts == 0, "younger than a week"
     assert told.sleep(now=day(23), dry_run=True).derived_texts == 0
     assert told.sleep(now=day(27), dry_run=True).derived_texts == 1
+    assert all("at least 6" not in hit.text for hit in told.search("pottery", user_id="ada", kinds=["insight"]))
     assert told.sleep(now=day(27)).derived_texts > 0
     assert "at least 6 messages" in texts(told)[0]
+    assert any("at least 6" in hit.text for hit in told.search("pottery", user_id="ada", kinds=["insight"]))
 
 
 def test_a_dry_run_counts_what_is_due_and_clusters_nothing(told: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nscma_torch.errors import JobError, StoreBusyError, StoreClosedError
+from nscma_torch.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError, StoreClosedError
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Extraction, Message, Unit
@@ -39,6 +39,8 @@ class Tasks(EmbeddedTasks):
     Fails on texts that hold `poison`, and calls `meanwhile` in the middle of its work.
     """
 
+    error: type[NscmaError] = JobError
+
     def __init__(self, poison: str = "", meanwhile: Callable[[], None] | None = None) -> None:
         super().__init__()
         self.poison = poison
@@ -53,7 +55,7 @@ class Tasks(EmbeddedTasks):
             happening, self.meanwhile = self.meanwhile, None
             happening()
         if self.poison and any(self.poison in unit.text for unit in units):
-            raise JobError(f"the model's reply for {self.poison!r} does not parse")
+            raise self.error(f"the model's reply for {self.poison!r} does not parse")
         return [replace(own, statements=()) for own in super().extract(units, listeners=listeners, before=before)]
 
 
@@ -121,6 +123,23 @@ def test_what_cannot_be_worked_on_fails_alone_among_conversations(most: int, ope
     memory.flush()
     assert memory.stats().jobs_failed == 1 and len(facts(memory)) == len(FACTS) - 1
     assert sum("number 3" in text for batch in tasks.batches for text in batch) == max(most, 2)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_message_without_any_answer_is_no_outage_where_the_model_has_answered_before(
+    answered: bool, open_memory: Open
+) -> None:
+    """It fails for good, and those after it are read; before any answer the first silence ends the asking."""
+    tasks = Tasks(poison="1952")
+    tasks.error = EngineUnavailableError
+    memory = open_memory(tasks=tasks)
+    for user, i in (("ada", 0 if answered else 2), ("bob", 2), ("eve", 3)):
+        memory.add(FACTS[i], user_id=user, now=NOW)
+    memory.flush()
+    stats = memory.stats()
+    assert (stats.jobs_queued, stats.jobs_failed) == ((0, 1) if answered else (3, 0))
+    assert len(facts(memory, "eve")) == answered
+    assert len(tasks.batches) == (2 + memory.config.worker.max_attempts if answered else 1)
 
 
 def test_a_job_that_others_made_fail_keeps_its_own_attempts(open_memory: Open) -> None:
