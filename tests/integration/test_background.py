@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +20,8 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, SleepReport, Unit
 from nscma_torch.storage import leases, worker_health
 from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.worker_health import LEASE
+from nscma_torch.storage.database import get_meta
+from nscma_torch.storage.worker_health import LEASE, Report
 from nscma_torch.worker import LEASE as JOBS
 from tests.helpers.noting import DEFERRED, NotedTasks, day, held, opener, say
 
@@ -178,10 +180,12 @@ def test_one_that_lost_its_lease_lets_the_other_work(noted: Open) -> None:
     with memory.components.database.write() as connection:
         leases.release(connection, LEASE, leases.holder(connection, LEASE) or "")
         leases.acquire(connection, LEASE, other, now=0, until=2**62)
+        worker_health.report(connection, Report(other, time.time_ns() // 1000, "idle"))
     assert comes(beside._lost.is_set)
     say(memory, "{Ben|lives_in|Rome}")
     time.sleep(0.2)
-    assert tasks.given == []
+    health = memory.stats().worker
+    assert tasks.given == [] and health is not None and health.owner == other, "the report is the other's"
     with memory.components.database.write() as connection:
         leases.release(connection, LEASE, other)
     assert comes(lambda: homes(memory) == ["Rome"])
@@ -403,3 +407,27 @@ def test_a_sleep_goes_user_by_user_once_all_jobs_were_run(what: str, noted: Open
         assert worker_health.slept_at(connection) == to_micros(clock[0] if what == "erase" else day(1))
     assert memory.verify() == [] and memory.stats().jobs_failed == 0
     assert homes(memory, "eve") == ["Rome"] and (homes(memory, "bob") == []) == (what == "erase")
+
+
+@pytest.mark.parametrize("erased", [False, True])
+def test_a_failure_of_a_sleep_is_kept_unless_what_it_quotes_is_erased_meanwhile(erased: bool, noted: Open) -> None:
+    memory = noted(config={"worker": {"sleep_interval": 3600.0}})
+    said, database = say(memory, "a pomegranate"), memory.components.database
+
+    class Failing:
+        def queue(self, sleepers: Sequence[str], _now: datetime) -> Queued:
+            return Queued(tuple(sleepers), Counter(), 0)
+
+        def maintain(self, queued: Queued, _now: datetime) -> SleepReport:
+            if erased:
+                memory.erase(user_id="ada", memory_id=said.id)
+            return SleepReport(queued.sleepers, failures=("ModelError: no answer about a pomegranate",))
+
+    clock = [day(1)]
+    worker = by_clock(memory, clock)
+    worker._sleeper = Failing  # type: ignore[assignment]
+    for _ in range(2):
+        assert worker._round()
+        clock[0] += timedelta(hours=2)
+    with database.read() as connection:
+        assert (not get_meta(connection, "worker error")) == erased
