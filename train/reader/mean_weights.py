@@ -20,24 +20,28 @@ from nscma_torch.errors import ConfigError
 from nscma_torch.tensor_files import all_tensors, open_tensors
 
 
-def mean_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the tensors of each name, in the precision of the first file.
+def mean_weights(paths: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The mean of the tensors of each name, in the precision of the first file, and the metadata that all files have.
 
     Raises:
         ModelError: a file holds no tensors.
-        ConfigError: two files hold tensors of different names or shapes.
+        ConfigError: two files hold tensors of different names or shapes, or differ in their metadata.
     """
     runs: list[dict[str, Tensor]] = []
+    metadata: list[dict[str, str]] = []
     for path in paths:
         with open_tensors(path, "a reader", missing=f"there is no file {path}") as file:
             runs.append(all_tensors(file))
+            metadata.append(file.metadata() or {})
     first = runs[0]
-    for path, own in zip(paths[1:], runs[1:], strict=True):
-        if {name: each.shape for name, each in own.items()} != {name: each.shape for name, each in first.items()}:
+    shapes = [{name: tensor.shape for name, tensor in own.items()} for own in runs]
+    for path, own, told in zip(paths[1:], shapes[1:], metadata[1:], strict=True):
+        if own != shapes[0] or told != metadata[0]:
             raise ConfigError(f"{path} and {paths[0]} are of different models: give runs of one configuration")
-    return {
+    means = {
         name: torch.stack([own[name].float() for own in runs]).mean(0).to(each.dtype) for name, each in first.items()
     }
+    return means, metadata[0]
 
 
 def main() -> None:
@@ -46,7 +50,8 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    save_file(mean_weights(arguments.files), arguments.out)
+    means, metadata = mean_weights(arguments.files)
+    save_file(means, arguments.out, metadata)
 
 
 if __name__ == "__main__":
