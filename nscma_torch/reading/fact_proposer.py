@@ -33,6 +33,7 @@ RELATIONS = "relations"  # key of their names in the metadata of a file of weigh
 ASKED = "what is told?"  # what stands in the place of a question in a row
 FIRST = 0.05  # least probability of an object's first token
 MOST_FACTS = 24  # proposals of a message
+SHORTER = 0.85  # times the probability of a last token for each token before it: of two objects the nearer end wins
 MAX_OBJECT, MAX_NAMED = 15, 11  # tokens of the longest object, and of the longest subject or topic
 _STARTS = 6  # likeliest first tokens of a subject or topic that are tried
 
@@ -156,7 +157,8 @@ class FactProposer:
         """The likeliest objects, of one relation none that overlaps a likelier one; [L, R] each."""
         found = []
         for first, relation in (firsts >= FIRST).nonzero().tolist():
-            last = first + int(lasts[first : _reach(row, first, MAX_OBJECT), relation].argmax())
+            ends = lasts[first : _reach(row, first, MAX_OBJECT), relation]
+            last = first + int((ends * SHORTER ** torch.arange(len(ends))).argmax())
             found.append(_Object(float(firsts[first, relation] * lasts[last, relation]), first, last, relation))
         kept: list[_Object] = []
         for one in sorted(found, reverse=True):

@@ -19,10 +19,10 @@ from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.relations import Schema
 
-LIKELY = 0.05  # least probability of a proposal, its object placed and told, for the reader to be asked
+LIKELY = 0.08  # least probability of a proposal, its object placed and told, for the reader to be asked
 MOST_ASKED = 8  # proposals of a message
 # of a fact's confidence: the proposer's views of its object, that it is told and its subject; the reader's of both last
-INTERCEPT, WEIGHTS = -1.24, (0.38, 0.13, 0.0, 0.43, 0.20)
+INTERCEPT, WEIGHTS = -1.23, (0.18, 0.23, 0.0, 0.38, 0.22)
 UNLIKE = 0.1  # share that is left of a subject on which proposer and reader differ
 EVIDENCE, SHARE = 0.2, 0.1  # of the reader's own proposals: least probability that a message tells one, and least share
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nscma_torch.reading.fact_reader import ReadFact
 
 SURE = 0.55  # least confidence of a statement by the reader
-SURE_OTHER = 0.85  # of an open one, and of one of a relation that the proposer was not trained on
+SURE_OTHER = 0.93  # of an open one, and of one of a relation that the proposer was not trained on
 VETO = 0.7  # probability that a message states something without asserting it, from which forms are overruled
 POSSIBLE = 0.003  # probability that a message states a relation at all, below which no form is believed
 ASSERTED = ("holds", "ended", "denied")
