@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from nscma_torch.reading.fact_reader import ReadFact
 
 SURE = 0.55  # least confidence of a statement by the reader
-SURE_OTHER = 0.93  # of an open one, and of one of a relation that the proposer was not trained on
+SURE_OPEN = 0.93  # of an open one
+SURE_NEW = 0.84  # of one of a relation that the proposer was not trained on
 VETO = 0.7  # probability that a message states something without asserting it, from which forms are overruled
+OVERRULES = 0.75  # confidence of a statement by the reader from which a form that tells its object otherwise is wrong
 POSSIBLE = 0.003  # probability that a message states a relation at all, below which no form is believed
 ASSERTED = ("holds", "ended", "denied")
 
@@ -40,7 +42,7 @@ def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
     kept: dict[tuple[str, str, str, str], Statement] = {}
     for one, fact in sorted(read.statements, key=lambda pair: (schema[pair[0].relation].open, -pair[0].confidence)):
         in_its_words = schema[one.relation].open
-        least = SURE_OTHER if in_its_words or one.relation not in read.picks else SURE
+        least = SURE_OPEN if in_its_words else SURE if one.relation in read.picks else SURE_NEW
         if one.confidence < least or fact.stance not in ASSERTED:
             continue
         if in_its_words and any(_told(one, other, schema) for other in kept.values()):
@@ -64,13 +66,19 @@ def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
 
 
 def both(by_forms: Sequence[Statement], read: ReadMessage, schema: Schema) -> tuple[Statement, ...]:
-    """What forms read, but for what the reader finds impossible or not asserted, and what it reads beside it."""
+    """What the reader is sure of, and what forms read that it does not find impossible, unasserted or otherwise."""
     unreal = [
         one for one, fact in read.statements if fact.stance not in ASSERTED and max(fact.stances) * fact.told >= VETO
     ]
+    sure = asserted(read, schema)
     possible = [one for one in by_forms if read.picks.get(one.relation, 1.0) >= POSSIBLE]
-    kept = [one for one in possible if not any(_alike(one, other, schema) for other in unreal)]
-    fresh = [one for one in asserted(read, schema) if not any(_known(one, other, schema) for other in kept)]
+    kept = [
+        one
+        for one in possible
+        if not any(_alike(one, other, schema) for other in unreal)
+        and not any(_otherwise(one, other, schema) for other in sure)
+    ]
+    fresh = [one for one in sure if not any(_known(one, other, schema) for other in kept)]
     return tuple(sorted([*kept, *fresh], key=lambda one: one.start))
 
 
@@ -89,6 +97,13 @@ def _alike(one: Statement, other: Statement, schema: Schema) -> bool:
     """Whether two statements are of one relation, or of opposite ones, and name the same object."""
     a, b = (set(name_key(each.object).split()) for each in (one, other))
     return other.relation in family(one.relation, schema) and (a <= b or b <= a)
+
+
+def _otherwise(one: Statement, other: Statement, schema: Schema) -> bool:
+    """Whether a firm statement of a relation tells the object of one of another subject or in another relation."""
+    if schema[other.relation].open or other.confidence < OVERRULES or name_key(one.object) != name_key(other.object):
+        return False
+    return (one.relation, name_key(one.subject)) != (other.relation, name_key(other.subject))
 
 
 def _known(one: Statement, other: Statement, schema: Schema) -> bool:

@@ -78,6 +78,27 @@ def test_objects_stand_in_the_message_itself_and_of_one_relation_apart() -> None
         assert all(end <= start for (_, end), (start, _) in pairwise(own))
 
 
+def test_of_two_likely_ends_of_an_object_the_nearer_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = some_model()
+    moved = [Passage("I moved to Porto, then Lyon", speaker="Ana")]
+
+    def objects(x: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:  # "Porto" begins one; it or "Lyon" ends it
+        row = Packer(model.tokenizer, 64).rows("what is told?", moved)[0]
+        found = torch.full((1, x.shape[1], 2, len(vectors)), -9.0)
+        porto, lyon = (
+            row.tokens_of(0, at, at + len(name), of_text=True)
+            for name in ("Porto", "Lyon")
+            for at in [moved[0].text.index(name)]
+        )
+        assert porto is not None and lyon is not None
+        found[0, porto[0], 0], found[0, porto[1], 1], found[0, lyon[1], 1] = 3.0, 2.0, 2.3
+        return found
+
+    monkeypatch.setattr(model, "objects", objects)
+    (found,) = FactProposer(model, schema(*NAMES)).propose([moved])
+    assert {fact.object.text for fact in found.facts} == {"Porto"}
+
+
 def test_nothing_is_proposed_where_nothing_is_likely() -> None:
     (found,) = FactProposer(some_model(eager=-20.0), schema(*NAMES)).propose([TURNS])
     assert found == Proposals((), found.picks) and max(found.picks.values()) < 1e-3

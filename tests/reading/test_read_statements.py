@@ -9,7 +9,16 @@ from datetime import UTC, datetime
 import pytest
 
 from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
-from nscma_torch.reading.merged_statements import SURE, SURE_OTHER, ReadMessage, asserted, both, is_sure
+from nscma_torch.reading.merged_statements import (
+    OVERRULES,
+    SURE,
+    SURE_NEW,
+    SURE_OPEN,
+    ReadMessage,
+    asserted,
+    both,
+    is_sure,
+)
 from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import Passage
@@ -179,7 +188,8 @@ def test_an_object_tells_one_relation_the_likeliest() -> None:
     read.statements[0] = (replace(pet, confidence=friend.confidence / 1.2), one)
     assert [own.relation for own in asserted(read, SCHEMA)] == ["friend"]
     form = Statement("Maya", "roommate", "Rex")
-    assert both((form,), read, SCHEMA) == (form,)
+    told = [(replace(one, confidence=OVERRULES - 0.01), fact) for one, fact in read.statements]
+    assert both((form,), read._replace(statements=told), SCHEMA) == (form,)
 
 
 def test_a_name_is_of_something_that_can_be_told_apart() -> None:
@@ -207,10 +217,26 @@ def test_what_the_proposer_was_not_trained_on_needs_more_confidence() -> None:
         [turn("the flat in Lyon")], listeners=["Tom"], before=[()]
     )
     ((one, fact),) = found.statements
-    between = replace(one, confidence=(SURE + SURE_OTHER) / 2)
+    between = replace(one, confidence=(SURE + SURE_NEW) / 2)
     unknown = ReadMessage([(between, fact)], {"lives_in": 0.9})
     known = ReadMessage([(between, fact)], {"visited": 0.9})
     assert asserted(unknown, SCHEMA) == [] and asserted(known, SCHEMA) == [between]
+    in_its_words = replace(one, relation="statement", topic="slept in", confidence=(SURE_NEW + SURE_OPEN) / 2)
+    assert asserted(ReadMessage([(in_its_words, fact)], {"statement": 0.9}), SCHEMA) == []
+
+
+def test_the_reader_overrules_a_form_that_tells_an_object_otherwise_where_it_is_firm() -> None:
+    (found,) = StatementsOfReader(Scripted(("studies", "Joris", "law", "holds")), SCHEMA).read(
+        [turn("Joris is from Bruges and studies law")], listeners=["Tom"], before=[()]
+    )
+    ((one, fact),) = found.statements
+    by_forms = replace(one, subject="Bruges", confidence=0.9)
+    for confidence, subjects in ((OVERRULES + 0.01, {"Joris"}), (OVERRULES - 0.01, {"Bruges"})):
+        firm = ReadMessage([(replace(one, confidence=confidence), fact)], {"studies": 0.9})
+        assert {own.subject for own in both([by_forms], firm, SCHEMA)} == subjects
+    other = replace(by_forms, subject="Joris", relation="likes")
+    firm = ReadMessage([(replace(one, confidence=OVERRULES + 0.01), fact)], {"studies": 0.9, "likes": 0.9})
+    assert [own.relation for own in both([other], firm, SCHEMA)] == ["studies"], "an object tells one relation"
 
 
 def test_no_open_statement_runs_over_the_end_of_a_clause() -> None:
