@@ -1,4 +1,4 @@
-"""What searches have found, kept until it can be queued: search itself writes nothing, unless recency counts recalls."""
+"""What searches have found, kept until it can be queued: search itself writes nothing, unless recency counts that."""
 
 from __future__ import annotations
 
