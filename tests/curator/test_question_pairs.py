@@ -109,6 +109,8 @@ WHERE = "Where did Mia buy the apple trees?"
         (pair(WHERE, "the nursery in Lund", 1), True),
         (pair(WHERE, "the nursery in Lund by the sea", 1), False),  # more than is said
         (pair(WHERE, "the nursery in Lund", 2), False),  # not said there
+        (pair(WHERE, "the nursery in Lund", 4), False),  # said there, but the memory has it from another message
+        (pair(WHERE, "the apple trees", 1), False),  # said there, but the memory answers otherwise
         (pair(WHERE, "the barn", 3), False),  # said there, and no answer: the memory gives another
         (pair("What is the name of the moon's dog?", "Lund", 1), False),  # the memory does not tell
     ],
@@ -117,7 +119,8 @@ def test_only_what_the_memory_answers_is_kept(
     open_memory: Callable[..., Memory], light_proxy: Any, told: QAPair, kept: bool
 ) -> None:
     memory = open_memory(config=ON, tasks=Telling(told), proxy=light_proxy)
-    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    talk = (*TALK, ("Ben", "My uncle painted the nursery in Lund."))
+    list(memory.add_many(said(talk), user_id="ada", now=day(20)))
     report = memory.sleep(now=day(20))
     assert report.failures == () and texts(memory) == ([told.text] if kept else [])
 
