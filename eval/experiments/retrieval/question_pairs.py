@@ -1,7 +1,7 @@
 """What question-answer pairs that sleep mines from LoCoMo are worth: a sample of them, recall and answers with them.
 
     python -m eval.experiments.retrieval.question_pairs --data DIR [--half even|odd|all] [--conversation I] [--show N]
-        [--answers]
+        [--answers] [--searches NAME ...] [--mine-only]
 
 With `--show` N pairs of each conversation are printed, drawn by a fixed seed, each with its messages: for judging by
 hand. *Recall* is of single turns at 5, 10 and 20; a pair that is found stands for its messages, the answer first.
@@ -37,7 +37,7 @@ _MINED: dict[str, Any] = {"question_pairs": {"enabled": True}}
 _SEARCHES: dict[str, dict[str, Any]] = {
     "messages": {},
     "messages and pairs": {"kinds": ["chunk", "qa_pair"]},
-    "messages and pairs, answered from the messages behind": {"kinds": ["chunk", "qa_pair"], "answering": "memory-doc"},
+    "messages and pairs, the messages behind": {"kinds": ["chunk", "qa_pair"], "answering": "memory-doc"},
     "pairs alone": {"kinds": ["qa_pair"]},
 }
 _SEED = 20
@@ -93,6 +93,7 @@ def main() -> None:
     parser.add_argument("--conversation", type=int, help="this one alone, by its index from 0")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many pairs of each conversation")
     parser.add_argument("--answers", action="store_true", help="answer the questions too")
+    parser.add_argument("--searches", nargs="+", choices=_SEARCHES, default=list(_SEARCHES), help="what is searched")
     parser.add_argument("--mine-only", action="store_true", help="measure nothing")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
@@ -100,7 +101,7 @@ def main() -> None:
     every = load(arguments.data)
     chosen = every[_HALVES[arguments.half]] if arguments.conversation is None else [every[arguments.conversation]]
     console = Console(width=160)
-    found: dict[str, tuple[list[list[float]], list[float]]] = {name: ([], []) for name in _SEARCHES}
+    found: dict[str, tuple[list[list[float]], list[float]]] = {name: ([], []) for name in arguments.searches}
     for conversation in chosen:
         with tempfile.TemporaryDirectory() as folder:
             store = Path(folder) / "pairs.db"
@@ -111,8 +112,8 @@ def main() -> None:
                 f"{seconds:.1f} s of a CPU"
             )
             show(console, conversation, pairs, place, arguments.show)
-            for name, search in _SEARCHES.items() if not arguments.mine_only else ():
-                recalls, scores = measured(store, conversation, place, search, answers=arguments.answers)
+            for name in () if arguments.mine_only else found:
+                recalls, scores = measured(store, conversation, place, _SEARCHES[name], answers=arguments.answers)
                 found[name][0].extend(recalls)
                 found[name][1].extend(scores)
     if not arguments.mine_only:
