@@ -51,11 +51,10 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: NewReco
     if named:
         connection.execute(record_entities.insert(), named)
     if new.settles:
-        query = select(_E.seq).where(_E.user_id == episode_row["user_id"], _E.id.in_(new.settles), _E.seq < seq)
-        settled = connection.execute(query.order_by(_E.seq)).scalars().all()
+        query = select(_E.seq).where(_E.user_id == episode_row["user_id"], _E.id.in_(new.settles))
+        settled = connection.execute(query.order_by(_E.seq)).scalars()
         rows = [{"episode_seq": earlier, "by_seq": seq, **own} for earlier in settled]
-        if rows:
-            connection.execute(record_resolutions.insert(), rows)
+        connection.execute(record_resolutions.insert(), rows)
 
 
 def remove(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:

@@ -13,7 +13,7 @@ import pytest
 from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Description, Extraction, MemoryRecord, MemoryType, Sentiment, Unit
-from nscma_torch.storage import entities, namespaces
+from nscma_torch.storage import entities, episodes, erase, namespaces
 from tests.helpers.noting import EVERYTHING, NotedTasks, day, say
 
 ON: dict[str, Any] = {**EVERYTHING, "records": {"enabled": True}}
@@ -106,7 +106,7 @@ def test_a_record_says_what_its_message_is(told: Memory) -> None:
 
 def test_a_message_of_several_chunks_has_one_record(open_memory: Open) -> None:
     memory = open_memory(config={**ON, "chunker": {"max_tokens": 40}}, tasks=DescribingTasks())
-    plain, rich = f"remark Rex {'so ' * 25}.", "\n\nevent I moved to Lyon on 3 May 2023, remember that, settles 0."
+    plain, rich = f"remark Rex settles 0 {'so ' * 25}.", "\n\nevent I moved to Lyon on 3 May 2023, remember that."
     say(memory, "question", 1)
     say(memory, plain + rich, 1)
     memory.flush()
@@ -153,6 +153,13 @@ def test_search_finds_only_what_fits(told: Memory) -> None:
     assert found(importance=1.0) == set() and found(importance=0.0) == {"question", "plan", "fact"}
     text = told.ask("barks", user_id="ada", record={"type": "fact"}, now=day(300)).text
     assert "fact Rex" in text and "plan" not in text
+
+
+def test_facts_are_not_asked_within_a_record(told: Memory) -> None:
+    say(told, "fact {Ann|lives_in|Oslo}", 1)
+    told.flush()
+    assert told.ask("Where does Ann live?", user_id="ada", now=day(300)).facts
+    assert not told.ask("Where does Ann live?", user_id="ada", record={"type": "plan"}, now=day(300)).facts
 
 
 def test_as_of_then_it_was_open(told: Memory) -> None:
@@ -225,6 +232,34 @@ def test_a_user_is_erased_with_records(told: Memory) -> None:
     assert rows(told) == [2, 1, 1]
     receipt = told.erase(user_id="ada")
     assert receipt.found == 0 and receipt.rows["record_resolutions"] == 1 and rows(told) == [0, 0, 0]
+
+
+def test_what_far_messages_settle_goes_too(told: Memory) -> None:
+    asked = say(told, "question", 1).id
+    for _ in range(4):
+        say(told, "remark", 1)
+    told.flush()
+    with closing(sqlite3.connect(told.components.database.path)) as connection:
+        connection.execute("INSERT INTO record_resolutions SELECT min(seq), max(seq), 'ada' FROM episodes")
+        connection.commit()
+    assert told.erase(user_id="ada", memory_id=asked).rows["record_resolutions"] == 1
+    assert told.verify() == []
+
+
+def test_names_of_records_are_among_the_texts_that_erasing_searches_for(open_memory: Open) -> None:
+    tasks = DescribingTasks()
+    memory = open_memory(config=ON, tasks=tasks)
+    tasks.result = [Description("fact", ("Republic of Zanzibar", "Dar es Salaam"))]
+    key = say(memory, "fact that no name stands in", 1).id
+    memory.flush()
+    names = {"Republic of Zanzibar", "republic of zanzibar", "Dar es Salaam", "dar es salaam"}
+    database = memory.components.database
+    assert erase.remaining(database, ["Republic of Zanzibar"], [])[1] == 0, "a record keeps it"
+    with database.write() as connection:
+        assert names <= set(erase.texts_of_user(connection, "ada"))
+        assert not names & set(erase.texts_of_user(connection, "bob"))
+        seq, _ = episodes.require(connection, "ada", key)
+        assert names <= set(erase.delete_episode(connection, seq).texts)
 
 
 def test_export_and_digest_cover_them(told: Memory, open_memory: Open) -> None:
