@@ -133,6 +133,13 @@ def test_a_later_message_settles_an_earlier_one(told: Memory) -> None:
     assert told.verify() == []
 
 
+def test_what_is_no_matter_is_not_settled(told: Memory) -> None:
+    say(told, "remark", 1)
+    say(told, "fact settles 0", 1)
+    told.flush()
+    assert shape(kept(told)[0])[3:] == ("none", ())
+
+
 def test_search_finds_only_what_fits(told: Memory) -> None:
     for text in ("question Rex barks positive", "plan Rex barks negative", "fact Rex barks", "bare Rex barks"):
         say(told, text, 1)
