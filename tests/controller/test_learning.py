@@ -86,8 +86,16 @@ def test_a_helpful_reply_becomes_a_skill_that_the_next_prompt_shows(told: Any) -
     assert "search the thing with the room" in shown[0].turns[-1].content, "it is quoted as data"
     assert "search the thing" not in shown[0].turns[0].content and 'Under "skills"' in shown[0].turns[0].content
     assert any("skill at hand: Find a place" in line for line in again.trace)
-    reply = controller.memory.get(again.reply_id, user_id="ada")
-    assert reply is not None and answer.reply_id in reply.metadata["evidence"], "the reply may repeat what it was from"
+
+
+def test_a_reply_may_repeat_what_a_skill_was_written_from(told: Any) -> None:
+    controller, _, _ = told(active_turns=1, recent_turns=1, summary_batch=1)
+    first = asked(controller)
+    controller.feedback(first, helpful=True, now=START + timedelta(hours=2))
+    for hours in (3, 4, 5):
+        asked(controller, hours, "I like tea.")
+    reply = controller.memory.get(asked(controller, 6).reply_id, user_id="ada")
+    assert reply is not None and {first.turn_id, first.reply_id} < set(reply.metadata["evidence"]), "out of context"
 
 
 def test_what_was_shown_is_counted_and_no_second_one_is_written(told: Any) -> None:
