@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from nscma_torch.curator import fact_views
+from nscma_torch.records import Scope
+from nscma_torch.relations import load_relations
 from tests.retrieval.fact_making import day, fact
 
 BEFORE = fact("ben", "lives_in", "Rome", until=5)
@@ -19,3 +23,13 @@ ALWAYS = fact("ben", "likes", "tea")
 )
 def test_what_holds_from_its_first_moment_and_no_longer_at_its_last(at: int, held: list[object]) -> None:
     assert fact_views.holding([BEFORE, FROM, WITHIN, ALWAYS], day(at)) == held
+
+
+def test_the_sides_of_a_contradiction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a relation of many objects those on one object, with the opposite relation; of one object all of a subject."""
+    told = [("likes", "tea"), ("dislikes", "Tea"), ("likes", "jazz"), ("lives_in", "Rome"), ("lives_in", "Oslo")]
+    disputed = [fact("ben", relation, value, status="disputed") for relation, value in told]
+    monkeypatch.setattr(fact_views, "selected", lambda *_, statuses: disputed if statuses == ("disputed",) else [])
+    likes, dislikes, jazz, *homes = disputed
+    found = fact_views.contradictions(cast("Any", None), Scope("u"), load_relations())
+    assert found == [(likes, dislikes), (jazz,), tuple(homes)]
