@@ -579,7 +579,7 @@ class Memory:
     def derived(self, kind: DerivedKind, *, user_id: str, agent_id: str | None = None) -> list[DerivedText]:
         """The texts of a kind that sleep has derived, each with the ids of the messages and texts that it rests on.
 
-        Kinds are insight, daily_summary, global_summary, daily_insight, portrait, reflection and qa_pair.
+        Kinds are those of `records.DerivedKind`.
         """
         if kind not in get_args(DerivedKind):
             raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(get_args(DerivedKind))}")

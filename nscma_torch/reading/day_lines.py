@@ -11,6 +11,7 @@ from datetime import date
 
 from nscma_torch.reading.cues import find_cues, salience
 from nscma_torch.reading.extractive_summary import covering_sentences
+from nscma_torch.reading.noun_phrases import NO_THING
 from nscma_torch.reading.passage import word_count
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.topics import speakers_of, topic_words
@@ -57,6 +58,7 @@ def portrait(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
     """
     count = Counter(term for line in lines for term in set(terms(line.text)))
     words_of = topic_words(lines, speakers_of(lines))
+    words_of = {term: word for term, word in words_of.items() if word.lower() not in NO_THING}
     topical = {term for term in words_of if count[term] <= max(2, len(lines) / 2)}  # what most lines say is no topic
     held = [topical & set(terms(line.text)) for line in lines]
     days: dict[str, set[date]] = {}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from nscma_torch.reading.cues import salience
-from nscma_torch.reading.topics import LEAST, nouns_of, speakers_of, topic_line, topic_words
+from nscma_torch.reading.topics import LEAST, is_on, nouns_of, speakers_of, topic_line, topic_words
 from nscma_torch.records import SourcedLine, Unit
 from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
@@ -82,7 +82,7 @@ def _line(asked: set[str], memories: Sequence[Unit], places: Sequence[int]) -> S
 def _told(memory: Unit, person: str | None, topic: str) -> bool:
     """Whether a memory is a reflection on this topic of a person."""
     own = name_key(memory.name or "") == name_key(person or "")
-    return own and memory.kind == "reflection" and topic in terms(memory.text.partition("“")[0])
+    return own and memory.kind == "reflection" and is_on(memory.text, topic)
 
 
 def _question(word: str, person: str | None) -> str:

@@ -22,6 +22,7 @@ LEAST = 3  # messages that hold a topic
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _TOPICAL = {"person", "name"}  # kinds of cue that a topic may be; the others are verbs, times and small talk
 _BESIDE = 1 / 3  # of the messages with a topic that hold a further word, at least
+_HEAD = re.compile(r".+? spoke of (.+?) in at least |.+?条消息说到(.+?)[，：]")
 _DETERMINED = 0.3  # share of a noun's places that show that it is one, at least
 _WORDS = 40  # longest sentence that is quoted
 
@@ -124,6 +125,12 @@ def _quote(units: Sequence[Unit], wanted: set[str], topic: str) -> str | None:
             if best is None or score > best[0]:
                 best = score, sentence
     return None if best is None else best[1]
+
+
+def is_on(text: str, topic: str) -> bool:
+    """Whether a line of `topic_line` is on this topic; what goes with it, and the quotation, do not count."""
+    head = _HEAD.match(text)
+    return head is not None and topic in terms(head[1] or head[2])
 
 
 def _said(unit: Unit, topic: str, often: Sequence[str], times: int, days: int, quote: str) -> str:
