@@ -171,11 +171,12 @@ def test_by_rules_topics_are_counted_anew_upon_the_reflection_before(open_memory
     list(memory.add_many(said, user_id="ada", now=day(20)))
     memory.sleep(now=day(20))
     found = memory.derived("reflection", user_id="ada")
-    assert found and all(one.text.startswith("Mel spoke of garden in at least ") for one in found)
-    (last,) = [one for one in found if one.derived_ids][-1:]
-    assert set(last.episode_ids) >= {
-        source for one in found if one.id in last.derived_ids for source in one.episode_ids
-    }
+    garden = {one.id: one for one in found if one.text.startswith("Mel spoke of garden in at least ")}
+    above = [one for one in garden.values() if one.derived_ids]
+    assert above
+    for one in above:
+        assert set(one.derived_ids) <= garden.keys(), "on the same topic"
+        assert {source for below in one.derived_ids for source in garden[below].episode_ids} <= set(one.episode_ids)
     assert memory.verify() == []
 
 
