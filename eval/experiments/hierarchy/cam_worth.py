@@ -112,8 +112,10 @@ def score(outcomes: Sequence[Outcome], variant: str, measure: str, half: str) ->
 
 
 def difference(outcomes: Sequence[Outcome], pair: tuple[str, str], measure: str, half: str) -> Interval:
-    """The first variant's mean less the second's, over the same questions."""
+    """The first variant's mean less the second's, over the same questions; NOTHING where one lacks the measure."""
     first, second = (_stratum(outcomes, variant, measure, half) for variant in pair)
+    if not len(first.totals) or not len(second.totals):
+        return bootstrap.NOTHING
     return bootstrap.difference([first], [second], _SEED)
 
 

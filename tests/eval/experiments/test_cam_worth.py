@@ -163,6 +163,7 @@ def test_differences_are_of_the_first_less_the_second_over_the_same_questions() 
     assert apart.low > 0
     assert difference(every, ("a", "b"), "F1", "odd").value == pytest.approx(0.0)
     assert score(every, "b", "F1", "odd").value == pytest.approx(0.8)
+    assert not difference(every, ("a", "c"), "F1", "all").drawn
 
 
 def test_tables_have_a_row_for_each_variant_and_for_each_difference_between_them(found: list[Outcome]) -> None:
