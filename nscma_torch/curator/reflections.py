@@ -96,8 +96,8 @@ class Reflections:
         Else what changes the importance of a message later, or hides one, would move all that follow.
         """
         places = {one.id: place for place, one in enumerate(said)}
-        ends = (part.partition(":") for part in runs)
-        standing = {places[first]: places[last] + 1 for first, _, last in ends if first in places and last in places}
+        ends = map(derived_texts.stretch_ends, runs)
+        standing = {places[first]: places[last] + 1 for first, last in ends if first in places and last in places}
         begin = place = 0
         total = 0.0
         while place < len(said):
@@ -120,7 +120,7 @@ class Reflections:
         earlier = [
             (ends[last], reflection)
             for reflection in derived_sources.texts(connection, namespace, _KIND)
-            if (last := reflection.part.partition(":")[2]) in ends
+            if (last := derived_texts.stretch_ends(reflection.part)[1]) in ends
         ]
         newest = max(0, min(first, len(said) - self._settings.recent))
         user_id = namespaces.owner(connection, namespace).user_id
@@ -149,5 +149,4 @@ class Reflections:
 
 
 def _part(stretch: Sequence[Heard | Unit]) -> str:
-    """The name of a stretch: the ids of its first and its last message."""
-    return f"{stretch[0].id}:{stretch[-1].id}"
+    return derived_texts.stretch_part(stretch[0].id, stretch[-1].id)

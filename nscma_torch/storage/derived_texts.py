@@ -50,7 +50,10 @@ class DerivedText:
 
 
 class Part(NamedTuple):
-    """What is derived at once: a kind, of a part of a namespace."""
+    """What is derived at once: a kind, of a part of a namespace.
+
+    The part of a reflection is a stretch of messages: `stretch_part`.
+    """
 
     namespace: str
     kind: DerivedKind
@@ -92,6 +95,17 @@ class NewText(NamedTuple):
 def text_id(part: Part, number: int) -> str:
     """Id of a text by its place; a skill, which is its own part, has the skill's."""
     return part.part if part.kind == "skill" else derive_id("derived", *part, number)
+
+
+def stretch_part(first: str, last: str) -> str:
+    """The name of a stretch of messages: the ids of its first and its last one."""
+    return f"{first}:{last}"
+
+
+def stretch_ends(part: str) -> tuple[str, str]:
+    """The ids of the first and the last message of a stretch, by its name."""
+    first, _, last = part.partition(":")
+    return first, last
 
 
 def origin(part: Part, scope: Scope, number: int, new: NewText) -> dict[str, Any]:
@@ -214,7 +228,26 @@ def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, i
     seqs: set[int] = set()
     for some in pages(sorted(episode_seqs)):
         seqs.update(connection.execute(select(_S.derived_seq).where(_S.episode_seq.in_(some))).scalars())
-    return _remove(connection, seqs)
+    counts = Counter(_forget_stretches(connection, episode_seqs))
+    counts.update(_remove(connection, seqs))
+    return dict(counts)
+
+
+def _forget_stretches(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:
+    """Delete the runs on stretches that begin or end with one of these messages: no text need have come of them."""
+    ends: set[str] = set()
+    users: set[str] = set()
+    for some in pages(sorted(episode_seqs)):
+        for row in connection.execute(select(episodes.c.id, episodes.c.user_id).where(episodes.c.seq.in_(some))):
+            ends.add(row.id)
+            users.add(row.user_id)
+    deleted = 0
+    for user_id in sorted(users):
+        of_user = (_D.user_id == user_id) & (_D.kind == "reflection")
+        parts = connection.execute(select(_D.part).where(of_user).distinct()).scalars()
+        for some_parts in pages([part for part in parts if not ends.isdisjoint(stretch_ends(part))]):
+            deleted += connection.execute(delete(derivations).where(of_user, _D.part.in_(some_parts))).rowcount
+    return {derivations.name: deleted} if deleted else {}
 
 
 def resting_texts(connection: Connection, episode_seq: int) -> list[str]:

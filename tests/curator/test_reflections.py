@@ -144,6 +144,29 @@ def test_a_message_that_comes_back_is_reflected_on_without_moving_the_rest(memor
     assert memory.verify() == []
 
 
+@pytest.mark.parametrize("place", [0, 2], ids=["first", "last"])
+def test_an_erased_message_is_named_by_no_stretch_of_which_nothing_was_written(
+    open_memory: Callable[..., Memory], place: int
+) -> None:
+    class Silent(Noting):
+        def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
+            return [[] for _ in super().questions(groups, most)]
+
+    tasks = Silent()
+    memory = open_memory(config=ON, tasks=tasks)
+    say(memory, 9, 9, 9, 9, 9, 9)
+    memory.sleep(now=day(2))
+    ids = [episode.id for episode in memory.get_all(user_id="ada", now=day(2))]
+    runs = [line for line in memory.export() if '"table": "derivations"' in line]
+    assert [sum(one in line for line in runs) for one in ids] == [1, 0, 1, 1, 0, 1] and thoughts(memory) == []
+    memory.erase(user_id="ada", memory_id=ids[place])
+    left = "\n".join(memory.export())
+    assert ids[place] not in left and f"{ids[3]}:{ids[5]}" in left
+    memory.sleep(now=day(2))
+    assert len(tasks.recent) == 2, "the other stretch is not reflected on again"
+    assert memory.verify() == []
+
+
 def test_sleeping_often_or_once_is_the_same(open_memory: Callable[..., Memory]) -> None:
     once, often = (open_memory(f"{name}.db", config=ON, tasks=Noting()) for name in ("once", "often"))
     ratings = (9, 4, 8, 8, 2, 10, 9, 1, 1, 9, 9)
