@@ -319,7 +319,7 @@ class Components:
 
     @property
     def _reach(self) -> int:
-        """Messages before one that it is read with: all, where a summary of its conversation is beside it."""
+        """Messages before one that it will be read with: all, where a summary of its conversation is beside it."""
         from nscma_torch.reading.reader_input import TURNS_BEFORE
 
         return sys.maxsize if self.config.facts.context == "summary" else TURNS_BEFORE

@@ -32,7 +32,7 @@ class Editor:
 
     Args:
         integrate: whether what comes back goes into its hierarchy again.
-        reach: messages before one that it is read with.
+        reach: messages before one that it is read with, as configured; the store may know of more.
     """
 
     def __init__(self, database: Database, indexer: Indexer, *, integrate: bool, reach: int = TURNS_BEFORE) -> None:

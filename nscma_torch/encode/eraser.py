@@ -67,7 +67,7 @@ class Eraser:
 
     Args:
         served: whether the proxy is asked over a network, and so never inside a transaction.
-        reach: messages before one that it is read with.
+        reach: messages before one that it is read with, as configured; the store may know of more.
     """
 
     def __init__(

@@ -31,6 +31,7 @@ from nscma_torch.storage import (
     speakers,
     statements,
     streams,
+    summary_context,
     turns,
     units,
 )
@@ -168,6 +169,8 @@ class Extractor:
                 hierarchies.enqueue(connection, rows.values())
             jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
             if rows:
+                if self._conversation:
+                    summary_context.note(connection)
                 streams.touch_user(connection, user_id)
 
     def _contexts(self, connection: Connection, user_id: str, ids: Mapping[int, str]) -> dict[int, _Context]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 
 from sqlalchemy import Connection
@@ -14,6 +15,7 @@ from nscma_torch.storage import (
     memory_records,
     speakers,
     statements,
+    summary_context,
     turns,
     units,
 )
@@ -25,10 +27,12 @@ def read_again_after(
 ) -> None:
     """Queue the messages that were read with these, as one of the `reach` messages before them, to be read again.
 
+    Where messages of the store were ever read beside a summary of their conversation, these are all that came later.
     With `forget`, before an erasure, all that was ever read of them is erased at once, superseded statements too, also
     those of a message that was edited and waits to be read; and so it is with the messages that address the speakers
     of these. Call it while the changed messages are still there.
     """
+    reach = sys.maxsize if summary_context.was_used(connection) else reach
     concerned = set(turns.after(connection, changed, reach))
     if forget:
         concerned.update(speakers.addressed_to(connection, changed))

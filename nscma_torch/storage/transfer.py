@@ -18,7 +18,15 @@ from typing import Any
 from sqlalchemy import Column, Connection, Table, exc, func, select, true
 
 from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError, NotFoundError
-from nscma_torch.storage import check_derived, check_facts, check_hierarchies, check_records, fingerprint, unit_changes
+from nscma_torch.storage import (
+    check_derived,
+    check_facts,
+    check_hierarchies,
+    check_records,
+    fingerprint,
+    summary_context,
+    unit_changes,
+)
 from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.derived_schema import DERIVED_TABLES
 from nscma_torch.storage.fact_schema import TABLES
@@ -76,7 +84,8 @@ def export(connection: Connection, user_id: str | None = None) -> Iterator[str]:
     counts = (select(func.count()).select_from(table).where(bound) for table, bound in bounds.items())
     rows = sum(connection.execute(count).scalar_one() for count in counts)
     own = fingerprint.stored(connection)
-    yield json.dumps({"format": FORMAT, "schema": SCHEMA_VERSION, fingerprint.KEY: own, "rows": rows})
+    store = {fingerprint.KEY: own, summary_context.KEY: summary_context.was_used(connection)}
+    yield json.dumps({"format": FORMAT, "schema": SCHEMA_VERSION, **store, "rows": rows})
     for table, bound in bounds.items():
         query = select(table).where(bound).order_by(*table.primary_key.columns)
         for row in connection.execute(query.execution_options(yield_per=_BATCH)).mappings():
@@ -151,6 +160,11 @@ def _announced(connection: Connection, line: str) -> int:
         raise EmbedderMismatchError(
             f"the export's vectors come from {theirs}, this store's from {ours}; run `nscma reembed` on one of them"
         )
+    summaries = header.get(summary_context.KEY, False)
+    if not isinstance(summaries, bool):
+        raise MalformedInputError(f"{summary_context.KEY} in the header is not true or false; export it anew", line=1)
+    if summaries:
+        summary_context.note(connection)
     rows = header.get("rows")
     if not isinstance(rows, int) or rows < 0:
         raise MalformedInputError("the header does not say how many rows follow; export it anew", line=1)

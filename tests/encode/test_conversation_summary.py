@@ -39,6 +39,18 @@ class Reading(NotedTasks):
         return ["+".join(one.text.removeprefix("note ") for one in group) for group in groups]
 
 
+class Resolving(Reading):
+    """Writes all that a message is read with into its sentence, as a language model does that resolves pronouns."""
+
+    def extract(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[Extraction]:
+        super().extract(units, listeners=listeners, before=before)
+        return [
+            Extraction((" ".join(other.text for other in (one, *own)),)) for one, own in zip(units, before, strict=True)
+        ]
+
+
 @pytest.fixture
 def noted(open_memory: Open, light_proxy: Any) -> Open:
     return opener(open_memory, light_proxy)
@@ -96,6 +108,30 @@ def test_what_is_hidden_or_erased_is_in_no_summary_any_more(noted: Open) -> None
     assert memory.verify() == [] and not memory.stats().failures
 
 
+@pytest.mark.parametrize("moved", [False, True], ids=["opened again", "imported"])
+def test_erasing_reaches_what_was_read_with_a_summary_under_an_earlier_configuration(noted: Open, moved: bool) -> None:
+    units = {"units": ["atomic_fact"]}
+    memory = noted("summed.db", {"facts": {**SUMMED["facts"], **units}}, tasks=Resolving())
+    said = ["zanzibar", *(f"note {i}" for i in range(1, 11))]
+    ids = [tell(memory, text, i + 1) for i, text in enumerate(said)]
+    lines = list(memory.export())
+    assert sum("zanzibar" in line for line in lines) > len(said), "every later message repeats it"
+    memory.close()
+    tasks = Resolving()
+    memory = noted("imported.db" if moved else "summed.db", {"facts": units}, tasks=tasks)
+    if moved:
+        memory.import_(lines)
+    assert memory.erase(user_id="ada", memory_id=ids[0]).found == 0
+    assert not any("zanzibar" in line for line in memory.export())
+    memory.flush()
+    assert tasks.read.keys() == set(said[1:])
+    tasks.read.clear()
+    memory.update(ids[1], "note 1 anew", user_id="ada", now=day(20))
+    memory.flush()
+    assert tasks.read.keys() == {"note 1 anew", *said[2:]}, "an edit reaches as far"
+    assert memory.verify() == [] and not memory.stats().failures
+
+
 def test_by_default_there_is_none(noted: Open) -> None:
     tasks = Reading()
     memory = noted("plain.db", {}, tasks=tasks)
@@ -103,6 +139,10 @@ def test_by_default_there_is_none(noted: Open) -> None:
         tell(memory, f"note {i}", 1)
     memory.flush()
     assert tasks.summed == [] and tasks.read["note 4"] == ("", ["note 2", "note 3"])
+    tasks.read.clear()
+    memory.update(memory.get_all(user_id="ada", now=day(2))[0].id, "note 0 anew", user_id="ada", now=day(2))
+    memory.flush()
+    assert tasks.read.keys() == {"note 0 anew", "note 1", "note 2"}, "an edit reaches no further than what is read"
 
 
 def read(

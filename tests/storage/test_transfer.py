@@ -68,6 +68,8 @@ def test_a_part_of_an_export_is_none(open_memory: Open) -> None:
         empty.import_(lines[:-1])
     with pytest.raises(MalformedInputError, match="does not say how many rows"):
         empty.import_([lines[0].replace('"rows"', '"lines"'), *lines[1:]])
+    with pytest.raises(MalformedInputError, match="read_with_summaries in the header"):
+        empty.import_([lines[0].replace('"read_with_summaries": false', '"read_with_summaries": 0'), *lines[1:]])
     own = list(full.export(user_id="ada"))
     assert json.loads(own[0])["rows"] == len(own) - 1 == empty.import_(own)
 
