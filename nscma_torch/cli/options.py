@@ -70,9 +70,11 @@ def pairs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
 
 
 def record_filter(given: list[str] | None) -> dict[str, Any] | None:
-    """What `--record` says, as `Memory.records` takes it: of a key that is given twice, either value."""
+    """What `--record` says, as `Memory.records` takes it; of a type, sentiment or resolution given twice, either."""
     wanted: dict[str, Any] = {}
     for key, value in pairs(given, "--record"):
+        if key in ("entity", "importance") and key in wanted:
+            raise typer.BadParameter(f"give {key} once", param_hint="--record")
         if key == "importance":
             try:
                 wanted[key] = float(value)

@@ -41,7 +41,8 @@ def search(
     filter: Filter = None,
     record: o.Record = None,
     kind: Annotated[
-        list[str] | None, typer.Option("--kind", help="chunk, summary, insight, qa_pair or of facts.units; repeatable.")
+        list[str] | None,
+        typer.Option("--kind", help="chunk, summary, one of facts.units or of `nscma derived`; repeatable."),
     ] = None,
     strategy: Annotated[str | None, typer.Option("--strategy", help="How to go on from the first results.")] = None,
     budget: Annotated[int | None, typer.Option("--budget", help="Most tokens of all texts.", min=1)] = None,

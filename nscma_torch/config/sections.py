@@ -545,8 +545,8 @@ class Controller(Section):
     summary_batch: int = Field(
         4,
         gt=0,
-        description="Turns that go into the rolling summary at once; till then up to as many more than K stay: with 1 "
-        "there are K at most, as in NSCMA 3.3.",
+        description="Turns that go into the rolling summary at once; till then one fewer than this stay beside the K; "
+        "1 for K at most, as in NSCMA 3.3.",
     )
     turn_words: int = Field(120, gt=0, description="Longest passage of an earlier turn or a memory, in words.")
     prompt_tokens: int = Field(3072, gt=0, description="Most tokens of one prompt, template included.")

@@ -101,6 +101,10 @@ class Asker:
         """Tokens of a prompt, with those that it grows by when it is asked once more."""
         return self.engine.count_tokens([turns])[0] + self._remark
 
+    def fits(self, turns: Turns) -> bool:
+        """Whether a prompt leaves room for the reply."""
+        return most_tokens(turns) <= self._room or self.engine.count_tokens([turns])[0] <= self._room
+
     def packed(
         self, items: Sequence[ItemT], render: Callable[[Sequence[ItemT]], Turns], *, most: int | None = None
     ) -> list[list[ItemT]]:

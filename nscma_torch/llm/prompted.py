@@ -126,8 +126,9 @@ class PromptedTasks:
         cut = [replace(one, text=first_words(one.text, _CONTEXT_WORDS)) for one in context]
         kinds = [one for one in cut if one.kind == "summary"], [one for one in cut if one.kind != "summary"]
         ordered = [*kinds[0], *reversed(kinds[1])]
-        shown = self._asker.packed(ordered, lambda some: self._extraction(bare, some[::-1]))[0]
-        return replace(bare, context=tuple(shown[::-1]))
+        while ordered and not self._asker.fits(self._extraction(bare, ordered[::-1])):
+            ordered.pop()
+        return replace(bare, context=tuple(ordered[::-1]))
 
     def _extraction(self, reading: Reading, context: Sequence[Unit]) -> Turns:
         return prompts.extraction(self._schema, reading.unit, reading.sentences, reading.listener, context)
@@ -209,7 +210,7 @@ class PromptedTasks:
 
     def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
         """What the model finds that happened on each day; see `prompted_lines`, as for the next three."""
-        return on_texts.lines(self._asker, sourced_lines.DAILY_SUMMARY, days, words=words)
+        return on_texts.joint_lines(self._asker, sourced_lines.DAILY_SUMMARY, days, words=words)
 
     def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
         """What the model finds to matter of all days."""

@@ -54,7 +54,7 @@ def reflections(question: str, memories: Sequence[Unit]) -> list[SourcedLine]:
     asked = set(terms(question))
     said = [place for place, unit in enumerate(memories) if unit.kind == "chunk"]
     people = {memories[place].name for place in said}
-    named = {person for person in people if person and asked & set(terms(person))} or people
+    named = {person for person in people if person and asked & set(terms(person))} or people & {None} or people
     lines = []
     for person in sorted(named, key=lambda name: name or ""):
         own = [place for place in said if memories[place].name == person]

@@ -28,8 +28,8 @@ _WORDS = 40  # longest sentence that is quoted
 
 
 def speakers_of(units: Iterable[Unit]) -> tuple[str, ...]:
-    """Keys of the names of who speaks."""
-    return tuple(name for name in {name_key(unit.name or "") for unit in units} if name)
+    """Keys of the names of who speaks, of the role where there is none."""
+    return tuple({name_key(unit.name or unit.role) for unit in units})
 
 
 def nouns_of(texts: Sequence[str]) -> set[str]:

@@ -64,6 +64,7 @@ def test_records(run: Run, tmp_path: Path) -> None:
     assert "[records]" not in ok(run("records", "--record", "entity=Porto", "--record", "importance=0.1"))
     assert "Porto" not in ok(run("search", "Porto", "--record", "type=question"))
     assert "no record here" in ok(run("records", "--record", "entity=Rome"))
+    assert run("records", "--record", "entity=Rome", "--record", "entity=Oslo").exit_code == 2
     assert "question, open" in ok(run("get", asked["episode_id"]))
     assert json.loads(ok(run("get", asked["episode_id"], "--json")))["record"]["type"] == "question"
     for bad in ("type", "importance=high"):

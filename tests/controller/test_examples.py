@@ -55,6 +55,27 @@ def shown(engine: ScriptedEngine) -> list[list[dict[str, Any]]]:
     return [quoted_in(one).get("examples", []) for one in prompts]
 
 
+def test_a_reply_whose_question_is_gone_is_no_example_of_an_earlier_question(
+    told: tuple[Controller, ScriptedEngine],
+) -> None:
+    controller, engine = told
+    memory = controller.memory
+    for hour, (role, text) in enumerate(
+        [
+            ("user", "Where is the lamp?"),
+            ("assistant", "In room 12."),
+            ("user", "Where is Bob?"),
+            ("assistant", "In Rome."),
+        ]
+    ):
+        memory.add([{"role": role, "content": text}], user_id="ada", run_id="s", now=at(hour))
+    *_, question, reply = memory.log(user_id="ada", run_id="s")
+    memory.feedback(reply.id, user_id="ada", helpful=True, now=at(5))
+    memory.delete(question.id, user_id="ada", now=at(6))
+    asked(controller, "Where is the lamp, in which room?", 7)
+    assert not any(shown(engine))
+
+
 def test_a_helpful_exchange_is_shown_with_the_memories_that_it_cites(
     told: tuple[Controller, ScriptedEngine],
 ) -> None:

@@ -183,7 +183,7 @@ def test_insights_are_in_view_and_a_reply_goes_with_their_messages(converse: Ope
     list(memory.add_many(said, user_id="ada", now=later(200)))
     memory.components.derivations.run("ada", later(200))
     answer = controller.turn("What do I like?", now=later(201))
-    (insight,) = shown[-1]["insights_about_the_user"]
+    (insight,) = shown[-1]["conclusions_about_people"]
     assert "pottery" in insight["text"] and insight["confidence"] > 0 and insight["until"] == "4 March 2026"
     (known,) = controller.working_memory(now=later(202)).insights
     memory.erase(user_id="ada", memory_id=known.episode_ids[0])

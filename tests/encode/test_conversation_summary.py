@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.errors import EngineRefusedError
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, Unit
@@ -185,3 +186,15 @@ def test_a_context_that_does_not_fit_is_cut_at_its_oldest_messages() -> None:
     texts = [one["text"].split()[0] for one in shown["before"]]
     assert shown["summary"] == SUMMARY.text
     assert 0 < len(texts) < 40 and texts == [f"word{i}" for i in range(40 - len(texts), 40)]
+
+
+def test_a_message_that_fits_alone_is_read_without_a_context_that_does_not_fit() -> None:
+    def fits(room: int) -> bool:
+        try:
+            return bool(read("I live in Porto.", extraction(), [], room)[1])
+        except EngineRefusedError:
+            return False
+
+    room = next(room for room in range(400, 8192, 20) if fits(room))
+    _, engine = read("I live in Porto.", extraction(), [unit("very " * 100 + "long", "Mo")], room)
+    assert data_of(engine.batches[0][0].turns).get("context", {}).get("before", []) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -81,6 +82,20 @@ def test_what_was_reflected_on_counts_from_then_on() -> None:
     (again,) = reflections("What did Mel say about garden?", [*GARDEN, told, *later])
     assert again.text.startswith("Mel spoke of garden in at least 6") and again.sources == (0, 1, 2, 3, 5, 6, 4)
     assert reflections("What did Mel say about garden?", [*GARDEN, told]) == [], "it is known"
+
+
+def test_a_question_about_an_unnamed_user_is_not_answered_by_another() -> None:
+    own = [
+        unit(text, i, name=None) for i, text in enumerate(["I sold the boat.", "I miss the boat.", "I saw the boat."])
+    ]
+    other = [unit(f"My boat is number {i}.", i, name="Ana") for i in range(5)]
+    (line,) = reflections("What did the user say about boat?", [*own, *other])
+    assert line.sources == (0, 1, 2)
+
+
+def test_the_role_of_an_unnamed_user_is_no_topic_of_a_portrait() -> None:
+    lines = [unit("user: I love my bicycle.", 0, name=None), unit("user: I hate cold pizza.", 3, name=None)]
+    assert portrait([replace(line, role="user") for line in lines], 100) == []
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ Newer memories win over older ones. Do nothing twice. When the memory does not h
 _NOTE = """
 
 Beside "act" stands "note", before it: think there what is known by now, what is missing, and what follows, in a few \
-words; "" if there is nothing to note. You see your notes again under "notes"; nobody else does."""
+words; "" if there is nothing to note. You see your notes again under "notes"; they are no part of the reply."""
 
 _CONCLUDE = """
 
@@ -242,7 +242,7 @@ def _turns(task: str, desk: Desk) -> tuple[Turn, ...]:
     data: dict[str, Any] = {"today": desk.today}
     shown = {
         "summary_of_earlier_turns": desk.summary,
-        "insights_about_the_user": list(desk.insights),
+        "conclusions_about_people": list(desk.insights),
         "summary_of_all_days": list(desk.days),
         "skills": list(desk.skills),
         "examples": list(desk.examples),
