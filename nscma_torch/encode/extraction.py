@@ -110,7 +110,7 @@ class Extractor:
             embedded = packed_vectors.vectors_of(connection, list(found))
             ids = {seq: found[own[0]].episode_ids[0] for seq, own in chunks_of.items() if own}
             contexts = self._contexts(connection, user_id, ids)
-            new = {seq for seq in ids if not episodes.row_of(connection, seq)["encoded"]}
+            new = set() if self._rate is None else episodes.never_encoded(connection, ids)
         chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
         before = {seq: context.before for seq, context in contexts.items()}
         before |= self._conversations.before(user_id, {n: own.place for n, own in contexts.items() if own.place})
@@ -152,12 +152,13 @@ class Extractor:
             units.remove(connection, old)
             new_vectors = {chunk: vectors[chunk] for seq in rows for chunk in chunks_of[seq] if chunk in vectors}
             packed_vectors.add_vectors(connection, user_id, new_vectors)
+            recorded = memory_records.present(connection, rows)  # also where records are off now
             numbers: dict[tuple[int, Statement], int] = {}
             for seq, row in rows.items():
                 stored = statements.replace(connection, row, said[seq])
                 numbers.update({(seq, one): number for one, number in zip(said[seq], stored, strict=bool(stored))})
                 episodes.set_columns(connection, seq, encoded=True)
-                if seq in records or seq not in new:
+                if seq in records or seq in recorded:
                     memory_records.replace(connection, row, records.get(seq))
                 if seq in rated:
                     rows[seq] = {**row, "importance": rated[seq]}

@@ -217,6 +217,15 @@ def not_read(connection: Connection, user_id: str, episode_ids: Collection[str])
     return missing
 
 
+def never_encoded(connection: Connection, seqs: Collection[int]) -> set[int]:
+    """Which of these messages (row numbers) the extract job has not read since they were added or edited."""
+    found: set[int] = set()
+    for some in pages(sorted(seqs)):
+        query = select(episodes.c.seq).where(episodes.c.seq.in_(some), ~episodes.c.encoded)
+        found.update(connection.execute(query).scalars())
+    return found
+
+
 def last_seq(connection: Connection) -> int:
     """The row number of the episode that was stored last; 0 where there is none."""
     return int(connection.execute(select(func.coalesce(func.max(episodes.c.seq), 0))).scalar_one())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, func, or_, select, union
 
 from nscma_torch.records import RESOLVABLE, Description, MemoryRecord, RecordFilter, Scope
 from nscma_torch.storage import entities, namespaces
@@ -55,6 +55,15 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: NewReco
         settled = connection.execute(query.order_by(_E.seq)).scalars()
         rows = [{"episode_seq": earlier, "by_seq": seq, **own} for earlier in settled]
         connection.execute(record_resolutions.insert(), rows)
+
+
+def present(connection: Connection, episode_seqs: Collection[int]) -> set[int]:
+    """Which of these messages have rows that `replace` would delete."""
+    found: set[int] = set()
+    for some in pages(sorted(episode_seqs)):
+        columns = (_M.episode_seq, _N.episode_seq, _R.by_seq)
+        found.update(connection.execute(union(*(select(own).where(own.in_(some)) for own in columns))).scalars())
+    return found
 
 
 def remove(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:

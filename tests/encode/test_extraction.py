@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, Statement, Unit
@@ -155,3 +156,29 @@ def test_reading_again_replaces_what_was_read(noted: Open) -> None:
     memory.flush()
     assert dict(memory.stats().units) == {"chunk": 1, "atomic_fact": 1} and held(memory, now=day(2)) == []
     assert memory.verify() == []
+
+
+def test_a_batch_pays_for_no_record_and_no_rating_while_these_are_off(noted: Open) -> None:
+    memory = noted()
+    for number in range(4):
+        say(memory, f"Hello number {number}.", 1)
+    memory.flush()
+    engine = memory.components.database._engine
+    for again, read in ((False, 1), (True, 5)):
+        if again:
+            memory.reextract(user_id="ada")
+        else:
+            say(memory, "Hello again.", 1)
+        seen: list[str] = []
+
+        def note(_: Any, __: Any, statement: str, *___: Any, seen: list[str] = seen) -> None:
+            seen.append(statement)
+
+        event.listen(engine, "before_cursor_execute", note)
+        memory.flush()
+        event.remove(engine, "before_cursor_execute", note)
+        assert [one for one in seen if one.startswith("DELETE") and "record" in one.split("WHERE")[0]] == []
+        assert sum("memory_records" in one for one in seen) == 1, "one check for the batch"
+        whole_rows = [one for one in seen if "episodes.encoded" in one and one.endswith("WHERE episodes.seq = ?")]
+        assert len(whole_rows) == read, "each is loaded once, to be stored"
+        assert not any(one.endswith("AND episodes.encoded = 0") for one in seen), "nothing is rated"
