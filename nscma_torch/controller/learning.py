@@ -74,7 +74,7 @@ def learn(
     behind = {turn.id, reply.id, *_ids(reply.metadata.get(EVIDENCE))}
     skill = parts.skills.learn(scope, draft.name, draft.trigger, draft.steps, behind=behind, epoch=epoch, at=now)
     if skill is None:
-        return Learnt(None, f"counted; a skill named {draft.name!r} is yours, and stays as it is", usage)
+        return Learnt(None, f"counted; a skill named {draft.name!r} is yours or archived, and stays as it is", usage)
     return Learnt(skill, f"counted; skill {draft.name!r} is written", usage)
 
 

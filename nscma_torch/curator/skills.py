@@ -66,13 +66,14 @@ class Skills:
     ) -> Skill | None:
         """Store a skill that was written from messages (ids), with any of which it goes.
 
-        It replaces one of its name, but for one that the user wrote: then nothing is stored, and None is returned.
+        It replaces one of its name, but for one that the user wrote or that is archived: then nothing is stored, and
+        None is returned.
         Raises `StoreBusyError` where messages were changed since the user's `epoch`, when it was begun to be written.
         """
         when = to_micros(at)
         new = self._made(scope, name, trigger, steps, when)
         with self._database.write() as connection:
-            if skills.is_own(connection, scope, name):
+            if skills.is_kept(connection, scope, name):
                 return None
             changed = streams.version(connection, scope.user_id)[1] != epoch
             if changed or turns.missing(connection, scope.user_id, behind):

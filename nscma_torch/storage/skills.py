@@ -94,10 +94,11 @@ def put(
     return stored
 
 
-def is_own(connection: Connection, scope: Scope, name: str) -> bool:
-    """Whether there is a skill of this name that the user wrote."""
+def is_kept(connection: Connection, scope: Scope, name: str) -> bool:
+    """Whether there is a skill of this name that the user wrote or archived, which no written one may replace."""
     key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
-    return find(connection, scope.user_id, key) is not None and not derived_texts.is_noted(connection, key)
+    known = find(connection, scope.user_id, key)
+    return known is not None and (known.status == "archived" or not derived_texts.is_noted(connection, key))
 
 
 def require(connection: Connection, user_id: str, key: str) -> Skill:

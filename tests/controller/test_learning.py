@@ -142,6 +142,17 @@ def test_skills_of_the_user_are_shown_and_never_replaced(told: Any) -> None:
     assert [skill.id for skill in memory.skills(user_id="ada")] == [own.id]
 
 
+def test_an_archived_skill_stays_archived(told: Any) -> None:
+    controller, _, _ = told()
+    memory = controller.memory
+    first = controller.feedback(asked(controller), helpful=True, now=START + timedelta(hours=2)).skill
+    memory.components.skills.set_status("ada", first.id, "archived", at=START + timedelta(hours=3))
+    learnt = controller.feedback(asked(controller, 4), helpful=True, now=START + timedelta(hours=5))
+    assert learnt.skill is None and "archived" in learnt.reason
+    assert memory.skills(user_id="ada") == []
+    assert [one.status for one in memory.skills(user_id="ada", archived=True)] == ["archived"]
+
+
 def test_what_the_user_rewrites_is_his_own(told: Any) -> None:
     controller, _, stored = told()
     memory = controller.memory
