@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from nscma_torch.config import QuestionPairs
+from nscma_torch.errors import JobError
 from nscma_torch.llm.grounding import holds
 from nscma_torch.protocols import Embedder, ReadBack
 from nscma_torch.reading.resolved_dates import resolved
@@ -44,9 +45,14 @@ class PairFilter:
         self._settings = settings
 
     def kept(self, group: Sequence[Unit], pairs: Sequence[QAPair], known: Sequence[Tensor]) -> list[Kept]:
-        """The pairs of a group that are to be stored, in their order; `known` are the vectors [d] of others."""
+        """The pairs of a group that are to be stored, in their order; `known` are the vectors [d] of others.
+
+        Raises `JobError` for a pair with a source that is none of the group.
+        """
         found: list[Kept] = []
         for pair in pairs:
+            if not all(0 <= place < len(group) for place in (*pair.sources, *pair.asking)):
+                raise JobError(f"pairs returned one with a source outside of its {len(group)} messages: {pair!r}")
             cited = [group[place] for place in pair.sources]
             if not grounded(pair, cited):
                 continue

@@ -18,6 +18,7 @@ from nscma_torch.config import QuestionPairs as QuestionPairsSection
 from nscma_torch.curator.derivation import Due, Groups, reads_messages
 from nscma_torch.curator.pair_filter import PairFilter
 from nscma_torch.curator.sourced_texts import new_text
+from nscma_torch.errors import JobError
 from nscma_torch.protocols import QuestionTasks
 from nscma_torch.records import Unit
 from nscma_torch.storage import derived_texts, namespaces
@@ -63,7 +64,10 @@ class QuestionPairs:
         groups = [[source.unit for source in sitting] for sitting in sittings]
         known = self._known(groups)
         found = []
-        for sitting, group, pairs in zip(sittings, groups, self._tasks.pairs(groups), strict=True):
+        mined = self._tasks.pairs(groups)
+        if len(mined) != len(groups):
+            raise JobError(f"pairs was given {len(groups)} sittings and returned {len(mined)} results; correct it")
+        for sitting, group, pairs in zip(sittings, groups, mined, strict=True):
             kept = self._filter.kept(group, pairs, known)
             known += [one.vector for one in kept]
             found.append(self._surest([new_text(one.line, sitting) for one in kept]))

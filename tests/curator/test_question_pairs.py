@@ -125,6 +125,31 @@ def test_only_what_the_memory_answers_is_kept(
     assert report.failures == () and texts(memory) == ([told.text] if kept else [])
 
 
+@pytest.mark.parametrize("place", [-1, 4])
+def test_a_source_outside_of_the_sitting_is_a_noted_failure(
+    open_memory: Callable[..., Memory], light_proxy: Any, place: int
+) -> None:
+    memory = open_memory(config=ON, tasks=Telling(pair(WHERE, "the nursery in Lund", place)), proxy=light_proxy)
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    (failure,) = memory.sleep(now=day(20)).failures
+    assert failure.startswith("JobError: pairs returned one with a source outside of its 4 messages")
+    assert texts(memory) == []
+
+
+class Silent(Telling):
+    """Answers for no sitting."""
+
+    def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:  # noqa: ARG002
+        return []
+
+
+def test_too_few_answers_are_a_noted_failure(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    memory = open_memory(config=ON, tasks=Silent(), proxy=light_proxy)
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    (failure,) = memory.sleep(now=day(20)).failures
+    assert failure == "JobError: pairs was given 1 sittings and returned 0 results; correct it"
+
+
 def test_what_the_reader_is_not_sure_of_is_dropped(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
     config = {**ON, "question_pairs": {"enabled": True, "sure": 1.0}}
     memory = open_memory(config=config, tasks=Telling(pair(WHERE, "the nursery in Lund", 1)), proxy=light_proxy)
