@@ -24,6 +24,7 @@ from sqlalchemy import Connection
 from nscma_torch.config import Reflection as ReflectionSection
 from nscma_torch.curator.derivation import Due, Groups
 from nscma_torch.curator.sourced_texts import answered, first_of_each_wording, new_text
+from nscma_torch.encode.ratings import importances
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import MOST_IMPORTANT, ReflectionTasks
 from nscma_torch.records import Scope, Unit
@@ -141,11 +142,9 @@ class Reflections:
     def _rated(self, texts: list[NewText], like: Unit) -> list[NewText]:
         if self._rate is None or not texts:
             return texts
-        ratings = self._rate([replace(like, id="", kind=_KIND, text=text.text, role="memory") for text in texts])
-        return [
-            text._replace(importance=(rating - 1) / (MOST_IMPORTANT - 1))
-            for text, rating in zip(texts, ratings, strict=True)
-        ]
+        units = [replace(like, id="", kind=_KIND, text=text.text, role="memory") for text in texts]
+        rated = zip(texts, importances(self._rate, units), strict=True)
+        return [text._replace(importance=importance) for text, importance in rated]
 
 
 def _part(stretch: Sequence[Heard | Unit]) -> str:

@@ -13,10 +13,11 @@ from nscma_torch.encode.conversation_summary import ConversationSummaries, Place
 from nscma_torch.encode.describing import Describer
 from nscma_torch.encode.indexer import IndexedChunk, Indexer
 from nscma_torch.encode.open_triples import opened
+from nscma_torch.encode.ratings import importances
 from nscma_torch.encode.symmetric_statements import with_symmetric
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import JobError
-from nscma_torch.protocols import MOST_IMPORTANT, LanguageTasks
+from nscma_torch.protocols import LanguageTasks
 from nscma_torch.reading.reader_input import TURNS_BEFORE
 from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
@@ -222,15 +223,9 @@ class Extractor:
         """The importance of messages, in [0, 1]: that of the most important chunk of each."""
         if self._rate is None or not chunks:
             return {}
-        found = self._rate([unit for _, unit in chunks])
-        if len(found) != len(chunks) or any(not isinstance(r, int) or not 1 <= r <= MOST_IMPORTANT for r in found):
-            raise JobError(
-                f"rate was given {len(chunks)} texts and did not return as many whole numbers from 1 to "
-                f"{MOST_IMPORTANT}; correct it"
-            )
         importance: dict[int, float] = {}
-        for (seq, _), rating in zip(chunks, found, strict=True):
-            importance[seq] = max((rating - 1) / (MOST_IMPORTANT - 1), importance.get(seq, 0.0))
+        for (seq, _), own in zip(chunks, importances(self._rate, [unit for _, unit in chunks]), strict=True):
+            importance[seq] = max(own, importance.get(seq, 0.0))
         return importance
 
     def _vectors(self, texts: Mapping[int, str]) -> dict[int, Tensor]:

@@ -221,3 +221,14 @@ def test_tasks_that_cannot_are_named(open_memory: Callable[..., Memory]) -> None
     bare.add("hello", user_id="ada")
     with pytest.raises(ConfigError, match=r"reflection\.enabled needs .*ReflectionTasks.*Bare lacks"):
         bare.sleep()
+
+
+@pytest.mark.parametrize("ratings", [[], [0, 0]])
+def test_ratings_that_do_not_fit_are_a_noted_failure(
+    memory: Memory, tasks: Noting, monkeypatch: pytest.MonkeyPatch, ratings: list[int]
+) -> None:
+    say(memory, 9, 9, 9)
+    memory.flush()
+    monkeypatch.setattr(tasks, "rate", lambda _: ratings)
+    (failure,) = memory.sleep(now=day(2)).failures
+    assert failure.startswith("JobError: rate was given 2 texts") and thoughts(memory) == []
