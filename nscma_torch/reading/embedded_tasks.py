@@ -24,7 +24,6 @@ from nscma_torch.reading.insights import insights
 from nscma_torch.reading.merged_statements import ReadMessage, both, is_sure
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.query_parts import divided, imagined
-from nscma_torch.reading.reader_input import TURNS_BEFORE
 from nscma_torch.reading.reflections import reflections, salient_questions
 from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.resolved_dates import resolved
@@ -295,6 +294,8 @@ class EmbeddedTasks:
 
 def _turns_before(unit: Unit, before: Sequence[Unit]) -> list[Unit]:
     """What the reader was trained to read a message with: the last turns before it, of the same day."""
+    from nscma_torch.reading.reader_input import TURNS_BEFORE  # here, as it imports torch
+
     day = unit.occurred_at.date()
     turns = [one for one in before if one.kind != "summary"][-TURNS_BEFORE:]
     return [one for one in turns if one.occurred_at.date() == day]
