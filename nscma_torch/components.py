@@ -22,6 +22,7 @@ from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.locked_property import locked_cached_property
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy, RecordTasks
+from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.relations import Schema, load_relations, open_schema
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import Database
@@ -320,8 +321,6 @@ class Components:
     @property
     def _reach(self) -> int:
         """Messages before one that it will be read with: all, where a summary of its conversation is beside it."""
-        from nscma_torch.reading.reader_input import TURNS_BEFORE
-
         return sys.maxsize if self.config.facts.context == "summary" else TURNS_BEFORE
 
     @locked_cached_property

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 
 from eval.metrics.answer_metrics import f1_of, stem
@@ -22,11 +22,7 @@ def rouge(summary: str, references: Sequence[str]) -> dict[str, float]:
 
     Raises `ValueError` where there is no reference.
     """
-    if not references:
-        raise ValueError("ROUGE needs a reference; leave out questions that have none")
-    said = _tokens(summary)
-    scores = [_scores(said, _tokens(reference)) for reference in references]
-    return {name: max(own[name] for own in scores) for name in scores[0]}
+    return _best(_scores, summary, references)
 
 
 def rouge_recall(text: str, references: Sequence[str]) -> dict[str, float]:
@@ -35,10 +31,16 @@ def rouge_recall(text: str, references: Sequence[str]) -> dict[str, float]:
     It tells what a reader of the text could say, however much else stands there; texts are compared at one length.
     Raises `ValueError` where there is no reference.
     """
+    return _best(_recalls, text, references)
+
+
+def _best(
+    measure: Callable[[list[str], list[str]], dict[str, float]], text: str, references: Sequence[str]
+) -> dict[str, float]:
     if not references:
         raise ValueError("ROUGE needs a reference; leave out questions that have none")
     said = _tokens(text)
-    scores = [_recalls(said, _tokens(reference)) for reference in references]
+    scores = [measure(said, _tokens(reference)) for reference in references]
     return {name: max(own[name] for own in scores) for name in scores[0]}
 
 

@@ -6,20 +6,21 @@ was changed, hidden or erased meanwhile, what they wrote is dropped, and the nex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from sqlalchemy import Connection
 
 from nscma_torch.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError
 from nscma_torch.hierarchy.summaries import UnitMaker
-from nscma_torch.records import Scope
+from nscma_torch.records import DerivedKind, Scope
 from nscma_torch.storage import derived_sources, derived_texts, fingerprint, namespaces, streams
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.derived_sources import Heard, Source
+from nscma_torch.storage.derived_sources import Heard, Source, basis_of
 from nscma_torch.storage.derived_texts import NewText, Part
 
 Groups = Sequence[Sequence[Source]]  # what a part is derived from
@@ -34,14 +35,22 @@ class Due:
     read: Callable[[Connection], Groups]
 
 
-def reads_messages(namespace: str, groups: Sequence[Sequence[Heard]]) -> Callable[[Connection], Groups]:
-    """What reads groups of messages."""
+def of_messages(
+    connection: Connection, namespace: str, kind: DerivedKind, groups: Mapping[str, Sequence[Heard]]
+) -> list[Due]:
+    """A part for each group of messages, by its name, from which nothing was derived as it is."""
+    runs = derived_texts.runs(connection, namespace, kind)
+    due = []
+    for name, said in groups.items():
+        basis, last = basis_of(said), runs.get(name)
+        if last is None or last.basis != basis:
+            due.append(Due(Part(namespace, kind, name), basis, partial(_messages, namespace, said)))
+    return due
 
-    def read(connection: Connection) -> Groups:
-        user_id = namespaces.owner(connection, namespace).user_id
-        return [derived_sources.messages(connection, user_id, [one.seq for one in group]) for group in groups]
 
-    return read
+def _messages(namespace: str, said: Sequence[Heard], connection: Connection) -> Groups:
+    user_id = namespaces.owner(connection, namespace).user_id
+    return [derived_sources.messages(connection, user_id, [one.seq for one in said])]
 
 
 class Deriver(Protocol):
@@ -95,7 +104,7 @@ class Derivations:
         return changed, failures
 
     def _derive(self, deriver: Deriver, namespace: str, now: datetime) -> Iterator[int]:
-        """Derive one kind of one namespace until nothing more of it is due, each part once.
+        """Derive one kind of one namespace: all that is due, or, in turn, each part until no other is due.
 
         Yields for each part how many of its texts changed. Raises what the tasks raise; what was stored stays.
         """
@@ -114,6 +123,8 @@ class Derivations:
                 raise JobError(f"{len(due)} parts were to be derived, and the texts of {len(written)} were written")
             for one, texts in zip(due, written, strict=True):
                 yield self._store(one, texts, scope, epoch, now)
+            if not deriver.in_turn:
+                return
             done.update(one.part for one in due)
 
     def _store(self, due: Due, texts: list[NewText], scope: Scope, epoch: int, now: datetime) -> int:

@@ -11,15 +11,14 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from nscma_torch.curator.derivation import Due, Groups, reads_messages
+from nscma_torch.curator.derivation import Due, Groups, of_messages
 from nscma_torch.curator.sourced_texts import written
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import SourcedLine, Unit
-from nscma_torch.storage import derived_texts
 from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.derived_sources import Heard, basis_of, heard
-from nscma_torch.storage.derived_texts import Part
+from nscma_torch.storage.derived_sources import Heard, heard
+from nscma_torch.storage.derived_texts import NewText
 from nscma_torch.storage.streams import derive_id
 
 
@@ -40,16 +39,9 @@ class DocumentSummaries:
                 documents.setdefault(derive_id("document", one.stream_id, one.session or day), []).append(one)
         for one in heard(connection, namespace, now, roles=("user", "assistant", "document"), files=True):
             documents.setdefault(derive_id("document", one.stream_id, one.session), []).append(one)
-        runs = derived_texts.runs(connection, namespace, "document_summary")
-        parts = []
-        for document, said in documents.items():
-            basis, last = basis_of(said), runs.get(document)
-            if last is None or last.basis != basis:
-                part = Part(namespace, "document_summary", document)
-                parts.append(Due(part, basis, reads_messages(namespace, [said])))
-        return parts
+        return of_messages(connection, namespace, "document_summary", documents)
 
-    def write(self, parts: Sequence[Groups]) -> list[list[derived_texts.NewText]]:
+    def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
         """The summary of each document, by the language tasks."""
         return written(self._summaries, parts)
 

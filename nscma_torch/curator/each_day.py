@@ -11,14 +11,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from nscma_torch.curator.derivation import Due, Groups, reads_messages
+from nscma_torch.curator.derivation import Due, Groups, of_messages
 from nscma_torch.curator.people import person_key
 from nscma_torch.curator.sourced_texts import LineTask, first_of_each_wording, written
 from nscma_torch.records import DerivedKind
-from nscma_torch.storage import derived_texts
 from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.derived_sources import Heard, basis_of, heard
-from nscma_torch.storage.derived_texts import NewText, Part
+from nscma_torch.storage.derived_sources import Heard, heard
+from nscma_torch.storage.derived_texts import NewText
 
 
 class EachDay:
@@ -46,13 +45,7 @@ class EachDay:
             if day < now.date() and not one.echo:
                 part = f"{day.isoformat()}:{person_key(one.name)}" if self._apart else day.isoformat()
                 days.setdefault(part, []).append(one)
-        runs = derived_texts.runs(connection, namespace, self._kind)
-        due = []
-        for part in sorted(days):
-            basis, last = basis_of(days[part]), runs.get(part)
-            if last is None or last.basis != basis:
-                due.append(Due(Part(namespace, self._kind, part), basis, reads_messages(namespace, [days[part]])))
-        return due
+        return of_messages(connection, namespace, self._kind, dict(sorted(days.items())))
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
         """The lines of each day."""

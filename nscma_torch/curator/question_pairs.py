@@ -15,17 +15,17 @@ from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.config import QuestionPairs as QuestionPairsSection
-from nscma_torch.curator.derivation import Due, Groups, reads_messages
+from nscma_torch.curator.derivation import Due, Groups, of_messages
 from nscma_torch.curator.pair_filter import PairFilter
 from nscma_torch.curator.sourced_texts import new_text
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import QuestionTasks
 from nscma_torch.records import Unit
-from nscma_torch.storage import derived_texts, namespaces
+from nscma_torch.storage import namespaces
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.derived_sources import Heard, basis_of, heard
-from nscma_torch.storage.derived_texts import NewText, Part
+from nscma_torch.storage.derived_sources import Heard, heard
+from nscma_torch.storage.derived_texts import NewText
 from nscma_torch.storage.derived_vectors import vectors_by_part
 from nscma_torch.storage.streams import derive_id, stream_id_of
 
@@ -50,13 +50,7 @@ class QuestionPairs:
             if not one.echo:
                 sitting = _sitting(one.stream_id, one.session, from_micros(one.at))
                 sittings.setdefault(sitting, []).append(one)
-        runs = derived_texts.runs(connection, namespace, "qa_pair")
-        parts = []
-        for part, said in sittings.items():
-            basis, last = basis_of(said), runs.get(part)
-            if last is None or last.basis != basis:
-                parts.append(Due(Part(namespace, "qa_pair", part), basis, reads_messages(namespace, [said])))
-        return parts
+        return of_messages(connection, namespace, "qa_pair", sittings)
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
         """The pairs of each sitting that pass the filter; near duplicates of what earlier ones hold are dropped."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from nscma_torch.encode.indexer import Indexer, chunk_units
 from nscma_torch.encode.rereading import read_again_after
-from nscma_torch.reading.reader_input import TURNS_BEFORE
+from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import Episode
 from nscma_torch.storage import (
     derived_texts,

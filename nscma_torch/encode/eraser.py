@@ -21,7 +21,7 @@ from nscma_torch.encode.stages import Stages
 from nscma_torch.erasable_cache import erase_caches
 from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.protocols import Proxy
-from nscma_torch.reading.reader_input import TURNS_BEFORE
+from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import Episode, EraseReceipt
 from nscma_torch.storage import episodes, erase, skills, statistics, streams, turns, unit_changes
 from nscma_torch.storage.database import Database

@@ -18,7 +18,7 @@ from nscma_torch.encode.symmetric_statements import with_symmetric
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
-from nscma_torch.reading.reader_input import TURNS_BEFORE
+from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.storage import (

@@ -28,6 +28,7 @@ from nscma_torch.reading.reflections import reflections, salient_questions
 from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.statements import StatementReader, statement_reader
+from nscma_torch.reading.turns_before import turns_before
 from nscma_torch.records import (
     Answer,
     Description,
@@ -168,7 +169,7 @@ class EmbeddedTasks:
         by_forms = [self._forms.read(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
         if self._facts is None:
             return [(tuple(forms), None) for forms in by_forms]
-        turns = [_turns_before(unit, own) for unit, own in zip(units, before, strict=True)] if before else ()
+        turns = [turns_before(unit, own) for unit, own in zip(units, before, strict=True)] if before else ()
         read = self._facts.read(units, listeners=listeners, before=turns)
         return [(both(forms, own, self._relations), own) for forms, own in zip(by_forms, read, strict=True)]
 
@@ -290,15 +291,6 @@ class EmbeddedTasks:
         text = "\n".join(quoted_line(item, chinese) for item in evidence)
         usage = Usage(seconds=time.perf_counter() - begin)
         return Answer(text, False, confidence, evidence, (*trace, f"{len(evidence)} passages shown"), usage)
-
-
-def _turns_before(unit: Unit, before: Sequence[Unit]) -> list[Unit]:
-    """What the reader was trained to read a message with: the last turns before it, of the same day."""
-    from nscma_torch.reading.reader_input import TURNS_BEFORE  # here, as it imports torch
-
-    day = unit.occurred_at.date()
-    turns = [one for one in before if one.kind != "summary"][-TURNS_BEFORE:]
-    return [one for one in turns if one.occurred_at.date() == day]
 
 
 def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:

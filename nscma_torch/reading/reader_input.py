@@ -24,7 +24,6 @@ PADDED_TO = 32  # tokens: rows are padded to a multiple of it, or of a part of i
 QUESTION_TOKENS = 64  # most of a question; what is longer is cut at its end
 SPEAKER_TOKENS = 16  # most of a speaker's name
 PART_TOKENS = 128  # most of a long passage that are read again beside others
-TURNS_BEFORE = 2  # of the same day that are read with a passage as its context
 OVERLAP = 0.5  # of the pieces of a long text, with the next piece
 
 

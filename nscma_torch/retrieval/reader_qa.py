@@ -13,9 +13,10 @@ from sqlalchemy import Connection
 from nscma_torch.config import Reading
 from nscma_torch.reading.embedded_tasks import UNKNOWN, quoted_line
 from nscma_torch.reading.reader import Reader, ReadResult
-from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by
+from nscma_torch.reading.reader_input import Passage, asked_by
 from nscma_torch.reading.reader_model import CHANGES
 from nscma_torch.reading.short_answer import ShortAnswer, confidence, short_answer
+from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import Answer, Evidence, Hit, Unit
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import speakers, turns

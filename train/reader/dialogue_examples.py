@@ -11,8 +11,9 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
-from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage, asked_by, slot_question
+from nscma_torch.reading.reader_input import Passage, asked_by, slot_question
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
+from nscma_torch.reading.turns_before import TURNS_BEFORE
 from train.reader.dialogue_text import Dialogue, Question, Statement
 from train.reader.examples import Example, Labelled, Span, plain
 

@@ -21,8 +21,9 @@ from nscma_torch.reading.fact_questions import (
     subject_question,
 )
 from nscma_torch.reading.fact_reader import likely
-from nscma_torch.reading.reader_input import TURNS_BEFORE, Passage
+from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS, STANCES
+from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.relations import Schema
 from train.reader.dialogue_examples import spans_of
 from train.reader.examples import Example, Labelled, Span, plain
