@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.curator.claims import Claim
 from nscma_torch.curator.grouping import object_of, single
+from nscma_torch.errors import JobError
 from nscma_torch.records import Episode, Scope, Unit
 from nscma_torch.relations import Schema, family
 from nscma_torch.storage import decisions, episodes, facts, namespaces, statements
@@ -80,6 +81,16 @@ def open_disputes(
             again = frozenset(frozenset(side.ids) for side in dispute.sides) in tried
             if not again and not any(_is_about(dispute, verdict) for verdict in undone):
                 found.append(dispute)
+    return found
+
+
+def checked_verdicts(found: Sequence[int | None], disputes: Sequence[Dispute]) -> Sequence[int | None]:
+    """The verdicts of the language tasks, one for each dispute. Raises `JobError` for verdicts that do not fit."""
+    if len(found) != len(disputes):
+        raise JobError(f"adjudicate was given {len(disputes)} disputes and returned {len(found)} verdicts; correct it")
+    for right, dispute in zip(found, disputes, strict=True):
+        if right is not None and right not in range(len(dispute.sides)):
+            raise JobError(f"adjudicate was given a dispute of {len(dispute.sides)} sides and returned {right!r}")
     return found
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.derivation import Derivations
-from nscma_torch.curator.disputes import Dispute, open_disputes
+from nscma_torch.curator.disputes import Dispute, checked_verdicts, open_disputes
 from nscma_torch.curator.forgetting import fade
 from nscma_torch.curator.merging import propose
 from nscma_torch.curator.profile import write_profile
@@ -180,7 +180,7 @@ class Sleeper:
         for namespace, disputes in found.items():
             try:
                 asked = [[side.said for side in dispute.sides] for dispute in disputes]
-                verdicts = self._tasks.adjudicate(asked) if asked else []
+                verdicts = checked_verdicts(self._tasks.adjudicate(asked), disputes) if asked else []
             except NscmaError as error:
                 failures.append(f"{type(error).__name__}: {error}")
                 if isinstance(error, EngineUnavailableError):  # the others would wait as long, for nothing

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
+from typing import TypeVar
 
 from torch import Tensor
 
 from nscma_torch.config import Retrieval
-from nscma_torch.errors import ConfigError
+from nscma_torch.errors import ConfigError, ReplyError
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.records import Hit, Unit, UnitKind
 from nscma_torch.retrieval.fact_graph import FactGraph
@@ -20,6 +21,7 @@ from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import hierarchy_walks
 from nscma_torch.storage.database import Database
 
+_Judged = TypeVar("_Judged", float, bool)
 Reranker = Callable[[str, Sequence[Hit], Bounds], list[float]]  # how far each hit answers a question, in [0, 1]
 
 
@@ -99,7 +101,7 @@ class RetrievalContext:
         """How far each hit answers the question, in [0, 1]: by the configured reranker, or the language tasks."""
         if self._reranker is not None:
             return self._reranker(question, hits, self.bounds)
-        return self.tasks.rerank(question, hits)
+        return fitting("rerank", self.tasks.rerank(question, hits), hits)
 
     def roots(self) -> list[int]:
         """Units of the hierarchy that no summary holds."""
@@ -123,3 +125,10 @@ class RetrievalContext:
 
 
 Strategy = Callable[[RetrievalContext, str, int], Ranking]  # a question, and how many units are wanted
+
+
+def fitting(task: str, found: list[_Judged], hits: Sized) -> list[_Judged]:
+    """What the language tasks returned for these hits, one each. Raises `ReplyError` where there are fewer, or more."""
+    if len(found) != len(hits):
+        raise ReplyError(f"{task} was given {len(hits)} hits and returned {len(found)} results; correct it")
+    return found

@@ -172,6 +172,29 @@ def test_a_failure_leaves_the_dispute_and_is_listed(torn: Told) -> None:
     assert sleeper(torn, judge).sleep("ada", now=day(20)).settled == 1
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "told_of"),
+    [
+        ([], "adjudicate was given 1 disputes and returned 0 verdicts; correct it"),
+        ([0, 1], "adjudicate was given 1 disputes and returned 2 verdicts; correct it"),
+        ([2], "adjudicate was given a dispute of 2 sides and returned 2"),
+        ([-1], "adjudicate was given a dispute of 2 sides and returned -1"),
+    ],
+)
+def test_verdicts_that_do_not_fit_are_a_noted_failure(torn: Told, verdicts: list[int], told_of: str) -> None:
+    class Wrong:
+        def adjudicate(self, disputes: Any) -> list[int]:  # noqa: ARG002
+            return verdicts
+
+    digest, log = torn.memory.digest(), torn.log()
+    report = sleeper(torn, Wrong()).sleep("ada", now=day(20))
+    assert (report.failures, report.settled, report.disputed) == ((f"JobError: {told_of}",), 0, 1)
+    assert set(statuses(torn).values()) == {"disputed"} and torn.log() == log
+    with torn.memory.components.database.write() as connection:
+        connection.exec_driver_sql("delete from profile")
+    assert torn.memory.digest() == digest
+
+
 def test_a_dispute_that_changed_meanwhile_is_left(torn: Told) -> None:
     judge = Judge("message 1")
     judge.meanwhile = lambda: torn.tell(lives("Kyoto"), at=12, name="Dora")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError, InvalidInputError, NscmaError
+from nscma_torch.errors import ConfigError, InvalidInputError, NscmaError, ReplyError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Extraction, Hit, Message, Scope, Unit
 from nscma_torch.retrieval.ranking import Ranking
@@ -238,6 +238,29 @@ def test_tasks_that_cannot_judge_are_named(open_memory: Callable[..., Memory], l
     assert memory.search("Rome", user_id="ada", now=NOW)
     with pytest.raises(ConfigError, match="rerank, refine and select"):
         memory.search("Rome", user_id="ada", strategy="rerank", now=NOW)
+
+
+class Silent(Wordless):
+    """Judges no hit."""
+
+    def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:  # noqa: ARG002
+        return []
+
+    def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:  # noqa: ARG002
+        return []
+
+    def refine(self, question: str, hits: Sequence[Hit]) -> str:  # noqa: ARG002
+        return ""
+
+
+@pytest.mark.parametrize(("strategy", "task"), [("rerank", "rerank"), ("prune-and-grow", "select")])
+def test_judgements_that_do_not_fit_are_one_clear_error(
+    open_memory: Callable[..., Memory], light_proxy: Any, strategy: str, task: str
+) -> None:
+    memory = open_memory("store.db", proxy=light_proxy, tasks=Silent())
+    memory.add("I live in Rome.", user_id="ada", now=NOW)
+    with pytest.raises(ReplyError, match=rf"{task} was given 1 hits and returned 0 results; correct it"):
+        memory.search("Rome", user_id="ada", strategy=strategy, now=NOW)
 
 
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "single-step"])

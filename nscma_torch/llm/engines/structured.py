@@ -93,7 +93,10 @@ def _attempt(
 ) -> list[Filled[FormT] | _Failure]:
     """Ask once for each request; the replies that came are appended, usable or not."""
     outcomes: list[Filled[FormT] | _Failure] = []
-    for _, result in zip(requests, engine.generate(requests), strict=True):
+    results = engine.generate(requests)
+    if len(results) != len(requests):
+        raise EngineError(f"the engine was given {len(requests)} requests and returned {len(results)} results")
+    for result in results:
         if isinstance(result, Reply):
             replies.append(result)
             outcomes.append(_read(result, form))

@@ -9,7 +9,7 @@ the best active node that they lie beside or below.
 
 from __future__ import annotations
 
-from nscma_torch.retrieval.context import RetrievalContext
+from nscma_torch.retrieval.context import RetrievalContext, fitting
 from nscma_torch.retrieval.ranking import Ranking, best_first
 
 
@@ -27,7 +27,7 @@ def prune_and_grow(context: RetrievalContext, question: str, top_k: int) -> Rank
     seen, rounds = set(candidates), 0
     while candidates and rounds < settings.rounds:
         hits = context.hits({seq: ranked.scores[seq] for seq in dict.fromkeys([*yardstick, *candidates])})
-        chosen = context.tasks.select(question, list(hits.values()))
+        chosen = fitting("select", context.tasks.select(question, list(hits.values())), hits)
         new = [seq for seq, helps in zip(hits, chosen, strict=True) if helps and seq not in active]
         active |= {seq: ranked.scores[seq] for seq in new}
         peers, children = context.peers(new), context.children(new)

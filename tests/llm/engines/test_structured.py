@@ -214,7 +214,7 @@ def test_a_cut_reply_is_no_reply_even_where_it_parses() -> None:
 
 
 def test_an_engine_that_loses_a_result_is_a_fault() -> None:
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(EngineError, match="was given 2 requests and returned 1 results"):
         fill(Scripted([GOOD]), Facts, [ask(3), ask(3)])
 
 
