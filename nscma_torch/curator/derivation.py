@@ -21,7 +21,7 @@ from nscma_torch.storage import derived_sources, derived_texts, fingerprint, nam
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.derived_sources import Heard, Source, basis_of
-from nscma_torch.storage.derived_texts import NewText, Part
+from nscma_torch.storage.derived_texts import Changed, NewText, Part
 
 Groups = Sequence[Sequence[Source]]  # what a part is derived from
 
@@ -104,9 +104,11 @@ class Derivations:
         return changed, failures
 
     def _derive(self, deriver: Deriver, namespace: str, now: datetime) -> Iterator[int]:
-        """Derive one kind of one namespace: all that is due, or, in turn, each part until no other is due.
+        """Derive one kind of one namespace: all that is due together, or one part after another.
 
-        Yields for each part how many of its texts changed. Raises what the tasks raise; what was stored stays.
+        It is asked once what is due, and again where messages were changed meanwhile, or where texts of later parts
+        went because they rested on those before. Yields for each part how many of its texts changed. Raises what the
+        tasks raise; what was stored stays.
         """
         done: set[Part] = set()
         while True:
@@ -114,20 +116,29 @@ class Derivations:
                 scope = namespaces.owner(connection, namespace)
                 epoch = streams.version(connection, scope.user_id)[1]
                 due = [one for one in deriver.due(connection, namespace, now) if one.part not in done]
-                due = due[:1] if deriver.in_turn else due
-                parts = [one.read(connection) for one in due]
-            if not due:
+            together = [due] if due else []
+            for batch in [[one] for one in due] if deriver.in_turn else together:
+                groups = self._read(batch, scope, epoch)
+                if groups is None:
+                    break
+                above = 0
+                for one, texts in zip(batch, _written(deriver, groups), strict=True):
+                    changed = self._store(one, texts, scope, epoch, now)
+                    above += changed.above
+                    yield changed.texts
+                done.update(one.part for one in batch)
+                if deriver.in_turn and above:
+                    break
+            else:
                 return
-            written = deriver.write(parts)
-            if len(written) != len(due):
-                raise JobError(f"{len(due)} parts were to be derived, and the texts of {len(written)} were written")
-            for one, texts in zip(due, written, strict=True):
-                yield self._store(one, texts, scope, epoch, now)
-            if not deriver.in_turn:
-                return
-            done.update(one.part for one in due)
 
-    def _store(self, due: Due, texts: list[NewText], scope: Scope, epoch: int, now: datetime) -> int:
+    def _read(self, batch: Sequence[Due], scope: Scope, epoch: int) -> list[Groups] | None:
+        """What parts are derived from; None where messages were changed since it was asked what is due."""
+        with self._database.read() as connection:
+            same = streams.version(connection, scope.user_id)[1] == epoch
+            return [one.read(connection) for one in batch] if same else None
+
+    def _store(self, due: Due, texts: list[NewText], scope: Scope, epoch: int, now: datetime) -> Changed:
         origins = [derived_texts.origin(due.part, scope, number, text) for number, text in enumerate(texts)]
         maker = self._units()
         made = maker.units(due.part.kind, [text.text for text in texts], origins) if texts else []
@@ -137,6 +148,13 @@ class Derivations:
             if texts:
                 fingerprint.bind(connection, maker.fingerprint)
             changed = derived_texts.replace(connection, due.part, texts, made, basis=due.basis, at=to_micros(now))
-            if changed:
+            if changed.texts:
                 streams.touch_user(connection, scope.user_id)
         return changed
+
+
+def _written(deriver: Deriver, parts: Sequence[Groups]) -> list[list[NewText]]:
+    found = deriver.write(parts)
+    if len(found) != len(parts):
+        raise JobError(f"{len(parts)} parts were to be derived, and the texts of {len(found)} were written")
+    return found

@@ -13,7 +13,7 @@ are others, and whenever a reflection goes that was in view.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -62,11 +62,12 @@ class Reflections:
         """A part for each stretch of messages that is not reflected on as it is, in order."""
         said = [one for one in heard(connection, namespace, now, roles=ROLES) if not one.echo]
         runs = derived_texts.runs(connection, namespace, _KIND)
+        stretches = self._stretches(said, runs)
         due = []
-        for first, end in self._stretches(said, runs):
+        for number, (first, end) in enumerate(stretches):
             part, basis = _part(said[first:end]), basis_of(said[first:end])
             if part not in runs or runs[part].basis != basis:
-                read = partial(self._memories, namespace, said[:end], first)
+                read = partial(self._memories, namespace, said, stretches, number)
                 due.append(Due(Part(namespace, _KIND, part), basis, read))
         return due
 
@@ -91,42 +92,56 @@ class Reflections:
             found.append(self._rated(first_of_each_wording(new), recent[-1].unit))
         return found
 
-    def _stretches(self, said: Sequence[Heard], runs: Mapping[str, Run]) -> Iterator[tuple[int, int]]:
+    def _stretches(self, said: Sequence[Heard], runs: Mapping[str, Run]) -> list[tuple[int, int]]:
         """Of each stretch the places of its first message, and after its last one; those reflected on stay as they are.
 
-        Else what changes the importance of a message later, or hides one, would move all that follow.
+        Else what changes the importance of a message later, or hides one, would move all that follow. What is left
+        before one of these, of a stretch that lost messages or of messages that came back, belongs to the stretch that
+        is cut there, or is one by itself, however little its importance.
         """
         places = {one.id: place for place, one in enumerate(said)}
         ends = map(derived_texts.stretch_ends, runs)
         standing = {places[first]: places[last] + 1 for first, last in ends if first in places and last in places}
-        begin = place = 0
+        found: list[tuple[int, int]] = []
+        settled = begin = place = 0
         total = 0.0
         while place < len(said):
             if place in standing:
-                yield place, standing[place]
+                if begin < place:
+                    first = found.pop()[0] if len(found) > settled else begin
+                    found.append((first, place))
+                found.append((place, standing[place]))
+                settled = len(found)
                 begin = place = standing[place]
                 total = 0.0
                 continue
             total += 1 + said[place].importance * (MOST_IMPORTANT - 1)
             place += 1
             if total > self._settings.threshold:
-                yield begin, place
+                found.append((begin, place))
                 begin, total = place, 0.0
+        return found
 
     def _memories(
-        self, namespace: str, said: Sequence[Heard], first: int, connection: Connection
+        self,
+        namespace: str,
+        said: Sequence[Heard],
+        stretches: Sequence[tuple[int, int]],
+        number: int,
+        connection: Connection,
     ) -> tuple[list[Source], list[Source]]:
         """The most recent memories when a stretch ended, of which its last message is the last, and the stretch."""
-        ends = {one.id: place for place, one in enumerate(said[:first])}
-        earlier = [
-            (ends[last], reflection)
-            for reflection in derived_sources.texts(connection, namespace, _KIND)
-            if (last := derived_texts.stretch_ends(reflection.part)[1]) in ends
-        ]
-        newest = max(0, min(first, len(said) - self._settings.recent))
+        first, end = stretches[number]
+        newest = max(0, min(first, end - self._settings.recent))
+        earlier: dict[str, int] = {}  # of each stretch that ended among these messages, the place of its last one
+        for begin, after in reversed(stretches[:number]):
+            if after <= newest:
+                break
+            earlier[_part((said[begin], said[after - 1]))] = after - 1
+        reflections = derived_sources.texts(connection, namespace, _KIND, list(earlier))
         user_id = namespaces.owner(connection, namespace).user_id
-        own = derived_sources.messages(connection, user_id, [one.seq for one in said[newest:]])
-        placed = [*enumerate(own, start=newest), *earlier]
+        own = derived_sources.messages(connection, user_id, [one.seq for one in said[newest:end]])
+        placed = [*enumerate(own, start=newest), *((earlier[source.part], source) for source in reflections)]
         recent = [source for _, source in sorted(placed, key=lambda pair: pair[0])]  # a reflection after its stretch
         return recent[-self._settings.recent :], own[first - newest :]
 

@@ -97,10 +97,14 @@ def vectors(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray
     return {seq: np.mean(own, axis=0) for seq, own in embedded.items() if own}
 
 
-def texts(connection: Connection, namespace: str, kind: DerivedKind) -> list[Source]:
-    """The derived texts of a kind, by part and place."""
-    query = select(_T.seq).where(_T.namespace == namespace, _T.kind == kind).order_by(_T.part, _T.number)
-    return _texts(connection, namespace, list(connection.execute(query).scalars()))
+def texts(
+    connection: Connection, namespace: str, kind: DerivedKind, parts: Sequence[str] | None = None
+) -> list[Source]:
+    """The derived texts of a kind, by part and place; of these parts, or of all."""
+    own = select(_T.seq).where(_T.namespace == namespace, _T.kind == kind)
+    queries = [own] if parts is None else [own.where(_T.part.in_(some)) for some in pages(sorted(parts))]
+    seqs = [seq for q in queries for seq in connection.execute(q.order_by(_T.part, _T.number)).scalars()]
+    return _texts(connection, namespace, seqs)
 
 
 def behind(connection: Connection, namespace: str, unit_ids: Sequence[str], *, roles: Sequence[str]) -> list[Source]:
@@ -131,8 +135,7 @@ def _texts(connection: Connection, namespace: str, seqs: Sequence[int]) -> list[
     scope = namespaces.owner(connection, namespace)
     rows: dict[int, Any] = {}
     for some in pages(seqs):
-        heaviest = select(func.max(units.c.importance)).where(units.c.stream_id == _T.id).scalar_subquery()
-        query = select(texts_table, heaviest.label("importance")).where(_T.seq.in_(some))
+        query = select(texts_table, derived_texts.importance_of_units.label("importance")).where(_T.seq.in_(some))
         rows |= {row.seq: row for row in connection.execute(query)}
     names = _names(connection, seqs)
     below, ids = derived_texts.messages_below(connection, seqs), derived_texts.cited_messages(connection, seqs)

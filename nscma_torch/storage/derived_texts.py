@@ -92,6 +92,17 @@ class NewText(NamedTuple):
     importance: float = 0.0
 
 
+class Changed(NamedTuple):
+    """What `replace` did: how many texts of the part are not the ones before, and how many of other parts went."""
+
+    texts: int
+    above: int = 0
+
+
+# How important the units of a text are, within a query of texts.
+importance_of_units = select(func.max(units.c.importance)).where(units.c.stream_id == _T.id).scalar_subquery()
+
+
 def text_id(part: Part, number: int) -> str:
     """Id of a text by its place; a skill, which is its own part, has the skill's."""
     return part.part if part.kind == "skill" else derive_id("derived", *part, number)
@@ -121,19 +132,21 @@ def replace(
     *,
     basis: str,
     at: int,
-) -> int:
-    """Set all texts of a part, each with its units; returns how many are not the ones before, gone ones too.
+) -> Changed:
+    """Set all texts of a part, each with its units; `Changed.texts` counts those that are gone, too.
 
     Where something changes, the derived texts that rest on the ones before go, to be derived again. Call `touch_user`
-    in the same transaction where it returns more than 0.
+    in the same transaction where it changed any.
     """
     user_id = namespaces.owner(connection, part.namespace).user_id
     before = _contents(connection, part)
-    after = [(new.text, round(new.confidence, 6), new.cited, new.cited | new.seen) for new in texts]
+    after = [
+        (new.text, round(new.confidence, 6), round(new.importance, 6), new.cited, new.cited | new.seen) for new in texts
+    ]
     if before == after:
         note_run(connection, part, basis=basis, at=at)
-        return 0
-    _remove(connection, connection.execute(select(_T.seq).where(_of(part))).scalars())
+        return Changed(0)
+    gone = _remove(connection, connection.execute(select(_T.seq).where(_of(part))).scalars())
     note_run(connection, part, basis=basis, at=at)
     first = next_seq(connection, derived_texts.name, len(texts)) if texts else 0
     for number, (new, own) in enumerate(zip(texts, made, strict=True)):
@@ -148,7 +161,8 @@ def replace(
         if links:
             connection.execute(derived_links.insert(), links)
         unit_rows.insert(connection, own)
-    return sum(one not in before for one in after) + max(0, len(before) - len(after))
+    changed = sum(one not in before for one in after) + max(0, len(before) - len(after))
+    return Changed(changed, gone.get(derived_texts.name, 0) - len(before))
 
 
 def note_run(connection: Connection, part: Part, *, basis: str, at: int) -> None:
@@ -274,16 +288,20 @@ def _of(part: Part) -> ColumnElement[bool]:
     return (_T.namespace == part.namespace) & (_T.kind == part.kind) & (_T.part == part.part)
 
 
-def _contents(connection: Connection, part: Part) -> list[tuple[str, float, Rows, Rows]]:
-    """What a part holds, in order: of each text its wording, its confidence, what it cites, and what was in view."""
-    rows = connection.execute(select(_T.seq, _T.text, _T.confidence).where(_of(part)).order_by(_T.number)).all()
+def _contents(connection: Connection, part: Part) -> list[tuple[str, float, float, Rows, Rows]]:
+    """What a part holds, in order.
+
+    Of each text its wording, its confidence, its importance, what it cites, and what was in view.
+    """
+    query = select(_T.seq, _T.text, _T.confidence, importance_of_units.label("importance"))
+    rows = connection.execute(query.where(_of(part)).order_by(_T.number)).all()
     seqs = [row.seq for row in rows]
     messages = messages_below(connection, seqs)
     texts = _below(connection, select(_L.derived_seq, _L.source_seq, _L.cited), _L.derived_seq, seqs)
     found = []
     for row in rows:
         cited, seen = map(Rows, messages[row.seq], texts[row.seq])
-        found.append((row.text, round(row.confidence, 6), cited, seen))
+        found.append((row.text, round(row.confidence, 6), round(row.importance or 0.0, 6), cited, seen))
     return found
 
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 import pytest
 
+from nscma_torch.config import Reflection as ReflectionSection
+from nscma_torch.curator.derivation import Derivations
+from nscma_torch.curator.reflections import Reflections
 from nscma_torch.errors import ConfigError
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Message, SourcedLine, Unit
+from nscma_torch.storage import derived_sources
+from nscma_torch.storage.derived_sources import Heard
+from nscma_torch.storage.derived_texts import Run
 from tests.storage.telling import day
 
 ON: dict[str, Any] = {
@@ -163,8 +170,78 @@ def test_an_erased_message_is_named_by_no_stretch_of_which_nothing_was_written(
     left = "\n".join(memory.export())
     assert ids[place] not in left and f"{ids[3]}:{ids[5]}" in left
     memory.sleep(now=day(2))
-    assert len(tasks.recent) == 2, "the other stretch is not reflected on again"
+    rest = [f"message {i} rated 9" for i in range(3) if i != place]
+    assert tasks.recent[2:] == [rest], "what is left; the other stretch is not reflected on again"
     assert memory.verify() == []
+
+
+@pytest.mark.parametrize("how", ["erase", "delete", "restore"])
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["first", "middle", "last"])
+def test_the_rest_of_a_stretch_is_reflected_on_and_stretches_that_saw_none_of_it_stay(
+    open_memory: Callable[..., Memory], tasks: Noting, place: int, how: str
+) -> None:
+    near = {**ON["reflection"], "recent": 3, "questions": 1, "memories": 1}
+    memory = open_memory(config={**ON, "reflection": near}, tasks=tasks)
+    say(memory, *[9] * 9)
+    ids = [episode.id for episode in memory.get_all(user_id="ada", now=day(2))]
+    if how == "restore":
+        memory.delete(ids[place], user_id="ada")
+    memory.sleep(now=day(2))
+    before = {one.part: one for one in memory.derived("reflection", user_id="ada")}
+    if how == "restore":
+        memory.restore(ids[place], user_id="ada")
+    elif how == "erase":
+        memory.erase(user_id="ada", memory_id=ids[place])
+    else:
+        memory.delete(ids[place], user_id="ada")
+    stayed = {one.part for one in memory.derived("reflection", user_id="ada")}
+    memory.sleep(now=day(2))
+    found = {one.part: one for one in memory.derived("reflection", user_id="ada")}
+    said = [episode.id for episode in memory.get_all(user_id="ada", now=day(2))]
+    ends = {part: [said.index(one) for one in part.split(":")] for part in found}
+    on = {part: said[first : last + 1] for part, (first, last) in ends.items()}
+    assert all(found[part] == before[part] for part in stayed if ids[place] not in on[part])
+    assert sorted(map(said.index, chain(*on.values()))) == list(range(7 if how == "restore" else 8)), "each once"
+    assert memory.verify() == [] and memory.sleep(now=day(2)).derived_texts == 0
+
+
+def test_what_is_left_before_a_stretch_that_stays_belongs_to_the_one_that_is_cut_there() -> None:
+    def heard(number: int) -> Heard:
+        return Heard(number, f"m{number}", "", "s", None, number, None, 1.0, echo=False)
+
+    settings = ReflectionSection(enabled=True, threshold=15.0)
+    cut = Reflections(Noting(), lambda *_: [], settings)._stretches
+    said = [heard(number) for number in range(9)]  # each weighs 10
+    assert cut(said, {}) == [(0, 2), (2, 4), (4, 6), (6, 8)]
+    assert cut(said, {"m3:m4": Run("", 0)}) == [(0, 3), (3, 5), (5, 7), (7, 9)]
+    assert cut(said, {"m1:m2": Run("", 0), "m5:m6": Run("", 0)}) == [(0, 1), (1, 3), (3, 5), (5, 7), (7, 9)]
+    assert cut(said, {"m0:m1": Run("", 0), "m3:m8": Run("", 0)}) == [(0, 2), (2, 3), (3, 9)]
+
+
+def test_due_stretches_are_asked_for_once(memory: Memory, tasks: Noting, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    read: list[int] = []
+    due, texts = Reflections.due, derived_sources.texts
+
+    def counting_due(self: Reflections, *args: Any) -> Any:
+        asked.append(1)
+        return due(self, *args)
+
+    def counting_texts(*args: Any) -> Any:
+        found = texts(*args)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Reflections, "due", counting_due)
+    monkeypatch.setattr(derived_sources, "texts", counting_texts)
+    say(memory, *[9] * 24)
+    assert memory.sleep(now=day(2)).derived_texts == 16
+    assert (len(tasks.recent), len(asked)) == (8, 1)
+    assert read == [0, 2, *[4] * 6], "of the stretches that ended among the last 8 messages"
+    memory.update(memory.get_all(user_id="ada", now=day(2))[1].id, "new rated 9", user_id="ada")
+    asked.clear()
+    assert memory.sleep(now=day(2)).derived_texts > 0
+    assert len(asked) == 1
 
 
 def test_sleeping_often_or_once_is_the_same(open_memory: Callable[..., Memory]) -> None:
@@ -232,3 +309,23 @@ def test_ratings_that_do_not_fit_are_a_noted_failure(
     monkeypatch.setattr(tasks, "rate", lambda _: ratings)
     (failure,) = memory.sleep(now=day(2)).failures
     assert failure.startswith("JobError: rate was given 2 texts") and thoughts(memory) == []
+
+
+def test_a_message_that_is_erased_between_two_stretches_is_in_no_later_one(
+    memory: Memory, tasks: Noting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(memory, *[9] * 9)
+    memory.flush()
+    ids = [episode.id for episode in memory.get_all(user_id="ada", now=day(2))]
+    store = Derivations._store
+
+    def erasing(self: Derivations, *args: Any) -> Any:
+        changed = store(self, *args)
+        if len(tasks.recent) == 1:
+            memory.erase(user_id="ada", memory_id=ids[4])
+        return changed
+
+    monkeypatch.setattr(Derivations, "_store", erasing)
+    assert memory.sleep(now=day(2)).failures == ()
+    stretches = [texts[-3:] for texts in tasks.recent]
+    assert stretches == [[f"message {i} rated 9" for i in own] for own in ((0, 1, 2), (3, 5, 6))]

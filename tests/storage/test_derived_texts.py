@@ -39,18 +39,20 @@ class Tree:
             found = derived_sources.texts(connection, NAMESPACE, "insight")
         return [source for name in names for source in found if source.part == name]
 
-    def derive(self, name: str, text: str, *cited: Source, seen: tuple[Source, ...] = ()) -> int:
+    def derive(
+        self, name: str, text: str, *cited: Source, seen: tuple[Source, ...] = (), importance: float = 0.25
+    ) -> int:
         rows, view = Rows(frozenset()), Rows(frozenset())
         for source in cited:
             rows |= source.cited
         for source in (*cited, *seen):
             view |= source.seen
-        new = NewText(text, 0.5, rows, view, cited[0].since, cited[-1].until, 0.25)
+        new = NewText(text, 0.5, rows, view, cited[0].since, cited[-1].until, importance)
         part, components = Part(NAMESPACE, "insight", name), self.memory.components
         origin = derived_texts.origin(part, cited[0].unit.scope, 0, new)
         made = components.indexer.units("insight", [text], [origin])
         with components.database.write() as connection:
-            return derived_texts.replace(connection, part, [new], made, basis=text, at=1)
+            return derived_texts.replace(connection, part, [new], made, basis=text, at=1).texts
 
     @property
     def parts(self) -> list[str]:
@@ -118,6 +120,13 @@ def test_all_above_a_text_that_is_derived_anew_goes(tree: Tree) -> None:
 def test_what_a_text_rests_on_is_part_of_what_it_is(tree: Tree) -> None:
     assert tree.derive("d", "of c", *tree.derived("c"), seen=(*tree.derived("e"),)) == 1
     assert tree.derive("d", "of c", *tree.derived("c"), seen=(*tree.derived("e"),)) == 0
+
+
+def test_a_new_importance_is_stored(tree: Tree) -> None:
+    assert tree.derive("d", "of c", *tree.derived("c"), importance=0.75) == 1
+    assert tree.derived("d")[0].importance == 0.75
+    assert tree.derive("d", "of c", *tree.derived("c"), importance=0.75) == 0
+    assert tree.memory.verify() == []
 
 
 def test_an_export_keeps_the_tree_in_place(tree: Tree, open_memory: Callable[..., Memory]) -> None:
