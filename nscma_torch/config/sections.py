@@ -500,7 +500,12 @@ class QuestionPairs(Section):
         le=1,
         description="Confidence of the reader in the answer, read back, below which none is kept.",
     )
-    similar: float = Field(0.9, ge=0, le=1, description="Cosine with an earlier pair from which one is dropped.")
+    similar: float = Field(
+        0.9,
+        ge=0,
+        le=1,
+        description="Cosine with an earlier pair from which one is dropped, as long as that one is there.",
+    )
     most: int = Field(32, gt=0, description="Most pairs of one sitting, the surest.")
 
 

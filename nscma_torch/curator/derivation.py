@@ -138,7 +138,9 @@ class Derivations:
             same = streams.version(connection, scope.user_id)[1] == epoch
             return [one.read(connection) for one in batch] if same else None
 
-    def _store(self, due: Due, texts: list[NewText], scope: Scope, epoch: int, now: datetime) -> Changed:
+    def _store(self, due: Due, found: list[NewText], scope: Scope, epoch: int, now: datetime) -> Changed:
+        texts = [text for text in found if not text.said_by]
+        omitted_for = {text.said_by for text in found if text.said_by}
         origins = [derived_texts.origin(due.part, scope, number, text) for number, text in enumerate(texts)]
         maker = self._units()
         made = maker.units(due.part.kind, [text.text for text in texts], origins) if texts else []
@@ -147,7 +149,9 @@ class Derivations:
                 raise StoreBusyError("messages were changed while texts were derived from them; sleep again")
             if texts:
                 fingerprint.bind(connection, maker.fingerprint)
-            changed = derived_texts.replace(connection, due.part, texts, made, basis=due.basis, at=to_micros(now))
+            changed = derived_texts.replace(
+                connection, due.part, texts, made, basis=due.basis, at=to_micros(now), omitted_for=omitted_for
+            )
             if changed.texts:
                 streams.touch_user(connection, scope.user_id)
         return changed

@@ -24,11 +24,19 @@ from nscma_torch.text.terms import terms
 from nscma_torch.text.timestamps import format_day
 
 
-class Kept(NamedTuple):
-    """A line that passed, and its vector [d]."""
+class Known(NamedTuple):
+    """The id and the vector [d] of a pair of another group."""
+
+    id: str
+    vector: Tensor
+
+
+class Checked(NamedTuple):
+    """A line that passed, its vector [d], and the id of the pair of another group that is nearly the same, or ""."""
 
     line: SourcedLine
     vector: Tensor
+    said_by: str
 
 
 class PairFilter:
@@ -44,12 +52,12 @@ class PairFilter:
         self._embedder = embedder
         self._settings = settings
 
-    def kept(self, group: Sequence[Unit], pairs: Sequence[QAPair], known: Sequence[Tensor]) -> list[Kept]:
-        """The pairs of a group that are to be stored, in their order; `known` are the vectors [d] of others.
+    def checked(self, group: Sequence[Unit], pairs: Sequence[QAPair], known: Sequence[Known]) -> list[Checked]:
+        """The pairs of a group that hold, in their order; of those that repeat one of the group the first.
 
         Raises `JobError` for a pair with a source that is none of the group.
         """
-        found: list[Kept] = []
+        found: list[Checked] = []
         for pair in pairs:
             if not all(0 <= place < len(group) for place in (*pair.sources, *pair.asking)):
                 raise JobError(f"pairs returned one with a source outside of its {len(group)} messages: {pair!r}")
@@ -60,8 +68,11 @@ class PairFilter:
             if read is None:
                 continue
             vector = query_vector(self._embedder(), pair.text).cpu()
-            if not self._repeats(vector, [*known, *(one.vector for one in found)]):
-                found.append(Kept(SourcedLine(pair.text, pair.sources, read.score), vector))
+            if self._nearest(vector, [one.vector for one in found if not one.said_by]) is not None:
+                continue
+            nearest = self._nearest(vector, [one.vector for one in known])
+            line = SourcedLine(pair.text, pair.sources, read.score)
+            found.append(Checked(line, vector, "" if nearest is None else known[nearest].id))
         return found
 
     def _read(self, pair: QAPair, group: Sequence[Unit], cited: Sequence[Unit]) -> Evidence | None:
@@ -73,8 +84,13 @@ class PairFilter:
             return None
         return read
 
-    def _repeats(self, vector: Tensor, others: Sequence[Tensor]) -> bool:
-        return bool(others) and float((torch.stack(list(others)) @ vector).max()) >= self._settings.similar
+    def _nearest(self, vector: Tensor, others: Sequence[Tensor]) -> int | None:
+        """The place of the vector most like it, of those that are as much alike as repetitions are."""
+        if not others:
+            return None
+        cosines = torch.stack(list(others)) @ vector
+        best = int(cosines.argmax())
+        return best if float(cosines[best]) >= self._settings.similar else None
 
 
 def grounded(pair: QAPair, cited: Sequence[Unit]) -> bool:

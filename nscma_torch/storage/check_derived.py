@@ -10,15 +10,22 @@ from typing import Any, get_args
 from sqlalchemy import Connection, Select, and_, or_, select
 
 from nscma_torch.records import DerivedKind
-from nscma_torch.storage.derived_schema import derivations, derived_links, derived_sources, derived_texts
+from nscma_torch.storage.derived_schema import (
+    derivations,
+    derived_links,
+    derived_omissions,
+    derived_sources,
+    derived_texts,
+)
 from nscma_torch.storage.derived_texts import Part, text_id
 from nscma_torch.storage.fact_schema import fact_namespaces
 from nscma_torch.storage.schema import episodes, units
 
-_T, _S, _L, _D, _N, _E = (
+_T, _S, _L, _O, _D, _N, _E = (
     derived_texts.c,
     derived_sources.c,
     derived_links.c,
+    derived_omissions.c,
     derivations.c,
     fact_namespaces.c,
     episodes.c,
@@ -84,6 +91,10 @@ def _links(rows: _Rows) -> Iterator[str]:
     foreign = or_(below.c.namespace != _T.namespace, _L.user_id != _T.user_id)
     for row in rows(linked.where(foreign), _T.user_id):
         yield f"derived text {row.id} rests on text {row.source} of another namespace"
+    omitted = select(_O.part, _T.id).join(derived_texts, _T.seq == _O.source_seq)
+    foreign = or_(_O.namespace != _T.namespace, _O.user_id != _T.user_id)
+    for row in rows(omitted.where(foreign), _O.user_id):
+        yield f"part {row.part!r} left something out for text {row.id} of another namespace"
     for row in rows(linked.where(_L.source_seq >= _L.derived_seq), _T.user_id):
         yield f"derived text {row.id} rests on text {row.source}, which came after it"
     of_source, own = derived_sources.alias(), derived_sources.alias()

@@ -68,5 +68,19 @@ derivations = Table(
     sqlite_with_rowid=False,
 )
 
+# The texts for which a part left one of its own out, as they say the same: it is derived again once one of them goes.
+derived_omissions = Table(
+    "derived_omissions",
+    metadata,
+    Column("namespace", Text, ForeignKey(fact_namespaces.c.id), primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("part", Text, primary_key=True),
+    Column(
+        "source_seq", BigInteger, ForeignKey("derived_texts.seq"), primary_key=True, index=True, autoincrement=False
+    ),
+    Column("user_id", Text, nullable=False, index=True),
+    sqlite_with_rowid=False,
+)
+
 # In the order that references need.
-DERIVED_TABLES = (derived_texts, derived_sources, derived_links, derivations)
+DERIVED_TABLES = (derived_texts, derived_sources, derived_links, derivations, derived_omissions)

@@ -19,13 +19,19 @@ from nscma_torch.storage import namespaces
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq, pages
-from nscma_torch.storage.derived_schema import derivations, derived_links, derived_sources, derived_texts
+from nscma_torch.storage.derived_schema import (
+    derivations,
+    derived_links,
+    derived_omissions,
+    derived_sources,
+    derived_texts,
+)
 from nscma_torch.storage.fact_schema import skills
 from nscma_torch.storage.schema import episodes, units
 from nscma_torch.storage.streams import derive_id
 from nscma_torch.storage.units import NewUnit
 
-_T, _S, _L, _D = derived_texts.c, derived_sources.c, derived_links.c, derivations.c
+_T, _S, _L, _D, _O = derived_texts.c, derived_sources.c, derived_links.c, derivations.c, derived_omissions.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,8 @@ class Rows(NamedTuple):
 class NewText(NamedTuple):
     """A text about to be stored: what it cites, and all that was in view when it was written.
 
-    `since` and `until` are microseconds; `importance`, in [0, 1], is that of its units.
+    `since` and `until` are microseconds; `importance`, in [0, 1], is that of its units. With `said_by`, the id of a
+    text of another part that says the same, it is not stored; its part is derived again once that text goes.
     """
 
     text: str
@@ -90,6 +97,7 @@ class NewText(NamedTuple):
     since: int
     until: int
     importance: float = 0.0
+    said_by: str = ""
 
 
 class Changed(NamedTuple):
@@ -132,11 +140,13 @@ def replace(
     *,
     basis: str,
     at: int,
+    omitted_for: Collection[str] = (),
 ) -> Changed:
     """Set all texts of a part, each with its units; `Changed.texts` counts those that are gone, too.
 
-    Where something changes, the derived texts that rest on the ones before go, to be derived again. Call `touch_user`
-    in the same transaction where it changed any.
+    `omitted_for` are ids of the texts that say what the part leaves out. Where something changes, the derived texts
+    that rest on the ones before go, to be derived again. Call `touch_user` in the same transaction where it changed
+    any.
     """
     user_id = namespaces.owner(connection, part.namespace).user_id
     before = _contents(connection, part)
@@ -144,10 +154,10 @@ def replace(
         (new.text, round(new.confidence, 6), round(new.importance, 6), new.cited, new.cited | new.seen) for new in texts
     ]
     if before == after:
-        note_run(connection, part, basis=basis, at=at)
+        note_run(connection, part, basis=basis, at=at, omitted_for=omitted_for)
         return Changed(0)
     gone = _remove(connection, connection.execute(select(_T.seq).where(_of(part))).scalars())
-    note_run(connection, part, basis=basis, at=at)
+    note_run(connection, part, basis=basis, at=at, omitted_for=omitted_for)
     first = next_seq(connection, derived_texts.name, len(texts)) if texts else 0
     for number, (new, own) in enumerate(zip(texts, made, strict=True)):
         row = {"seq": first + number, "id": text_id(part, number), **part._asdict(), "number": number}
@@ -165,12 +175,27 @@ def replace(
     return Changed(changed, gone.get(derived_texts.name, 0) - len(before))
 
 
-def note_run(connection: Connection, part: Part, *, basis: str, at: int) -> None:
-    """Note that a part was derived."""
-    own = (_D.namespace == part.namespace, _D.kind == part.kind, _D.part == part.part)
-    connection.execute(delete(derivations).where(*own))
-    user_id = namespaces.owner(connection, part.namespace).user_id
-    connection.execute(derivations.insert().values(**part._asdict(), user_id=user_id, basis=basis, made_at=at))
+def note_run(connection: Connection, part: Part, *, basis: str, at: int, omitted_for: Collection[str] = ()) -> None:
+    """Note that a part was derived, and the texts (ids) that say what it left out."""
+    _forget_run(connection, part)
+    own = {**part._asdict(), "user_id": namespaces.owner(connection, part.namespace).user_id}
+    connection.execute(derivations.insert().values(**own, basis=basis, made_at=at))
+    for some in pages(sorted(omitted_for)):
+        saying = connection.execute(select(_T.seq).where(_T.id.in_(some))).scalars().all()
+        if saying:
+            connection.execute(derived_omissions.insert(), [{**own, "source_seq": seq} for seq in saying])
+
+
+def _forget_run(connection: Connection, part: Part) -> dict[str, int]:
+    """Forget that a part was derived: it is derived again. Returns the deleted rows by table."""
+    return {
+        table.name: connection.execute(
+            delete(table).where(
+                table.c.namespace == part.namespace, table.c.kind == part.kind, table.c.part == part.part
+            )
+        ).rowcount
+        for table in (derived_omissions, derivations)
+    }
 
 
 def runs(connection: Connection, namespace: str, kind: DerivedKind) -> dict[str, Run]:
@@ -280,7 +305,7 @@ def in_view_of(connection: Connection, ids: Sequence[str]) -> list[str]:
 
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     """Delete a user's rows, but for units; returns the deleted rows by table."""
-    tables = (derived_links, derived_sources, derived_texts, derivations)
+    tables = (derived_omissions, derived_links, derived_sources, derived_texts, derivations)
     return {t.name: connection.execute(delete(t).where(t.c.user_id == user_id)).rowcount for t in tables}
 
 
@@ -347,9 +372,9 @@ def _texts_below(connection: Connection, seqs: Sequence[int]) -> Mapping[int, li
 
 
 def _remove(connection: Connection, seqs: Iterable[int]) -> dict[str, int]:
-    """Delete texts with their units, and all texts that rest on them; their parts are derived again.
+    """Delete texts with their units, and all texts that rest on them.
 
-    Returns the deleted rows by table.
+    Their parts are derived again, and those that left out what one of them says. Returns the deleted rows by table.
     """
     gone: set[int] = set()
     new = set(seqs)
@@ -365,9 +390,10 @@ def _remove(connection: Connection, seqs: Iterable[int]) -> dict[str, int]:
         counts.update(unit_rows.remove(connection, own) if own else {})
         learned = [row.id for row in rows if row.kind == "skill"]
         counts[skills.name] += connection.execute(delete(skills).where(skills.c.id.in_(learned))).rowcount
-        for part in dict.fromkeys(Part(row.namespace, row.kind, row.part) for row in rows):
-            noted = (_D.namespace == part.namespace, _D.kind == part.kind, _D.part == part.part)
-            counts[derivations.name] += connection.execute(delete(derivations).where(*noted)).rowcount
+        omitting = select(_O.namespace, _O.kind, _O.part).where(_O.source_seq.in_(some))
+        own_parts = (Part(row.namespace, row.kind, row.part) for row in rows)
+        for part in {*own_parts, *map(Part._make, connection.execute(omitting))}:
+            counts.update(_forget_run(connection, part))
     for table, column in ((derived_links, _L.derived_seq), (derived_sources, _S.derived_seq), (derived_texts, _T.seq)):
         for some in every:
             counts[table.name] += connection.execute(delete(table).where(column.in_(some))).rowcount

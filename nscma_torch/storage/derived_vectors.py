@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, select
@@ -15,12 +15,18 @@ from nscma_torch.storage.schema import units
 _T = derived_texts.c
 
 
-def vectors_by_part(
-    connection: Connection, namespace: str, kind: DerivedKind
-) -> list[tuple[str, np.ndarray[Any, np.dtype[np.float32]]]]:
-    """The part and the vector [d] of each unit of a kind's texts, in their order."""
-    query = select(units.c.seq, _T.part).join(derived_texts, _T.id == units.c.stream_id)
+class TextVector(NamedTuple):
+    """The vector [d] of a unit of a derived text, with the text's id and part."""
+
+    id: str
+    part: str
+    vector: np.ndarray[Any, np.dtype[np.float32]]
+
+
+def text_vectors(connection: Connection, namespace: str, kind: DerivedKind) -> list[TextVector]:
+    """The vectors of a kind's texts, in the order of these."""
+    query = select(units.c.seq, _T.id, _T.part).join(derived_texts, _T.id == units.c.stream_id)
     query = query.where(_T.namespace == namespace, _T.kind == kind, units.c.kind == kind)
     rows = connection.execute(query.order_by(_T.part, _T.number, units.c.seq)).all()
     vectors = packed_vectors.vectors_of(connection, [row.seq for row in rows])
-    return [(row.part, vectors[row.seq]) for row in rows if row.seq in vectors]
+    return [TextVector(row.id, row.part, vectors[row.seq]) for row in rows if row.seq in vectors]

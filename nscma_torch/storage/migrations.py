@@ -159,6 +159,11 @@ def _records(connection: Connection) -> None:
         table.create(connection)
 
 
+def _derived_omissions(connection: Connection) -> None:
+    """11 to 12: what parts left out. Of earlier derivations nothing is known until they are made again."""
+    derived_schema.derived_omissions.create(connection, checkfirst=True)  # 8 to 9 makes all tables of derived texts
+
+
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _jobs_leases_recalls,
     2: _hierarchies,
@@ -170,6 +175,7 @@ STEPS: dict[int, Callable[[Connection], None]] = {
     8: _derived_texts,
     9: _derived_links,
     10: _records,
+    11: _derived_omissions,
 }
 
 

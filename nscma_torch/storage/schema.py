@@ -25,7 +25,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
 
 metadata = MetaData()

@@ -171,6 +171,70 @@ def test_near_duplicates_are_dropped_within_a_sitting_and_across(
     assert texts(memory) == [once.text] and tasks.asked == [4, 2], "only the new sitting is read"
 
 
+@pytest.mark.parametrize("sleeps", [1, 2])
+@pytest.mark.parametrize("how", ["erase", "delete"])
+def test_a_near_duplicate_comes_back_once_the_other_one_goes(
+    open_memory: Callable[..., Memory], light_proxy: Any, how: str, sleeps: int
+) -> None:
+    first, later = pair(WHERE, "the nursery in Lund", 1), pair(WHERE, "nursery in Lund", 1)
+    tasks = Telling(first, least=2)
+    memory = open_memory(config=ON, tasks=tasks, proxy=light_proxy)
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    if sleeps == 2:
+        memory.sleep(now=day(20))
+        tasks.told = (later,)
+    list(memory.add_many(said(TALK[:2], 3), user_id="ada", now=day(20)))
+    list(memory.add_many(said((*TALK[2:], *TALK[:2]), 4), user_id="ada", now=day(20)))  # tells nothing at place 1
+    memory.sleep(now=day(20))
+    assert texts(memory) == [first.text] and sum(tasks.asked) == 10
+    ids = [episode.id for episode in memory.get_all(user_id="ada", now=day(20))]
+    tasks.asked.clear()
+    if how == "erase":
+        assert memory.erase(user_id="ada", memory_id=ids[1]).found == 0
+    else:
+        memory.delete(ids[1], user_id="ada")
+    assert texts(memory) == [] and memory.verify() == []
+    memory.sleep(now=day(20))
+    (back,) = memory.derived("qa_pair", user_id="ada")
+    assert back.text == tasks.told[0].text and ids[5] in back.episode_ids
+    assert sorted(tasks.asked) == [2, 3], "the sitting that changed, and the one that left something out; not the third"
+    if how == "delete":
+        memory.restore(ids[1], user_id="ada")
+        memory.sleep(now=day(20))
+        assert texts(memory) == [back.text], "now the other one is left out"
+        memory.delete(ids[5], user_id="ada")
+        memory.sleep(now=day(20))
+        assert texts(memory) == [tasks.told[0].text] and memory.verify() == []
+
+
+def test_a_pair_that_is_not_among_the_surest_keeps_no_other_out(
+    open_memory: Callable[..., Memory], light_proxy: Any
+) -> None:
+    tasks = Telling(pair("What colour did Ben paint the fence?", "green", 2), pair(WHERE, "the nursery in Lund", 1))
+    config = {**ON, "question_pairs": {"enabled": True, "most": 1}}
+    memory = open_memory(config=config, tasks=tasks, proxy=light_proxy)
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    list(memory.add_many(said(TALK, 3), user_id="ada", now=day(20)))
+    memory.sleep(now=day(20))
+    assert sorted(texts(memory)) == sorted(one.text for one in tasks.told), "the surest of one, and what it left"
+
+
+def test_an_export_keeps_what_was_left_out(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    tasks = Telling(pair(WHERE, "the nursery in Lund", 1))
+    memory, other = (open_memory(f"{name}.db", config=ON, tasks=tasks, proxy=light_proxy) for name in "ab")
+    other.add("I am somebody else.", user_id="bob", now=day(20))
+    list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
+    list(memory.add_many(said(TALK[:2], 3), user_id="ada", now=day(20)))
+    memory.sleep(now=day(20))
+    other.import_(list(memory.export()))
+    assert other.verify() == [] and len(texts(other)) == 1
+    other.delete(other.get_all(user_id="ada", now=day(20))[1].id, user_id="ada")
+    other.sleep(now=day(20))
+    assert len(texts(other)) == 1 and other.verify() == []
+    other.erase(user_id="ada")
+    assert texts(other) == []
+
+
 def test_sittings_are_read_apart_and_what_only_asks_the_memory_is_left_out(
     open_memory: Callable[..., Memory], light_proxy: Any
 ) -> None:
