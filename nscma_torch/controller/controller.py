@@ -145,8 +145,9 @@ class Controller:
     def feedback(self, answer: ControllerAnswer, *, helpful: bool, now: datetime | None = None) -> Learnt:
         """Say whether the reply of a `turn` helped; see `learning.learn` for what comes of it, and what it raises.
 
-        What it cites counts as having helped too. A helpful exchange may be shown as an example
-        (`controller.examples`), and how it was done may be written as a skill (`controller.write_skills`).
+        What it cites counts as having helped too. It counts once for each reply; the newest replaces an earlier one. A
+        helpful exchange may be shown as an example (`controller.examples`), and how it was done may be written as a
+        skill (`controller.write_skills`).
         """
         checked_instance(answer, ControllerAnswer, "answer")
         useful = checked_flag(helpful, "helpful")

@@ -13,12 +13,15 @@ from datetime import datetime
 from nscma_torch.config import Controller
 from nscma_torch.controller.policy import Policy, Solved
 from nscma_torch.controller.trace import ControllerAnswer
+from nscma_torch.curator.feedback import take_feedback, withdraw_feedback
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope, Usage
-from nscma_torch.storage import streams
+from nscma_torch.storage import episodes, skills, streams
+from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.skills import Skill
-from nscma_torch.storage.turns import EVIDENCE
+from nscma_torch.storage.turns import EVIDENCE, RATED
+from nscma_torch.text.json_messages import metadata_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,10 @@ def learn(
 ) -> Learnt:
     """Count the feedback on a reply, on what it cites, and on the skills that were shown for it; write a skill.
 
+    It counts once for each reply, however often it is given, and the newest replaces an earlier one: recalls,
+    importance and outcomes that this had counted are taken back, and a skill that was written after it is deleted.
+    Helpful feedback that is given again writes a skill only where none was written before.
+
     Raises:
         NotFoundError: the turn was not stored, or its reply is hidden or gone; nothing was counted.
         EngineError: the engine failed while a skill was written; the feedback is counted.
@@ -53,29 +60,64 @@ def learn(
     turn, reply = (memory.get(one, user_id=user, now=now) if one else None for one in (answer.turn_id, answer.reply_id))
     if turn is None or reply is None:
         raise NotFoundError("feedback is on a reply that `turn` gave and that is still there; ask again first")
-    cited = [source for item in answer.evidence for source in item.hit.unit.episode_ids]
-    for one in dict.fromkeys((reply.id, *(cited if helpful else ()))):
-        memory.feedback(one, user_id=user, helpful=helpful, now=now)
     known = {skill.id for skill in memory.skills(user_id=user, agent_id=scope.agent_id)}
     shown = [key for key in answer.skills if key in known]
-    for key in shown:
-        memory.skill_outcome(key, user_id=user, success=helpful, now=now)
-    if not helpful or not settings.write_skills:
-        return Learnt(None, "counted")
+    cited = [source for item in answer.evidence for source in item.hit.unit.episode_ids]
+    new, written = _count(memory, user, reply.id, cited, shown, helpful=helpful, now=now)
+    counted = "counted" if new else "counted before"
+    if not helpful or not settings.write_skills or written:
+        return Learnt(None, counted)
     if shown:
-        return Learnt(None, f"counted; {len(shown)} skills were at hand, so none is written")
+        return Learnt(None, f"{counted}; {len(shown)} skills were at hand, so none is written")
     taken = [step for step in answer.steps if not step.refused]
     if not taken:
-        return Learnt(None, "counted; nothing was looked up, so there is nothing to learn")
+        return Learnt(None, f"{counted}; nothing was looked up, so there is nothing to learn")
     solved = Solved(turn.text, tuple(map(str, taken)), frozenset(step.action for step in taken), reply.text)
     draft, usage = policy.write_skill(solved)
     if draft is None:
-        return Learnt(None, f"counted; {policy.name} writes no skill of this", usage)
+        return Learnt(None, f"{counted}; {policy.name} writes no skill of this", usage)
     behind = {turn.id, reply.id, *_ids(reply.metadata.get(EVIDENCE))}
     skill = parts.skills.learn(scope, draft.name, draft.trigger, draft.steps, behind=behind, epoch=epoch, at=now)
     if skill is None:
-        return Learnt(None, f"counted; a skill named {draft.name!r} is yours or archived, and stays as it is", usage)
-    return Learnt(skill, f"counted; skill {draft.name!r} is written", usage)
+        return Learnt(None, f"{counted}; a skill named {draft.name!r} is yours or archived, and stays as it is", usage)
+    return Learnt(skill, f"{counted}; skill {draft.name!r} is written", usage)
+
+
+def _count(
+    memory: Memory,
+    user: str,
+    reply_id: str,
+    cited: Sequence[str],
+    shown: Sequence[str],
+    *,
+    helpful: bool,
+    now: datetime,
+) -> tuple[bool, bool]:
+    """Count feedback in place of an earlier one on the reply, in one transaction.
+
+    Returns whether it is not the same as that, and whether a skill is there that was written after it.
+    """
+    settings = memory.config.curator
+    with memory.components.database.write() as connection:
+        seq, reply = episodes.require(connection, user, reply_id)
+        former = reply.metadata.get(RATED)
+        if former == helpful:
+            return False, bool(skills.written_after(connection, seq))
+        there = [one for one in dict.fromkeys(cited) if one != reply_id and episodes.find(connection, user, one)]
+        if former is not None:
+            for one in (reply_id, *(there if former else ())):
+                withdraw_feedback(connection, user, one, helpful=former, at=now, promotion=settings.promotion)
+            for key in shown:
+                skills.note_outcome(connection, user, key, success=former, at=to_micros(now), withdrawn=True)
+            for key in skills.written_after(connection, seq):
+                skills.remove(connection, key)
+        for one in (reply_id, *(there if helpful else ())):
+            take_feedback(connection, user, one, helpful=helpful, at=now, timed=settings.restarts)
+        for key in shown:
+            skills.note_outcome(connection, user, key, success=helpful, at=to_micros(now))
+        episodes.set_columns(connection, seq, metadata=metadata_json({**reply.metadata, RATED: helpful}))
+        streams.touch_user(connection, user)
+    return True, False
 
 
 def _ids(value: object) -> Sequence[str]:

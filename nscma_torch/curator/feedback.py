@@ -6,6 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from nscma_torch.curator.promotion import importance
 from nscma_torch.storage import episodes, history, jobs, streams, units
 from nscma_torch.storage.clock import to_micros
 
@@ -27,8 +28,33 @@ def take_feedback(
     if helpful:
         times = {episode_id: to_micros(at)} if timed else {}
         jobs.note_recalls(connection, user_id, {episode_id: _RECALLS}, times)
+    else:
+        _weigh(connection, user_id, seq, episode.importance * _LESS)
+
+
+def withdraw_feedback(
+    connection: Connection, user_id: str, episode_id: str, *, helpful: bool, at: datetime, promotion: float
+) -> None:
+    """Take earlier feedback back, and record that in the message's history. Raises `NotFoundError` for an unknown id.
+
+    Its recalls are taken off, with the importance that the message was given for them (`promotion`, the share of a
+    recall); importance that was halved is doubled, at most to 1. When it was last recalled stays.
+    """
+    seq, episode = episodes.require(connection, user_id, episode_id)
+    reason = history.WITHDRAWN[history.HELPFUL if helpful else history.NOT_HELPFUL]
+    history.note(connection, user_id=user_id, episode_seq=seq, event=history.FEEDBACK, at=to_micros(at), reason=reason)
+    if not helpful:
+        _weigh(connection, user_id, seq, min(1.0, episode.importance / _LESS))
         return
-    importance = episode.importance * _LESS
-    episodes.set_columns(connection, seq, importance=importance)
-    units.set_importance(connection, units.seqs_of_episode(connection, seq), importance)
+    jobs.note_recalls(connection, user_id, {episode_id: -_RECALLS})
+    left = max(0, episode.accesses + jobs.recalls_queued(connection, seq))
+    promoted = round(episode.strength - 1.0)
+    if promoted > left:
+        episodes.set_columns(connection, seq, strength=1.0 + left)
+        _weigh(connection, user_id, seq, importance(episode.importance, left - promoted, promotion))
+
+
+def _weigh(connection: Connection, user_id: str, seq: int, weight: float) -> None:
+    episodes.set_columns(connection, seq, importance=weight)
+    units.set_importance(connection, units.seqs_of_episode(connection, seq), weight)
     streams.touch_user(connection, user_id)

@@ -12,9 +12,11 @@ from nscma_torch.storage import episodes, streams, units
 def importance(before: float, recalls: int, share: float) -> float:
     """Importance after so many recalls, each of which closes this share of the gap to 1.
 
-    Counting recalls at once or one by one gives the same.
+    Counting recalls at once or one by one gives the same. Fewer than none take as many back; with a share of 1, where
+    nothing tells what was before, none.
     """
-    return 1.0 - (1.0 - before) * (1.0 - share) ** recalls
+    left = 1.0 - share
+    return max(0.0, 1.0 - (1.0 - before) * left**recalls) if left or recalls >= 0 else before
 
 
 def promote(connection: Connection, scope: Scope, settings: CuratorSection) -> int:

@@ -16,6 +16,7 @@ from nscma_torch.storage.schema import episodes, history, unit_sources, units
 RECALL = "RECALL"
 FEEDBACK = "FEEDBACK"
 HELPFUL, NOT_HELPFUL = "helpful", "not helpful"  # reasons of feedback
+WITHDRAWN = {HELPFUL: "helpful, withdrawn", NOT_HELPFUL: "not helpful, withdrawn"}
 
 
 def note(
@@ -82,7 +83,7 @@ def unit_recalls_after(connection: Connection, user_id: str, seq: int) -> tuple[
 
 
 def helpful_replies(connection: Connection, scope: Scope, now: int) -> list[int]:
-    """Row numbers of the live replies of a scope whose last feedback calls them helpful, in the order they came."""
+    """Row numbers of the live replies of a scope whose last feedback that stands calls them helpful, as they came."""
     query = (
         select(history.c.episode_seq, history.c.reason)
         .join(episodes, episodes.c.seq == history.c.episode_seq)
@@ -92,8 +93,15 @@ def helpful_replies(connection: Connection, scope: Scope, now: int) -> list[int]
     )
     if scope.agent_id is not None:
         query = query.where(episodes.c.agent_id == scope.agent_id)
-    last = {row.episode_seq: row.reason for row in connection.execute(query)}
-    return sorted(seq for seq, reason in last.items() if reason == HELPFUL)
+    standing: dict[int, list[str]] = {}
+    ended = {withdrawn: reason for reason, withdrawn in WITHDRAWN.items()}
+    for row in connection.execute(query):
+        given = standing.setdefault(row.episode_seq, [])
+        if row.reason not in ended:
+            given.append(row.reason)
+        elif ended[row.reason] in given:
+            del given[len(given) - 1 - given[::-1].index(ended[row.reason])]
+    return sorted(seq for seq, given in standing.items() if given[-1:] == [HELPFUL])
 
 
 def of_episode(connection: Connection, user_id: str, episode_id: str) -> list[HistoryEvent]:

@@ -274,7 +274,8 @@ def _tried(user_id: str | None) -> ColumnElement[bool]:
 def note_recalls(
     connection: Connection, user_id: str, counts: Mapping[str, int], times: Mapping[str, int] | None = None
 ) -> None:
-    """Queue recalls, by episode id, for the next counting; ids that are gone are passed over.
+    """Queue recalls, by episode id, for the next counting, negative ones to take some off; ids that are gone are passed
+    over.
 
     `times`: when each was last recalled (microseconds), where that is recorded.
     """
@@ -287,6 +288,11 @@ def note_recalls(
         history.note_recalls(connection, user_id, {seq: times[id] for seq, id in found if times and id in times})
         if rows:
             connection.execute(insert.on_conflict_do_update(index_elements=[recalls.c.episode_seq], set_=more), rows)
+
+
+def recalls_queued(connection: Connection, episode_seq: int) -> int:
+    """The recalls of a message that wait to be counted."""
+    return connection.execute(select(recalls.c.count).where(recalls.c.episode_seq == episode_seq)).scalar() or 0
 
 
 def count_recalls(connection: Connection, kind: str) -> int:
@@ -308,7 +314,7 @@ def count_recalls(connection: Connection, kind: str) -> int:
     ).all()
     queued = 0
     for row in rows:
-        values = {"accesses": row.accesses + row.times}
+        values = {"accesses": max(0, row.accesses + row.times)}
         connection.execute(episodes.update().where(episodes.c.seq == row.episode_seq).values(**values))
         if row.waiting:
             queued += enqueue(connection, row.user_id, kind, [(row.stream_id, row.episode_seq)])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, case, func, select
 
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Scope
@@ -19,6 +19,8 @@ from nscma_torch.storage import derived_texts, namespaces
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.derived_schema import derived_sources
+from nscma_torch.storage.derived_schema import derived_texts as derived_rows
 from nscma_torch.storage.derived_texts import Part
 from nscma_torch.storage.fact_schema import skills
 from nscma_torch.storage.schema import units
@@ -133,10 +135,13 @@ def select_skills(connection: Connection, scope: Scope, *, archived: bool = Fals
     return [skill for _, skill in sorted(found, key=lambda item: item[0])]
 
 
-def note_outcome(connection: Connection, user_id: str, key: str, *, success: bool, at: int) -> Skill:
-    """Count one use of a skill; `NotFoundError` for an unknown id."""
+def note_outcome(
+    connection: Connection, user_id: str, key: str, *, success: bool, at: int, withdrawn: bool = False
+) -> Skill:
+    """Count one use of a skill, or take one off that was counted; `NotFoundError` for an unknown id."""
     column = _K.successes if success else _K.failures
-    changes = {column.name: column + 1, "updated_at": at}
+    count = case((column > 0, column - 1), else_=0) if withdrawn else column + 1
+    changes = {column.name: count, "updated_at": at}
     connection.execute(skills.update().where(_K.user_id == user_id, _K.id == key).values(changes))
     return require(connection, user_id, key)
 
@@ -148,6 +153,16 @@ def set_status(connection: Connection, user_id: str, key: str, status: Literal["
     skill = require(connection, user_id, key)
     unit_rows.set_status(connection, _units(connection, key), status)
     return skill
+
+
+def written_after(connection: Connection, reply: int) -> list[str]:
+    """Ids of the active skills that were written after feedback on a reply (row number): it is their last source."""
+    citing = select(derived_sources.c.derived_seq).where(derived_sources.c.episode_seq == reply)
+    query = select(_K.id).join(derived_rows, derived_rows.c.id == _K.id)
+    query = query.join(derived_sources, derived_sources.c.derived_seq == derived_rows.c.seq)
+    query = query.where(_K.status == "active", derived_rows.c.kind == "skill", derived_rows.c.seq.in_(citing))
+    query = query.group_by(_K.id).having(func.max(derived_sources.c.episode_seq) == reply)
+    return list(connection.execute(query).scalars())
 
 
 def remove(connection: Connection, key: str) -> dict[str, int]:

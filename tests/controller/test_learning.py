@@ -15,6 +15,7 @@ from nscma_torch.errors import EngineUnavailableError, InvalidInputError, NotFou
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompts.acting import SkillForm
+from nscma_torch.storage import episodes
 from tests.controller.scripted import ScriptedEngine, act
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -199,7 +200,70 @@ def test_feedback_is_counted_on_the_reply_and_what_it_cites(told: Any) -> None:
         assert memory.history(one, user_id="ada")[-1].reason == "helpful"
     controller.feedback(answer, helpful=False, now=START + timedelta(hours=3))
     assert memory.history(answer.reply_id, user_id="ada")[-1].reason == "not helpful"
-    assert memory.history(stored, user_id="ada")[-1].reason == "helpful", "the message is not to blame"
+    assert memory.history(stored, user_id="ada")[-1].reason == "helpful, withdrawn", "the message is not to blame"
+
+
+def counted(controller: Controller, *ids: str) -> list[tuple[int, float]]:
+    """How often each of these messages was recalled, and its importance, once sleep has counted that."""
+    controller.memory.sleep(now=START + timedelta(hours=9))
+    found = [controller.memory.get(one, user_id="ada") for one in ids]
+    return [(one.accesses, round(one.importance, 9)) for one in found if one is not None]
+
+
+@pytest.mark.parametrize("slept", [False, True], ids=["at once", "after sleep"])
+@pytest.mark.parametrize("ratings", [(True, True), (False, False), (False, True), (True, False), (True, False, True)])
+def test_feedback_on_a_reply_counts_once_and_the_newest_stands(
+    told: Any, ratings: tuple[bool, ...], slept: bool
+) -> None:
+    states = []
+    for given in (ratings[-1:], ratings):
+        controller, _, stored = told(write_skills=False)
+        controller.memory.add_skill("Find", trigger="where is the lamp", steps=["look"], user_id="ada")
+        answer = asked(controller)
+        for helpful in given:
+            controller.feedback(answer, helpful=helpful, now=START + timedelta(hours=2))
+            if slept:
+                controller.memory.sleep(now=START + timedelta(hours=3))
+        (skill,) = controller.memory.skills(user_id="ada")
+        assert controller.feedback(answer, helpful=ratings[-1]).reason == "counted before"
+        states.append((counted(controller, answer.reply_id, stored), skill.successes, skill.failures))
+        assert controller.memory.verify() == []
+        controller.memory.erase(user_id="ada")
+    assert states[0] == states[1]
+    assert states[0][1:] == ((1, 0) if ratings[-1] else (0, 1))
+
+
+def test_a_skill_goes_with_the_praise_that_it_was_written_after(told: Any) -> None:
+    controller, engine, _ = told()
+    answer = asked(controller)
+    skill = controller.feedback(answer, helpful=True, now=START + timedelta(hours=2)).skill
+    assert controller.feedback(answer, helpful=True, now=START + timedelta(hours=2)).skill is None
+    assert controller.memory.skills(user_id="ada") == [skill] and engine.forms().count("SkillForm") == 1
+    controller.feedback(answer, helpful=False, now=START + timedelta(hours=3))
+    assert controller.memory.skills(user_id="ada") == [] == controller.memory.derived("skill", user_id="ada")
+    assert controller.memory.verify() == []
+    assert controller.feedback(answer, helpful=True, now=START + timedelta(hours=4)).skill is not None
+
+
+def test_praise_that_is_taken_back_leaves_what_else_was_said_of_a_reply(told: Any) -> None:
+    controller, _, stored = told(write_skills=False)
+    memory = controller.memory
+    memory.feedback(stored, user_id="ada", helpful=True, now=START + timedelta(hours=1))
+    answer = asked(controller)
+    for helpful in (True, False):
+        controller.feedback(answer, helpful=helpful, now=START + timedelta(hours=2))
+    assert counted(controller, stored)[0][0] == 4, "and the search found it"
+
+
+def test_feedback_passes_over_what_it_cites_and_is_gone(told: Any) -> None:
+    controller, _, stored = told(write_skills=False)
+    answer = asked(controller)
+    with controller.memory.components.database.write() as connection:
+        seq, reply = episodes.require(connection, "ada", answer.reply_id)
+        episodes.set_columns(connection, seq, metadata="{}")  # a reply that does not name what it was written from
+    controller.memory.erase(user_id="ada", memory_id=stored)
+    assert controller.feedback(answer, helpful=True).reason == "counted"
+    assert reply.id in {one.id for one in controller.memory.get_all(user_id="ada")}
 
 
 def test_what_cannot_have_feedback(told: Any, converse: Opener) -> None:
@@ -234,8 +298,10 @@ def test_what_changes_while_a_skill_is_written(told: Any, change: str) -> None:
 def test_an_engine_that_is_away_leaves_the_feedback(told: Any) -> None:
     controller, _, _ = told(lambda _: EngineUnavailableError("away"))
     answer = asked(controller)
-    with pytest.raises(EngineUnavailableError):
-        controller.feedback(answer, helpful=True, now=START + timedelta(hours=2))
+    for _ in range(2):
+        with pytest.raises(EngineUnavailableError):
+            controller.feedback(answer, helpful=True, now=START + timedelta(hours=2))
+    assert [one.event for one in controller.memory.history(answer.reply_id, user_id="ada")] == ["ADD", "FEEDBACK"]
     assert controller.memory.history(answer.reply_id, user_id="ada")[-1].reason == "helpful"
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.curator.feedback import take_feedback
+from nscma_torch.curator.feedback import take_feedback, withdraw_feedback
 from nscma_torch.curator.promotion import importance, promote
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Episode, Scope
-from nscma_torch.storage import episodes, jobs, streams, units
+from nscma_torch.storage import episodes, history, jobs, streams, units
+from nscma_torch.storage.clock import to_micros
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
@@ -60,10 +61,32 @@ def test_what_helped_counts_as_recalled_three_times(told: Told) -> None:
 
 @pytest.mark.parametrize(
     ("before", "recalls", "share", "after"),
-    [(0.0, 1, 0.25, 0.25), (0.5, 1, 0.5, 0.75), (0.2, 0, 0.9, 0.2), (0.0, 2, 0.5, 0.75), (0.4, 3, 1.0, 1.0)],
+    [
+        (0.0, 1, 0.25, 0.25),
+        (0.5, 1, 0.5, 0.75),
+        (0.2, 0, 0.9, 0.2),
+        (0.0, 2, 0.5, 0.75),
+        (0.4, 3, 1.0, 1.0),
+        (0.75, -2, 0.5, 0.0),
+        (0.1, -1, 0.5, 0.0),
+        (1.0, -3, 1.0, 1.0),
+    ],
 )
 def test_each_recall_closes_a_share_of_the_gap(before: float, recalls: int, share: float, after: float) -> None:
     assert importance(before, recalls, share) == pytest.approx(after)
+
+
+def test_praise_of_others_stands_where_it_was_taken_back_once(told: Told) -> None:
+    key = told.hear(at=1, role="assistant")
+    with told.memory.components.database.write() as connection:
+        for helpful in (True, False, True):
+            take_feedback(connection, "ada", key, helpful=helpful, at=day(3))
+        scope, now = Scope("ada"), to_micros(day(9))
+        assert len(history.helpful_replies(connection, scope, now)) == 1
+        withdraw_feedback(connection, "ada", key, helpful=True, at=day(4), promotion=0.25)
+        assert history.helpful_replies(connection, scope, now) == []
+        withdraw_feedback(connection, "ada", key, helpful=False, at=day(4), promotion=0.25)
+        assert len(history.helpful_replies(connection, scope, now)) == 1
 
 
 def test_recalls_promote_once(told: Told) -> None:
