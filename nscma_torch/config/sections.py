@@ -462,7 +462,11 @@ class Daily(Section):
     """Summaries of each day and of all days, and a portrait of each person; a day is read once it is over."""
 
     summaries: bool = Field(
-        False, description="Whether sleep sums up each day, and all days together; it costs a call of the model a day."
+        False,
+        description="Whether sleep sums up each day, and all days together; it costs a call of the model a day. The "
+        "controller shows the lines over all days in every prompt. A reply counts as written from the messages behind "
+        "the lines that it names by number, and goes with these; where it names no number at all, from those behind "
+        "the lines with which it shares a word that neither the user's turn nor the context has.",
     )
     portrait: bool = Field(
         False,

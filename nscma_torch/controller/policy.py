@@ -11,6 +11,7 @@ from nscma_torch.controller.experience import Experience
 from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingMemory
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Usage
+from nscma_torch.storage.derived_texts import DerivedText
 
 Tool = RetrieveEpisodic | RetrieveSemantic | Memorize
 
@@ -54,8 +55,14 @@ class Situation:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Ids of the messages that a reply may repeat: instructions, context, what is behind findings and insights,
-        and behind skills and examples."""
+        """Ids of the messages behind all that is shown."""
+        return tuple(dict.fromkeys((*self.told(()), *self.memory.insight_sources)))
+
+    def told(self, derived: Sequence[DerivedText]) -> tuple[str, ...]:
+        """Ids of the messages that a reply may repeat which took these from conclusions and lines on days.
+
+        Instructions, context, what is behind findings, skills and examples, and what the derived texts cite.
+        """
         memory = self.memory
         turns = [turn.id for exchange in memory.context for turn in (exchange.turn, *exchange.replies)]
         found = [
@@ -64,8 +71,9 @@ class Situation:
             for ids in (*(hit.unit.episode_ids for hit in finding.hits), *(fact.episode_ids for fact in finding.facts))
             for source in ids
         ]
-        told = (*(episode.id for episode in memory.instructions), *turns, *found, *memory.insight_sources)
-        return tuple(dict.fromkeys((*told, *self.experience.sources)))
+        cited = [source for text in derived for source in text.episode_ids]
+        own = (*(episode.id for episode in memory.instructions), *turns, *found, *cited)
+        return tuple(dict.fromkeys((*own, *self.experience.sources)))
 
 
 @dataclass(frozen=True, slots=True)

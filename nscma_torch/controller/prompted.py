@@ -19,6 +19,7 @@ from nscma_torch.controller.passages import (
 )
 from nscma_torch.controller.policy import Answered, Finding, Situation, SkillDraft, Solved, Step
 from nscma_torch.controller.prompt_budget import count_text, fit_desk, fitting
+from nscma_torch.controller.sourced_reply import Shown, answered
 from nscma_torch.controller.uncertainty import uncertainty
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.errors import ConfigError
@@ -35,14 +36,16 @@ from nscma_torch.llm.prompts.acting import (
     NotedAct,
     RolledSummary,
     SkillForm,
+    SourcedDraft,
     act_turns,
     conclusion_turns,
     draft_turns,
     noted_act_turns,
     skill_turns,
+    sourced_draft_turns,
     summary_turns,
 )
-from nscma_torch.records import Evidence, Hit, Usage
+from nscma_torch.records import Usage
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.timestamps import WEEKDAYS, format_day
 
@@ -82,9 +85,15 @@ class PromptedPolicy:
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
         """A reply from working memory; 1 is the uncertainty of one that the model itself calls a guess."""
-        filled, _, usage = self._ask(Draft, draft_turns, situation, logprobs=True)
+        filled: Filled[Draft] | Filled[SourcedDraft]
+        if situation.memory.insights or situation.memory.days:
+            filled, shown, usage = self._ask(SourcedDraft, sourced_draft_turns, situation, logprobs=True)
+            named = filled.form.evidence
+        else:
+            filled, shown, usage = self._ask(Draft, draft_turns, situation, logprobs=True)
+            named = ()
         unsure = uncertainty(filled.reply, "text") if filled.form.known else 1.0
-        return Answered(filled.form.text, unsure, shown=situation.sources), usage
+        return answered(filled.form.text, named, shown, unsure, situation), usage
 
     def act(self, situation: Situation) -> Step:
         """One action."""
@@ -98,14 +107,14 @@ class PromptedPolicy:
         act = filled.form.act
         if isinstance(act, FinalAnswer):
             unsure = uncertainty(filled.reply, "text")
-            return Step(_answered(act.text, act.evidence, shown, unsure, situation), usage, note)
+            return Step(answered(act.text, act.evidence, shown, unsure, situation), usage, note)
         return Step(act, usage, note)
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
         """The reply, without a further action."""
         filled, shown, usage = self._ask(Conclusion, conclusion_turns, situation)
         unsure = uncertainty(filled.reply, "text")
-        return _answered(filled.form.text, filled.form.evidence, shown, unsure, situation), usage
+        return answered(filled.form.text, filled.form.evidence, shown, unsure, situation), usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
         """As many of the exchanges as the budget of a prompt holds are summarized; of a longer one its beginning."""
@@ -155,8 +164,8 @@ class PromptedPolicy:
         situation: Situation,
         *,
         logprobs: bool | None = None,
-    ) -> tuple[Filled[FormT], list[tuple[Hit, str] | None], Usage]:
-        """The filled form, and the memories that stood in the prompt in the order of their numbers.
+    ) -> tuple[Filled[FormT], list[Shown], Usage]:
+        """The filled form, and what stood in the prompt in the order of its numbers.
 
         Log-probabilities are asked for where a threshold has a use for them, if nothing else is said.
         """
@@ -164,12 +173,13 @@ class PromptedPolicy:
         turns, desk = fit_desk(self._asker.tokens, build, desk, self._limit)
         wanted = self.threshold > 0 if logprobs is None else logprobs
         (filled,), usage = self._asker.fill(form, [turns], logprobs=wanted)
-        return filled, found[: len(desk.found)], usage
+        days = situation.memory.days[len(situation.memory.days) - len(desk.days) :]
+        return filled, [*found[: len(desk.found)], *situation.memory.insights[: len(desk.insights)], *days], usage
 
-    def _desk(self, situation: Situation) -> tuple[Desk, list[tuple[Hit, str] | None]]:
+    def _desk(self, situation: Situation) -> tuple[Desk, list[Shown]]:
         own, memory = self._settings, situation.memory
         shown: list[dict[str, str]] = []
-        found: list[tuple[Hit, str] | None] = []
+        found: list[Shown] = []
         for text, item in (pair for finding in situation.findings for pair in _items(finding, own.turn_words)):
             if text not in shown and len(shown) < MOST_FOUND:
                 shown.append(text)
@@ -199,11 +209,11 @@ class PromptedPolicy:
         return () if least is None else tuple(notes[least:])
 
 
-def _items(finding: Finding, words: int) -> list[tuple[dict[str, str], tuple[Hit, str] | None]]:
+def _items(finding: Finding, words: int) -> list[tuple[dict[str, str], Shown]]:
     """What a finding shows: its facts, then its messages, each with the passage that is evidence."""
     tool = finding.tool
     query = tool.query if tool.action == "retrieve_episodic" else tool.entity
-    facts: list[tuple[dict[str, str], tuple[Hit, str] | None]] = []
+    facts: list[tuple[dict[str, str], Shown]] = []
     by_source = {source: hit for hit in finding.hits for source in hit.unit.episode_ids}
     for fact in finding.facts:
         behind = next((by_source[source] for source in reversed(fact.episode_ids) if source in by_source), None)
@@ -211,17 +221,3 @@ def _items(finding: Finding, words: int) -> list[tuple[dict[str, str], tuple[Hit
     return facts + [
         (shown_hit(query, hit, words), (hit, passage(query, hit, words).removesuffix(" […]"))) for hit in finding.hits
     ]
-
-
-def _answered(
-    text: str, numbers: Sequence[int], shown: Sequence[tuple[Hit, str] | None], unsure: float, situation: Situation
-) -> Answered:
-    """The reply with the passages that it cites; numbers that stand for nothing cite nothing."""
-    evidence: dict[str, Evidence] = {}
-    for number in numbers:
-        item = shown[number - 1] if number <= len(shown) else None
-        if item is not None:
-            hit, quote = item
-            start = max(0, hit.text.find(quote))
-            evidence.setdefault(hit.unit.id, Evidence(hit, quote, start, start + len(quote), hit.score))
-    return Answered(text, unsure, tuple(evidence.values()), shown=situation.sources)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from nscma_torch.errors import StoreBusyError
+from nscma_torch.llm.prompts.acting import MOST_INSIGHTS, MOST_OF_DAYS
 from nscma_torch.reading.turn_forms import standing_instructions
 from nscma_torch.records import DerivedKind, Episode, Scope, Usage
 from nscma_torch.storage import derived_texts, speakers, streams, turns
@@ -21,8 +22,6 @@ from nscma_torch.storage.derived_texts import DerivedText
 from nscma_torch.storage.turns import TurnRow
 
 _CONCLUSIONS: tuple[DerivedKind, ...] = ("insight", "portrait", "reflection")  # kinds of insights
-_MOST_INSIGHTS = 6  # that are in view, the surest
-_MOST_OF_DAYS = 12  # lines of the summary of all days, the latest
 _MOST_RULES = 16  # standing instructions that are followed
 _ATTEMPTS = 3  # to read while messages change
 _AT_ONCE = 64  # turns that a summarizer is handed at most
@@ -48,7 +47,7 @@ class WorkingMemory:
         spoken: what was said since the first turn in context, with the turns that the gate put off.
         overtaken: ids of the turns in context that messages out of view may renew: later ones, or of a later time.
         insights: what sleep has concluded about the user, the surest first.
-        days: the summary of all days, as sleep wrote it.
+        days: the summary of all days, as sleep wrote it, its latest lines.
         insight_sources: ids of the messages that were in view when insights and days were written.
         epoch: of the user when it was read; another one says that messages were changed.
         asker: whom "I" means in a question, see `Asker.name`.
@@ -159,8 +158,8 @@ class WorkingMemoryReader:
             asker = speakers.asker_of(connection, user).name
             scope = Scope(user, self._scope.agent_id)
             known = [one for kind in _CONCLUSIONS for one in derived_texts.of_scope(connection, scope, kind)]
-            insights = sorted(known, key=lambda one: (-one.confidence, one.id))[:_MOST_INSIGHTS]
-            days = derived_texts.of_scope(connection, scope, "global_summary")[-_MOST_OF_DAYS:]
+            insights = sorted(known, key=lambda one: (-one.confidence, one.id))[:MOST_INSIGHTS]
+            days = derived_texts.of_scope(connection, scope, "global_summary")[-MOST_OF_DAYS:]
             insight_sources = derived_texts.in_view_of(connection, [one.id for one in (*insights, *days)])
             groups = self._read.groups
             written = [group for group in groups if group[0].written]

@@ -23,10 +23,11 @@ def converse(open_memory: Callable[..., Memory], light_proxy: Any) -> Opener:
         name: str = "store.db",
         config: dict[str, Any] | None = None,
         flush: bool = False,
+        tasks: Any = None,
         **keys: Any,
     ) -> Controller:
         sections = {"hierarchy": {"enabled": False}, "gate": {"rule": "everything"}, **(config or {})}
-        memory = open_memory(name, {**sections, "controller": keys}, proxy=light_proxy)
+        memory = open_memory(name, {**sections, "controller": keys}, proxy=light_proxy, tasks=tasks)
         return Controller(memory, engine, user_id="ada", flush=flush)
 
     return open_

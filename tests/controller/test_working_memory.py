@@ -13,8 +13,9 @@ from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingMemory
 from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.records import Message, Usage
-from tests.controller.scripted import ScriptedEngine
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.records import Message, SourcedLine, Unit, Usage
+from tests.controller.scripted import ScriptedEngine, act
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 Opener = Callable[..., Controller]
@@ -168,18 +169,21 @@ def test_an_exchange_of_many_replies_is_summarized_by_its_beginning(converse: Op
     assert 1 < handed[0] < 31
 
 
+CLAY = ("a pottery class", "my pottery bowl", "a pottery kiln", "the pottery studio")
+
+
 def test_insights_are_in_view_and_a_reply_goes_with_their_messages(converse: Opener) -> None:
-    """A model may repeat them: what was in view of an insight is behind the reply."""
+    """A model may repeat them: what an insight rests on is behind the reply that shares a word with it."""
     shown: list[dict[str, Any]] = []
 
     def script(form: str, data: Mapping[str, Any], _: Request) -> Any:
+        assert form == "SourcedDraft"
         shown.append(dict(data))
-        return {"known": True, "text": "You do a lot of pottery."}
+        return {"known": True, "text": "You do a lot of pottery.", "evidence": []}
 
     controller = converse(ScriptedEngine(script), config={"insights": {"enabled": True, "gamma": 0.2}})
     memory = controller.memory
-    clay = ("a pottery class", "my pottery bowl", "a pottery kiln", "the pottery studio")
-    said = [Message("user", f"I paid for {what} today.", START + timedelta(days=i)) for i, what in enumerate(clay)]
+    said = [Message("user", f"I paid for {what} today.", START + timedelta(days=i)) for i, what in enumerate(CLAY)]
     list(memory.add_many(said, user_id="ada", now=later(200)))
     memory.components.derivations.run("ada", later(200))
     answer = controller.turn("What do I like?", now=later(201))
@@ -188,3 +192,78 @@ def test_insights_are_in_view_and_a_reply_goes_with_their_messages(converse: Ope
     (known,) = controller.working_memory(now=later(202)).insights
     memory.erase(user_id="ada", memory_id=known.episode_ids[0])
     assert memory.get(answer.reply_id, user_id="ada", now=later(203)) is None
+
+
+@pytest.fixture
+def days_of(converse: Opener) -> Callable[[Callable[[str, Mapping[str, Any]], Any]], tuple[Controller, list[str]]]:
+    """A conversation of four days, of whose summary a model is shown a line a day, and the ids of the messages."""
+
+    class Lines(EmbeddedTasks):
+        def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:  # noqa: ARG002
+            return [[SourcedLine(one.text, (i,)) for i, one in enumerate(own)] for own in lines]
+
+    def open_(script: Callable[[str, Mapping[str, Any]], Any]) -> tuple[Controller, list[str]]:
+        engine = ScriptedEngine(lambda form, data, _: script(form, data))
+        controller = converse(engine, config={"daily": {"summaries": True}}, tasks=Lines())
+        memory = controller.memory
+        said = [Message("user", f"I paid for {what}.", START + timedelta(days=i)) for i, what in enumerate(CLAY)]
+        list(memory.add_many(said, user_id="ada", now=later(200)))
+        memory.components.derivations.run("ada", later(200))
+        ids = [episode.id for episode in memory.get_all(user_id="ada", now=later(200))]
+        assert [one.episode_ids for one in controller.working_memory(now=later(200)).days] == [(one,) for one in ids]
+        return controller, ids
+
+    return open_
+
+
+@pytest.mark.parametrize("form", ["SourcedDraft", "Act", "Conclusion"])
+@pytest.mark.parametrize(
+    ("reply", "named", "behind"),
+    [
+        ("You paid for the bowl.", [2], {1}),
+        ("It was the bowl.", [], {1}),
+        ("You made many payments: kiln, studio.", [], {2, 3}),
+        ("Hello there!", [], set()),
+        ("You paid for pottery.", [], {0, 1, 2, 3}),
+        ("You paid for pottery.", [1, 4, 79], {0, 3}),
+    ],
+)
+def test_a_reply_rests_on_the_lines_on_days_that_it_names_or_repeats(
+    days_of: Any, form: str, reply: str, named: list[int], behind: set[int]
+) -> None:
+    def script(asked: str, data: Mapping[str, Any]) -> Any:
+        assert [line["number"] for line in data["summary_of_all_days"]] == [1, 2, 3, 4]
+        if asked == "SourcedDraft":
+            return {"known": form == asked, "text": reply, "evidence": named}
+        if asked == "Conclusion":
+            return {"text": reply, "evidence": named}
+        return act("answer", text=reply, evidence=named) if form == "Act" else act("memorize", content="kept")
+
+    controller, ids = days_of(script)
+    answer = controller.turn("Well?", now=later(201))
+    stored = controller.memory.get(answer.reply_id, user_id="ada", now=later(202))
+    assert stored is not None and answer.text == reply
+    assert set(stored.metadata["evidence"]) & set(ids) == {ids[place] for place in behind}
+    assert {item.hit.unit.kind for item in answer.evidence} == ({"global_summary"} if named else set())
+    assert {one for item in answer.evidence for one in item.hit.unit.episode_ids} == {
+        ids[number - 1] for number in named if number <= 4
+    }
+    controller.memory.erase(user_id="ada", memory_id=ids[0])
+    assert (controller.memory.get(answer.reply_id, user_id="ada") is None) == (0 in behind)
+
+
+def test_lines_on_days_have_numbers_after_what_was_found(days_of: Any) -> None:
+    def script(asked: str, data: Mapping[str, Any]) -> Any:
+        if asked == "SourcedDraft":
+            return {"known": False, "text": "?", "evidence": []}
+        found = len(data.get("found", []))
+        if not found:
+            return act("retrieve_episodic", query="kiln")
+        assert [line["number"] for line in data["summary_of_all_days"]] == [found + i for i in range(1, 5)]
+        return act("answer", text="It was the bowl.", evidence=[1, found + 2])
+
+    controller, ids = days_of(script)
+    answer = controller.turn("Well?", now=later(201))
+    first, second = answer.evidence
+    assert (first.hit.unit.kind, second.hit.unit.kind) == ("chunk", "global_summary")
+    assert second.hit.unit.episode_ids == (ids[1],) and second.text == "user: I paid for my pottery bowl."

@@ -17,6 +17,10 @@ from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
 
 MOST_FOUND = 64  # memories that one prompt shows
+MOST_INSIGHTS = 6  # conclusions that one prompt shows
+MOST_OF_DAYS = 12  # lines of the summary of all days that one prompt shows
+
+Numbers = tuple[Annotated[int, Field(ge=1, le=MOST_FOUND + MOST_INSIGHTS + MOST_OF_DAYS)], ...]
 
 
 class RetrieveEpisodic(ReplyForm):
@@ -41,11 +45,11 @@ class Memorize(ReplyForm):
 
 
 class FinalAnswer(ReplyForm):
-    """Reply to the user; `evidence` are numbers of the memories that it rests on."""
+    """Reply to the user; `evidence` are numbers of what is shown that it rests on."""
 
     action: Literal["answer"]
     text: str = Field(min_length=1, max_length=1500)
-    evidence: tuple[Annotated[int, Field(ge=1, le=MOST_FOUND)], ...] = Field(max_length=8)
+    evidence: Numbers = Field(max_length=8)
 
 
 class Act(ReplyForm):
@@ -68,11 +72,17 @@ class Draft(ReplyForm):
     text: str = Field(min_length=1, max_length=1500)
 
 
+class SourcedDraft(Draft):
+    """A draft where conclusions or lines on days are shown: `evidence` are numbers of those that it rests on."""
+
+    evidence: Numbers = Field(max_length=8)
+
+
 class Conclusion(ReplyForm):
     """The reply where no further action is allowed."""
 
     text: str = Field(min_length=1, max_length=1500)
-    evidence: tuple[Annotated[int, Field(ge=1, le=MOST_FOUND)], ...] = Field(max_length=8)
+    evidence: Numbers = Field(max_length=8)
 
 
 class SkillStep(ReplyForm):
@@ -130,6 +140,11 @@ class Desk:
     skills: tuple[Mapping[str, Any], ...] = ()
     examples: tuple[Mapping[str, Any], ...] = ()
 
+    @property
+    def derived(self) -> bool:
+        """Whether conclusions or lines on days are shown, which have numbers after those of what was found."""
+        return bool(self.insights or self.days)
+
 
 _ROLE = f"""You are the assistant in a conversation. You have a long-term memory of what the user said, of which you \
 see only what stands under DATA.
@@ -158,6 +173,8 @@ Reply to what the user says now, without looking anything up. known: true if wha
 reply needs nothing from memory; false if it would need something that you do not see. text: your reply, or your best \
 guess at it; as short as the question allows. Reply with one JSON object and nothing else."""
 
+_NUMBERED = """evidence: the numbers of what is shown that it rests on, [] if on none."""
+
 _ACT = """
 
 Do one of these, as one JSON object and nothing else:
@@ -166,8 +183,8 @@ Do one of these, as one JSON object and nothing else:
 is the user;
 - {"act": {"action": "memorize", "content": "…"}}: make sure that something the user says now is kept, in the user's \
 own words; what is under DATA is kept already;
-- {"act": {"action": "answer", "text": "…", "evidence": [1]}}: reply to the user, with the numbers of the found \
-memories that the reply rests on, [] if on none.
+- {"act": {"action": "answer", "text": "…", "evidence": [1]}}: reply to the user, with the numbers \
+of the found memories that the reply rests on, [] if on none.
 
 Newer memories win over older ones. Do nothing twice. When the memory does not hold what is asked, say so."""
 
@@ -176,11 +193,13 @@ _NOTE = """
 Beside "act" stands "note", before it: think there what is known by now, what is missing, and what follows, in a few \
 words; "" if there is nothing to note. You see your notes again under "notes"; they are no part of the reply."""
 
+_OF_FOUND, _OF_ALL = "of the found memories", "of the found memories, conclusions and lines on days"
+
 _CONCLUDE = """
 
-Reply to what the user says now. text: the reply, as short as the question allows. evidence: the numbers of the found \
-memories that it rests on, [] if on none. Newer memories win over older ones. If nothing here tells, say that you do \
-not know. Reply with one JSON object and nothing else."""
+Reply to what the user says now. text: the reply, as short as the question allows. evidence: the numbers \
+of the found memories that it rests on, [] if on none. Newer memories win over older ones. If nothing here tells, say \
+that you do not know. Reply with one JSON object and nothing else."""
 
 _LEARN = """You write down how a task was done, for an assistant that will do others of its kind. It replied to what \
 a user said, after looking into a memory with these actions: retrieve_episodic(query) searches what was said, \
@@ -206,6 +225,11 @@ nothing else."""
 def draft_turns(desk: Desk) -> tuple[Turn, ...]:
     """Asks for a `Draft`."""
     return _turns(_DRAFT, desk)
+
+
+def sourced_draft_turns(desk: Desk) -> tuple[Turn, ...]:
+    """Asks for a `SourcedDraft`."""
+    return _turns(_DRAFT.replace(" Reply with one JSON", f" {_NUMBERED} Reply with one JSON"), desk)
 
 
 def act_turns(desk: Desk) -> tuple[Turn, ...]:
@@ -238,22 +262,28 @@ def skill_turns(said: str, actions: Sequence[str], reply: str) -> tuple[Turn, ..
 def _turns(task: str, desk: Desk) -> tuple[Turn, ...]:
     rules = "\n".join(f"- {_string(rule)}" for rule in desk.instructions)
     guides = (_SKILLS if desk.skills else "") + (_EXAMPLES if desk.examples else "")
+    if desk.derived:
+        task = task.replace(_OF_FOUND, _OF_ALL)
     system = _ROLE + (_RULES.format(rules=rules) if rules else "") + guides + task
     data: dict[str, Any] = {"today": desk.today}
     shown = {
         "summary_of_earlier_turns": desk.summary,
-        "conclusions_about_people": list(desk.insights),
-        "summary_of_all_days": list(desk.days),
+        "conclusions_about_people": _numbered(desk.insights, after=len(desk.found)),
+        "summary_of_all_days": _numbered(desk.days, after=len(desk.found) + len(desk.insights)),
         "skills": list(desk.skills),
         "examples": list(desk.examples),
         "earlier_turns": list(desk.context),
-        "found": [{"number": number, **item} for number, item in enumerate(desk.found, start=1)],
+        "found": _numbered(desk.found),
         "done": list(desk.done),
         "notes": list(desk.notes),
     }
     data |= {key: value for key, value in shown.items() if value}
     user = f"{quoted(data)}\n\nThe user says now: {_string(desk.said)}"
     return (Turn("system", system), Turn("user", user))
+
+
+def _numbered(items: Sequence[Mapping[str, Any]], after: int = 0) -> list[dict[str, Any]]:
+    return [{"number": number, **item} for number, item in enumerate(items, start=after + 1)]
 
 
 def _string(text: str) -> str:
