@@ -14,6 +14,7 @@ from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementFor
 from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.coreference import Coreference
 from nscma_torch.reading.form_slots import times_of
+from nscma_torch.reading.pronouns import refers_back
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
@@ -21,9 +22,6 @@ from nscma_torch.text.names import name_key
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.spelling_variants import american
 
-_PRONOUN = re.compile(
-    r"\b(?:he|she|they|it|him|her|them|his|hers|their|theirs|its|this|that|these|those|there)\b", re.IGNORECASE
-)
 _CONFIDENCE = 0.9  # that of the embedded reader, so that neither outweighs the other in one store
 _STATES: Mapping[str, Mapping[str, bool]] = {
     "holds": {},
@@ -135,7 +133,7 @@ class Reading:
     @cached_property
     def _named(self) -> str:
         """The speaker; and where the unit has a pronoun, the names in its context and of those who spoke there."""
-        if not _PRONOUN.search(self.unit.text):
+        if not refers_back(self.unit.text):
             return self._speaker
         names = [found[0] for one in self.context for found in re.finditer(rf"\b{NAME}", one.text)]
         return " ".join([self._speaker, *names, *(one.name for one in self.context if one.name)])

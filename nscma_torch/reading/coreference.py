@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.chinese import is_name, standing_alone, without_lead
 from nscma_torch.reading.noun_phrases import KIN_NOUNS, KIN_RELATION, OTHER_PERSONS, PRONOUNS, bare, is_person, word_set
-from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
+from nscma_torch.reading.pronouns import FIRST_PERSON, ONE_PERSON, SECOND_PERSON, THINGS
 from nscma_torch.records import Statement
 from nscma_torch.relations import Relation
 from nscma_torch.text.scripts import HANZI
@@ -33,8 +33,6 @@ _OWNED_LAST = re.compile(
     r"\b((?!.*\b(?:face|head|mind|life|heart|hands?|eyes?|way|time)$)(?:[Mm]y|[Oo]ur)\s(?:[\w'-]+\s){0,2}?[\w'-]+)$"
 )
 _FIGURE = re.compile(r"[v$€£]?\d")
-_PERSONS = {"he", "she", "him", "her", "他", "她"}
-THINGS = {"it", "this", "that", "它", "这", "那", "这个", "那个"}
 _HAN_KIN_NOUNS = {
     "parent": "妈妈|爸爸|母亲|父亲|老爸|老妈|妈|爸",
     "sibling": "姐姐|妹妹|哥哥|弟弟|[亲大二]?[哥姐]|[小亲]?[弟妹]",
@@ -102,7 +100,7 @@ class Coreference:
             return self.speaker
         if lowered in SECOND_PERSON:
             return self.listener
-        if lowered in _PERSONS:
+        if lowered in ONE_PERSON:
             return self.person
         if lowered in THINGS:
             meant = self.spoken_of()
@@ -230,7 +228,7 @@ class Coreference:
     def _kin_said(self, match: re.Match[str], start: int, end: int) -> bool:
         """Take down "大伟是我哥" or "文静跟我是朋友"; whether both are known."""
         names = [without_lead(match[group]) for group in ("name", "owner")]
-        if not all(is_name(name) or name in FIRST_PERSON | _PERSONS | SECOND_PERSON for name in names):
+        if not all(is_name(name) or name in FIRST_PERSON | ONE_PERSON | SECOND_PERSON for name in names):
             return False
         name, owner = (self.resolve(name) for name in names)
         if not name or not owner:

@@ -5,6 +5,24 @@
 
 from __future__ import annotations
 
+import re
+
+from nscma_torch.text.scripts import HANZI
+
 FIRST_PERSON = frozenset({"i", "me", "we", "us", "myself", "mine", "ourselves"})
 FIRST_PERSON |= {"我", "我们", "咱们", "咱", "俺", "本人"}
 SECOND_PERSON = frozenset({"you", "yourself", "你", "您", "你们"})
+ONE_PERSON = frozenset({"he", "she", "him", "her", "他", "她"})
+THINGS = frozenset({"it", "this", "that", "它", "这", "那", "这个", "那个"})
+REFERRING = ONE_PERSON | THINGS  # to what was spoken of before
+REFERRING |= {"they", "them", "his", "hers", "their", "theirs", "its", "these", "those", "there"}
+REFERRING |= {"他们", "她们", "它们"}
+
+_SPACED = "|".join(sorted(one for one in REFERRING if not re.match(rf"[{HANZI}]", one)))
+_UNSPACED = "|".join(sorted(one for one in REFERRING if re.match(rf"[{HANZI}]", one)))
+_REFERS = re.compile(rf"\b(?:{_SPACED})\b|(?<![其吉])(?:{_UNSPACED})", re.IGNORECASE)  # not 其他 "other", 吉他 "guitar"
+
+
+def refers_back(text: str) -> bool:
+    """Whether a text has a pronoun that may mean somebody or something spoken of before."""
+    return _REFERS.search(text) is not None

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from nscma_torch.reading.coreference import THINGS
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.noun_phrases import PRONOUNS
-from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
+from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON, THINGS
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage, asked_by
 from nscma_torch.reading.resolved_dates import resolved
