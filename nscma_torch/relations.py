@@ -21,18 +21,12 @@ from nscma_torch.errors import ConfigError
 Shape = Literal["person", "place", "group", "thing", "name", "number", "date", "trait", "title", "deed", "any"]
 
 
-_NAMED = re.compile(r"(?<=\s)[A-ZÀ-Þ]")
-_OF = re.compile(r"\s(?:of|for|in|on|with|at|from|to)\s")
-
-
 class Kind(BaseModel):
-    """What a slot of a form takes: a shape, narrowed by words.
+    """What a slot takes: a shape, narrowed by words.
 
-    With words, endings or patterns one of them must fit: the last word is one of `words` (of those of the kinds
-    in `also` too), ends in one of `endings`, or the phrase matches one of `patterns`; or some word is one of
-    `anywhere`. With `whole` the phrase is one of `words`, not only its end. `refuses` are words that it never begins or
-    ends with; `never` names kinds whose words and endings its noun never is, but in a name ("the Elm Street party");
-    `excepts` are words whose ending does not count.
+    With words, endings or patterns one of them must fit: the phrase, or with `whole` false its last words, is one of
+    `words`, its last word ends in one of `endings`, or it matches one of `patterns`. `refuses` are words that it never
+    begins or ends with.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,16 +34,9 @@ class Kind(BaseModel):
     name: str
     like: Shape
     words: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    anywhere: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
-    excepts: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
-    never: tuple[str, ...] = ()
-    refused_nouns: tuple[str, ...] = ()
-    allowed_nouns: tuple[str, ...] = ()
-    refused_endings: tuple[str, ...] = ()
     whole: bool = False
 
     @cached_property
@@ -64,24 +51,12 @@ class Kind(BaseModel):
     def _compiled(self) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(pattern) for pattern in self.patterns)
 
-    @cached_property
-    def _refused_nouns(self) -> frozenset[str]:
-        return frozenset(self.refused_nouns)
-
-    def _is_never(self, *nouns: str) -> bool:
-        plain = {noun.removesuffix("s") for noun in nouns}
-        if not self._refused_nouns.isdisjoint({*nouns, *plain}):
-            return True
-        return any(noun.endswith(self.refused_endings) for noun in plain if noun not in self.allowed_nouns)
-
     def admits(self, phrase: str, core: str) -> bool:
         """Whether words fit: `phrase` as written, `core` in lower case without its determiner."""
         words = core.split()
         if not words or not self._refused.isdisjoint({core, words[0], words[-1], words[-1].removesuffix("s")}):
             return False
-        if self.never and not _NAMED.search(phrase) and self._is_never(words[-1], _OF.split(core)[0].split()[-1]):
-            return False
-        if not (self.words or self.endings or self.patterns or self.anywhere):
+        if not (self.words or self.endings or self.patterns):
             return True
         if self.like == "title":
             words = re.split(r"\s(?:of|for|to)\s", core)[0].split()
@@ -90,21 +65,25 @@ class Kind(BaseModel):
         return (
             not tails.isdisjoint(self._last)
             or any(words[-1].endswith(ending) and len(words[-1]) > len(ending) for ending in self.endings)
-            or any(word in re.split(r"[\s-]+", core) for word in self.anywhere)
             or any(pattern.match(phrase) for pattern in self._compiled)
         )
 
 
 class Wordings(BaseModel):
-    """How one language states and asks a relation, in the notation of `llm.forms`."""
+    """How one language asks a relation and shows a fact of it; Chinese also how it states one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    asks: tuple[str, ...] = Field((), description="Questions for the object, or for the subject where O is given.")
+    template: str = Field("{subject} {relation} {object}", description="Plain sentence that shows a fact.")
+
+
+class ChineseWordings(Wordings):
+    """The Chinese ones, in the notation of `reading.chinese_forms`: the trained reader knows no Chinese."""
 
     states: tuple[str, ...] = Field((), description="It holds.")
     begins: tuple[str, ...] = Field((), description="It has come to hold: events.")
     ends: tuple[str, ...] = Field((), description="It holds no longer.")
-    asks: tuple[str, ...] = Field((), description="Questions for the object, or for the subject where O is given.")
-    template: str = Field("{subject} {relation} {object}", description="Plain sentence that shows a fact.")
 
 
 class Relation(BaseModel):
@@ -120,15 +99,11 @@ class Relation(BaseModel):
     symmetric: bool = Field(False, description="The object stands in the same relation to the subject.")
     inverse: str = Field("", description="Relation in which the object stands to the subject.")
     opposite: str = Field("", description="Relation that ends where this one begins, for the same object.")
-    may_overlap: tuple[str, ...] = Field((), description="Earlier relations whose words it reads too, where undated.")
     locates: bool = Field(False, description="The subject is where its object is.")
     open: bool = Field(
         False, description="For what no other relation tells: its topic is a predicate in the words of a message."
     )
     lasting: bool = Field(False, description="What once held, holds for good: 'was born in'.")
-    episodic: bool = Field(
-        False, description="Its simple past tells an episode, nothing that lasted: 'I loved the show'."
-    )
     particular: bool = Field(
         False, description="Its objects are single things: 'I sold the Fiat' ends the one Fiat that is known."
     )
@@ -141,7 +116,7 @@ class Relation(BaseModel):
     )
     topics: tuple[str, ...] = Field((), description="Nouns that are topics of this relation, most common ones.")
     en: Wordings = Wordings()
-    zh: Wordings = Wordings()
+    zh: ChineseWordings = ChineseWordings()
 
     def alike(self, noun: str) -> tuple[str, ...]:
         """The nouns of `exclusive_roles` that mean the same as this one, in the singular; or empty."""
@@ -165,15 +140,11 @@ class Schema(BaseModel):
 
     @model_validator(mode="after")
     def _references(self) -> Self:
-        for kind in self.kinds.values():
-            for other in (*kind.also, *kind.never):
-                if other not in self.kinds:
-                    raise ValueError(f"kind {kind.name!r} refers to {other!r}, which is not there")
         for relation in self.relations.values():
             for other in (relation.subject, relation.object):
                 if other not in self.kinds:
                     raise ValueError(f"relation {relation.name!r} takes a {other!r}, which is no kind")
-            for other in (relation.inverse, relation.opposite, *relation.may_overlap):
+            for other in (relation.inverse, relation.opposite):
                 if other and other not in self.relations:
                     raise ValueError(f"relation {relation.name!r} refers to {other!r}, which is not there")
         return self
@@ -242,16 +213,6 @@ def _read(source: Traversable) -> Schema:
 def _schema(tables: dict[str, Any]) -> Schema:
     shapes = {shape: {"name": shape, "like": shape} for shape in get_args(Shape)}
     kinds: dict[str, Any] = shapes | {name: {"name": name, **table} for name, table in tables.pop("kinds", {}).items()}
-    for kind in kinds.values():
-        words = list(kind.get("words", ()))
-        for other in kind.get("also", ()):
-            words += kinds.get(other, {}).get("words", ())
-        kind["words"] = words
-    for kind in kinds.values():
-        for other in kind.get("never", ()):
-            kind["refused_nouns"] = [*kind.get("refused_nouns", ()), *kinds.get(other, {}).get("words", ())]
-            kind["refused_endings"] = [*kind.get("refused_endings", ()), *kinds.get(other, {}).get("endings", ())]
-            kind["allowed_nouns"] = [*kind.get("allowed_nouns", ()), *kinds.get(other, {}).get("excepts", ())]
     return Schema.model_validate(
         {"kinds": kinds, "relations": {name: {"name": name, **table} for name, table in tables.items()}}
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from nscma_torch.reading.questions import question_reader
-from nscma_torch.reading.statements import statement_reader
 from nscma_torch.records import FactQuery, Statement, Unit
 from nscma_torch.relations import Schema, family
 from nscma_torch.retrieval.fact_graph import topic_key
@@ -15,15 +14,19 @@ from nscma_torch.retrieval.later_renewals import naming, on_the_matter
 from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 
+ReadStatements = Callable[[Sequence[Unit]], Sequence[Sequence[Statement]]]  # of each unit, as language tasks read it
+
 
 def asked(question: str, asker: str, schema: Schema, now: datetime) -> FactQuery | None:
     """The fact that a question of the asker, by name, asks for, where it is one."""
     return question_reader(schema, asker).read(question, now=now)
 
 
-def value_in(query: FactQuery, turn: Unit, asker: str, schema: Schema, now: datetime) -> str | None:
-    """The object that a turn gives to the asker's question for one, as the facts would word it."""
-    for statement in statement_reader(schema).read(turn):
+def value_in(
+    query: FactQuery, turn: Unit, said: Sequence[Statement], asker: str, schema: Schema, now: datetime
+) -> str | None:
+    """The object that the statements of a turn give to the asker's question for one, as the facts would word it."""
+    for statement in said:
         if _states(statement, query, schema, now):
             language: Language = "zh" if script(turn.text) == "cjk" else "en"
             return Wording(language, asker).listed([statement.object])
@@ -31,7 +34,13 @@ def value_in(query: FactQuery, turn: Unit, asker: str, schema: Schema, now: date
 
 
 def context_suffices(
-    question: str, query: FactQuery | None, turns: Sequence[Unit], best: int, schema: Schema, now: datetime
+    question: str,
+    query: FactQuery | None,
+    turns: Sequence[Unit],
+    read: Sequence[Sequence[Statement]],
+    best: int,
+    schema: Schema,
+    now: datetime,
 ) -> bool:
     """Whether the turn at `best` holds the whole answer, as far as its statements can be read.
 
@@ -42,30 +51,36 @@ def context_suffices(
 
     Args:
         turns: all that was said, in the order it came, up to now.
+        read: the statements of each.
     """
     own = turns[best]
     if any(turn.occurred_at > own.occurred_at for turn in turns[:best]):  # it came late: others may be newer
         return False
-    said = statement_reader(schema).read(own)
+    said = read[best]
     if query is not None and not any(_states(statement, query, schema, now) for statement in said):
         return False
-    later = [statement for turn in turns[best + 1 :] for statement in statement_reader(schema).read(turn)]
+    later = [statement for statements in read[best + 1 :] for statement in statements]
     return not (
         any(_same_matter(one, other, schema) for one in said for other in later)
-        or _renewed_unread(question, own, said, turns[best + 1 :], schema)
+        or _renewed_unread(question, own, said, list(zip(turns, read, strict=True))[best + 1 :], schema)
     )
 
 
-def _renewed_unread(question: str, own: Unit, said: Sequence[Statement], after: Sequence[Unit], schema: Schema) -> bool:
+def _renewed_unread(
+    question: str,
+    own: Unit,
+    said: Sequence[Statement],
+    after: Sequence[tuple[Unit, Sequence[Statement]]],
+    schema: Schema,
+) -> bool:
     """Whether the same speaker may have said something of it since from which no such statement was read."""
-    spoken = [turn for turn in after if (turn.role, turn.name) == (own.role, own.name)]
-    read = [{one.relation for one in statement_reader(schema).read(turn)} for turn in spoken]
+    spoken = [(turn, read) for turn, read in after if (turn.role, turn.name) == (own.role, own.name)]
     return any(
         on_the_matter(turn.text, naming(one, question), follows=i == 0)
         for one in said
         if schema[one.relation].cardinality == "one" and one.object
-        for i, turn in enumerate(spoken)
-        if one.relation not in read[i]
+        for i, (turn, read) in enumerate(spoken)
+        if one.relation not in {other.relation for other in read}
     )
 
 

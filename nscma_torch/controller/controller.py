@@ -94,7 +94,8 @@ class Controller:
         self.scope = Scope(user_id, agent_id, run_id)
         self.policy: Policy
         if engine is None:
-            self.policy = EmbeddedPolicy(memory.components.tasks, memory.components.relations, own, self._read)
+            parts = memory.components
+            self.policy = EmbeddedPolicy(parts.tasks, parts.relations, own, self._read, parts.embedded_tasks.statements)
         else:
             self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.components.tally)
         if 3 * self.policy.most_tokens > own.turn_tokens:

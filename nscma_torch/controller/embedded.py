@@ -8,7 +8,7 @@ from datetime import datetime
 
 from nscma_torch.answering.answered import nothing_asked
 from nscma_torch.config import Controller
-from nscma_torch.controller.context_suffices import asked, context_suffices, value_in
+from nscma_torch.controller.context_suffices import ReadStatements, asked, context_suffices, value_in
 from nscma_torch.controller.passages import clipped, sources
 from nscma_torch.controller.policy import Answered, Situation, SkillDraft, Solved, Step
 from nscma_torch.controller.working_memory import Exchange, Summarized
@@ -38,9 +38,17 @@ class EmbeddedPolicy:
     name = "embedded"
     most_tokens = 0
 
-    def __init__(self, tasks: LanguageTasks, relations: Schema, settings: Controller, read: ReadHits) -> None:
+    def __init__(
+        self,
+        tasks: LanguageTasks,
+        relations: Schema,
+        settings: Controller,
+        read: ReadHits,
+        statements_of: ReadStatements,
+    ) -> None:
         self._tasks = tasks
         self._read = read
+        self._statements_of = statements_of
         self._relations = relations
         self._settings = settings
         self.threshold = settings.embedded_threshold
@@ -62,7 +70,8 @@ class EmbeddedPolicy:
         query = asked(question, memory.asker, self._relations, situation.now)
         saying = _saying(situation)
         if saying is not None and query is not None:
-            own = value_in(query, saying, memory.asker, self._relations, situation.now)
+            (said,) = self._statements_of([saying])
+            own = value_in(query, saying, said, memory.asker, self._relations, situation.now)
             if own is not None:
                 return Answered(own, 0.0, query=query), Usage()
         hits = [Hit(unit_of(turn), 1.0) for turn in _statements(exchange.turn for exchange in memory.context)]
@@ -78,11 +87,12 @@ class EmbeddedPolicy:
         if uncertainty <= self.threshold:
             units = [*spoken, *([] if saying is None else [saying])]
             place = next(i for i, unit in enumerate(units) if unit.id == hits[best].id)
-            settled = context_suffices(question, query, units, place, self._relations, situation.now)
+            read = self._statements_of(units)
+            settled = context_suffices(question, query, units, read, place, self._relations, situation.now)
             if hits[best].id in memory.overtaken or not settled:
                 uncertainty = 1.0
             elif query is not None:
-                value = value_in(query, hits[best].unit, memory.asker, self._relations, situation.now)
+                value = value_in(query, units[place], read[place], memory.asker, self._relations, situation.now)
                 answer = replace(answer, text=value or answer.text)
         return replace(_answered(answer, uncertainty), query=query), answer.usage
 

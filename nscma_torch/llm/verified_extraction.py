@@ -12,10 +12,10 @@ from nscma_torch.llm.grounding import holds, resolves, stands_for
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementForm
 from nscma_torch.reading.capitalised import NAME
-from nscma_torch.reading.coreference import Coreference
-from nscma_torch.reading.form_slots import times_of
+from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.pronouns import refers_back
 from nscma_torch.reading.resolved_dates import resolved
+from nscma_torch.reading.statement_times import times_of
 from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.text.names import name_key
@@ -124,7 +124,7 @@ class Reading:
 
     def _meant(self, phrase: str) -> str:
         """The name of whom or what a phrase means, "" for a pronoun that only what was said before explains."""
-        return Coreference(self._speaker, self.listener).resolve(phrase)
+        return name_of(phrase, self._speaker, self.listener)
 
     @property
     def _speaker(self) -> str:

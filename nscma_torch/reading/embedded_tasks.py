@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 from nscma_torch.config import Config
 from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import MOST_IMPORTANT
+from nscma_torch.reading.asserted_statements import ReadMessage, asserted, is_sure
 from nscma_torch.reading.capitalised import EXPECTED
+from nscma_torch.reading.chinese_statements import ChineseReader, chinese_reader
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.day_lines import day_insights, day_summary, portrait, summary_of_days
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.insights import insights
-from nscma_torch.reading.merged_statements import ReadMessage, both, is_sure
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.query_parts import divided, imagined
 from nscma_torch.reading.reflections import reflections, salient_questions
 from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.resolved_dates import resolved
-from nscma_torch.reading.statements import StatementReader, statement_reader
 from nscma_torch.reading.turns_before import turns_before
 from nscma_torch.records import (
     Answer,
@@ -82,8 +82,8 @@ class EmbeddedTasks:
         cutoff: score, relative to the best passage, below which one is not shown.
         words: longest passage; a shorter message is shown whole.
         summary_words: longest summary.
-        relations: what facts there are, and the wordings that state them; None for the bundled ones.
-        read_facts: makes what reads statements beside the forms; None for forms alone.
+        relations: what facts there are; None for the bundled ones.
+        read_facts: makes what reads English statements; None where there is none. Chinese is read by forms.
         fact_changes: chooses operations on facts by the trained reader; None where there is none.
         question_pairs: finds question-answer pairs by the trained reader; None where there is none.
         importance: gives the importance of texts in [0, 1]; None for the cues that the gate weighs.
@@ -120,9 +120,9 @@ class EmbeddedTasks:
         self._make_descriptions = descriptions
 
     @cached_property
-    def _forms(self) -> StatementReader:
-        """Made when something is first extracted: a search needs none of the forms that it compiles."""
-        return statement_reader(self._relations)
+    def _chinese(self) -> ChineseReader:
+        """Made when something is first extracted: a search needs none of the forms."""
+        return chinese_reader(self._relations)
 
     @cached_property
     def _facts(self) -> StatementsOfReader | None:
@@ -162,16 +162,24 @@ class EmbeddedTasks:
             for unit, (own, facts) in zip(units, read, strict=True)
         ]
 
+    def statements(self, units: Sequence[Unit]) -> list[tuple[Statement, ...]]:
+        """What units that follow each other state, each read with those before it."""
+        before = [units[:i] for i in range(len(units))]
+        return [own for own, _ in self._statements(units, [""] * len(units), before)]
+
     def _statements(
         self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[tuple[tuple[Statement, ...], ReadMessage | None]]:
         """The statements of each unit, and what the trained reader makes of it."""
-        by_forms = [self._forms.read(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
+        chinese = [self._chinese.read(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
         if self._facts is None:
-            return [(tuple(forms), None) for forms in by_forms]
+            return [(own, None) for own in chinese]
         turns = [turns_before(unit, own) for unit, own in zip(units, before, strict=True)] if before else ()
         read = self._facts.read(units, listeners=listeners, before=turns)
-        return [(both(forms, own, self._relations), own) for forms, own in zip(by_forms, read, strict=True)]
+        return [
+            (tuple(sorted([*forms, *asserted(own, self._relations)], key=lambda one: one.start)), own)
+            for forms, own in zip(chinese, read, strict=True)
+        ]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """The units' own sentences that cover most of what they share."""

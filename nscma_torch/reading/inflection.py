@@ -87,12 +87,3 @@ def forms(verb: str) -> dict[str, str]:
     found = dict.fromkeys(_ing(verb), "ing") | dict.fromkeys(participle, "participle")
     found |= {verb: "base", _third(verb): "third"}
     return found | dict.fromkeys(past, "past")
-
-
-def participle(word: str, verbs: tuple[str, ...]) -> str:
-    """The past participle of the one of `verbs` that a word is a form of, "" where it is of none."""
-    for verb in verbs:
-        if word in forms(verb):
-            participles = _past(verb)[1]
-            return word if word in participles else participles[0]
-    return ""

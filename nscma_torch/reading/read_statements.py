@@ -11,16 +11,16 @@ from pathlib import Path
 import torch
 
 from nscma_torch.config import Reading
-from nscma_torch.reading.clauses import corrects
-from nscma_torch.reading.coreference import Coreference
+from nscma_torch.reading.asserted_statements import ReadMessage
+from nscma_torch.reading.corrections import corrects
 from nscma_torch.reading.fact_proposer import WEIGHTS, FactProposer
 from nscma_torch.reading.fact_reader import FactReader, ReadFact
-from nscma_torch.reading.form_slots import times_of
-from nscma_torch.reading.merged_statements import ReadMessage
 from nscma_torch.reading.noun_phrases import PERSON_NOUN, bare
+from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.pronouns import FIRST_PERSON
 from nscma_torch.reading.reader import ReadSpan, shared_reader
 from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.statement_times import times_of
 from nscma_torch.records import Statement, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.text.embedder import precision
@@ -160,4 +160,4 @@ def _named(span: ReadSpan, passages: Sequence[Passage], listener: str) -> str:
     if _UNKNOWN.fullmatch(span.text):
         return ""
     own = span.passage == len(passages) - 1
-    return Coreference(passage.speaker, listener if own else passages[-1].speaker).resolve(span.text)
+    return name_of(span.text, passage.speaker, listener if own else passages[-1].speaker)

@@ -1,6 +1,6 @@
 """Detects later messages that may have changed a known fact though no statement was read from them.
 
-Facts are read by forms, and what fits none leaves the old value standing: "I have a flight on the 3rd of May", then
+What no statement is read from leaves the old value standing: "I have a flight on the 3rd of May", then
 "The flight got moved to the 5th of May". So before a fact of one value answers, the later messages of its speaker that
 name the same matter are looked at, and the one that comes next. One may renew it if it asserts something, holds another
 value of the same shape (a date for a date, a number for a number, a name for a place or a person) and no statement of
@@ -16,18 +16,21 @@ from datetime import datetime
 from nscma_torch.reading.capitalised import INSIDE
 from nscma_torch.reading.cues import find_cues
 from nscma_torch.reading.noun_phrases import NOT_NAMES
-from nscma_torch.reading.statement_forms import looks_ahead
-from nscma_torch.reading.statements import statement_reader
-from nscma_torch.reading.turn_forms import only_asks
+from nscma_torch.reading.turn_forms import only_asks, statements
 from nscma_torch.records import Fact, Statement
 from nscma_torch.relations import Schema
 from nscma_torch.text.dates import find_dates
 from nscma_torch.text.names import name_key
+from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import query_terms, terms
 
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 _REFERS = re.compile(r"\b(?:it|that|this|them)\b|[它这那]", re.IGNORECASE)
 _USER = frozenset(terms("user"))  # what a fact calls whose memory it is: no word that messages name them by
+_AHEAD = re.compile(
+    r"\b(?:will|shall|would|could|might|may|should|must|can|cannot|going to|wants? to|plans? to|hopes? to|needs? to"
+    r"|about to|try to|trying to|tried to|ha(?:ve|s) to|like to|love to)\b"
+)
 _SHORT = 8  # words of a message that speaks of what was said just before without naming it
 
 
@@ -55,10 +58,12 @@ def may_renew(
         about: the terms of `matter`.
         follows: it is the next message of the same speaker in the same conversation.
     """
+    told = statements(text)
+    sentences = [told[span.start : span.end] for span in split_sentences(told)]
     return any(
-        _holds_another(known, clause, said, schema)
-        for clause in statement_reader(schema).asserted(text)
-        if not set(about).isdisjoint(terms(clause)) or (follows and _refers_back(clause, text))
+        _holds_another(known, sentence, said, schema)
+        for sentence in sentences
+        if not set(about).isdisjoint(terms(sentence)) or (follows and _refers_back(sentence, text))
     )
 
 
@@ -75,22 +80,22 @@ def on_the_matter(text: str, about: Collection[str], *, follows: bool) -> bool:
     return not only_asks(text) and (not set(about).isdisjoint(terms(text)) or (follows and _refers_back(text, text)))
 
 
-def _refers_back(clause: str, text: str) -> bool:
-    return len(text.split()) <= _SHORT and bool(_REFERS.search(clause))
+def _refers_back(sentence: str, text: str) -> bool:
+    return len(text.split()) <= _SHORT and bool(_REFERS.search(sentence))
 
 
-def _holds_another(known: Fact | Statement, clause: str, said: datetime, schema: Schema) -> bool:
-    """Whether a clause holds a value that could stand in the place of the known one."""
+def _holds_another(known: Fact | Statement, sentence: str, said: datetime, schema: Schema) -> bool:
+    """Whether a sentence holds a value that could stand in the place of the known one."""
     value = known.object
     shape = schema.kinds[schema[known.relation].object].like
     if shape == "date":
-        return any(clause[one.start : one.end].lower() not in value.lower() for one in find_dates(clause, said))
+        return any(sentence[one.start : one.end].lower() not in value.lower() for one in find_dates(sentence, said))
     if _NUMBER.search(value):
-        return bool(set(_NUMBER.findall(clause)) - set(_NUMBER.findall(value)))
+        return bool(set(_NUMBER.findall(sentence)) - set(_NUMBER.findall(value)))
     if shape in ("person", "place", "group", "name"):
-        if looks_ahead(clause):  # "I will live in Porto from 2031"
+        if _AHEAD.search(sentence):  # "I will live in Porto from 2031"
             return False
         own = {*name_key(value).split(), *name_key(known.subject).split()}
-        names = (name.lower().removesuffix("'s") for name in INSIDE.findall(clause))
+        names = (name.lower().removesuffix("'s") for name in INSIDE.findall(sentence))
         return any(name not in own and name not in NOT_NAMES and name != "i" for name in names)
-    return "change" in find_cues(clause)
+    return "change" in find_cues(sentence)

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.reading.chinese_statements import chinese_reader
 from nscma_torch.reading.cues import find_cues
 from nscma_torch.reading.questions import question_reader
 from nscma_torch.reading.restatement import wording
-from nscma_torch.reading.statements import statement_reader
 from nscma_torch.records import Scope, Unit
 from nscma_torch.relations import load_relations
 from nscma_torch.retrieval.query import parse
@@ -75,22 +75,20 @@ REPEATED = {
     "Chinese questions": "我最喜欢的颜色是什么",
     "Chinese clauses": "我住在北京，",
 }
-QUOTING = ("quotations", "open quotations", "apostrophes", "dots")  # what is read otherwise in a document
 
 
-def _unit(text: str, role: str = "user") -> Unit:
-    return Unit("1", Scope("ada"), "chunk", text, (), NOW, role=role, name="Ada")
+def _unit(text: str) -> Unit:
+    return Unit("1", Scope("ada"), "chunk", text, (), NOW, name="Ada")
 
 
 def _words(texts: list[str]) -> list[int]:
     return [len(text) // 4 + 1 for text in texts]
 
 
-STATEMENTS = statement_reader(load_relations())
+STATEMENTS = chinese_reader(load_relations())
 QUESTIONS = question_reader(load_relations(), "user")
 ENTRANCES: dict[str, Callable[[str], object]] = {
-    "statements": lambda text: STATEMENTS.read(_unit(text)),
-    "statements of a document": lambda text: STATEMENTS.read(_unit(text, "document")),
+    "Chinese statements": lambda text: STATEMENTS.read(_unit(text)),
     "question": lambda text: QUESTIONS.read(text, now=NOW),
     "query": lambda text: parse(f"x {text}", names=("Ada", "Anna"), now=NOW),
     "sentences": split_sentences,
@@ -111,7 +109,7 @@ def _seconds(work: Callable[[str], object], text: str) -> float:
 def test_cost_is_proportional_to_length(entrance: str) -> None:
     work = ENTRANCES[entrance]
     work("I live in Rome since 3 May 2024.")
-    for family in QUOTING if entrance == "statements of a document" else REPEATED:
+    for family in REPEATED:
         begin, repeated = BEGINNINGS.get(family, ""), REPEATED[family]
         short, long = (begin + repeated * (size // len(repeated)) + "x" for size in (SHORT, 4 * SHORT))
         for attempt in (1, 2):  # a collection of garbage may fall into one

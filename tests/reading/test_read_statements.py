@@ -1,4 +1,4 @@
-"""Statements of the trained reader: names resolved, polarity and times; put together with those of the forms."""
+"""Statements of the trained reader: names resolved, polarity and times; what of them is asserted."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
-from nscma_torch.reading.merged_statements import (
-    OVERRULES,
+from nscma_torch.reading.asserted_statements import (
     SURE,
     SURE_NEW,
     SURE_OPEN,
     ReadMessage,
     asserted,
-    both,
     is_sure,
 )
+from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
 from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import Passage
@@ -147,49 +145,12 @@ def pairs(*told: tuple[str, str, str, str]) -> ReadMessage:
     return found
 
 
-def test_forms_come_first_and_the_reader_adds_what_they_lack() -> None:
-    home = Statement("Maya", "lives_in", "Lyon")
-    tea = Statement("Maya", "likes", "green tea")
-    found = both(
-        (home, tea),
-        pairs(
-            ("lives_in", "@", "Paris", "holds"),  # another value of what the form read
-            ("likes", "@", "tea", "holds"),  # the same, in other words
-            ("likes", "@", "chess", "holds"),
-            ("pet", "@", "Rex", "holds"),
-        ),
-        SCHEMA,
-    )
-    assert [(one.relation, one.object) for one in found] == [
-        ("lives_in", "Lyon"),
-        ("likes", "green tea"),
-        ("likes", "chess"),
-        ("pet", "Rex"),
-    ]
-
-
-def test_what_the_reader_takes_for_no_assertion_is_not_taken_from_a_form() -> None:
-    home = Statement("Maya", "lives_in", "Lyon")
-    assert both((home,), pairs(("lives_in", "@", "Lyon", "fiction")), SCHEMA) == ()
-    assert both((home,), pairs(("lives_in", "@", "Oslo", "fiction")), SCHEMA) == (home,)
-    assert both((home,), pairs(("works_at", "@", "Lyon", "fiction")), SCHEMA) == (home,)
-
-
-def test_a_form_is_not_believed_where_its_relation_is_impossible() -> None:
-    home, bike = Statement("Maya", "lives_in", "Lyon"), Statement("Maya", "owns", "bike")
-    unknown = Statement("Maya", "pet", "Rex")  # of a relation that the proposer does not know
-    assert both((home, bike, unknown), pairs(("lives_in", "@", "Lyon", "holds")), SCHEMA) == (home, unknown)
-
-
 def test_an_object_tells_one_relation_the_likeliest() -> None:
     read = pairs(("pet", "@", "Rex", "holds"), ("friend", "@", "Rex", "holds"))
     (pet, one), (friend, _) = read.statements
     assert [own.relation for own in asserted(read, SCHEMA)] == ["pet"]
     read.statements[0] = (replace(pet, confidence=friend.confidence / 1.2), one)
     assert [own.relation for own in asserted(read, SCHEMA)] == ["friend"]
-    form = Statement("Maya", "roommate", "Rex")
-    told = [(replace(one, confidence=OVERRULES - 0.01), fact) for one, fact in read.statements]
-    assert both((form,), read._replace(statements=told), SCHEMA) == (form,)
 
 
 def test_a_name_is_of_something_that_can_be_told_apart() -> None:
@@ -205,11 +166,10 @@ def test_an_open_statement_gives_way_to_a_relation_that_tells_its_words() -> Non
     text = "moved to the flat in Lyon in May"
     told = read(text, ("statement", "@", "flat in Lyon", "holds"), ("lives_in", "@", "Lyon", "holds"), topic="moved to")
     assert [one.relation for one in told] == ["lives_in"]
-    by_forms = Statement("Maya", "lives_in", "Porto", replaces="Lyon")
-    (found,) = StatementsOfReader(
-        Scripted(("statement", "@", "May", "holds"), topic="moved from Lyon in"), SCHEMA
-    ).read([turn(text)], listeners=["Tom"], before=[()])
-    assert both([by_forms], found, SCHEMA) == (by_forms,), "what it replaces is told by it too"
+    moved = ("lives_in", "@", "Porto", "holds"), ("lives_in", "@", "Lyon", "ended")
+    in_may = ("statement", "@", "May", "holds")
+    (home,) = read("moved from Lyon to Porto in May", *moved, in_may, topic="moved from Lyon in")
+    assert (home.relation, home.replaces) == ("lives_in", "Lyon"), "what it replaces is told by it too"
 
 
 def test_what_the_proposer_was_not_trained_on_needs_more_confidence() -> None:
@@ -223,20 +183,6 @@ def test_what_the_proposer_was_not_trained_on_needs_more_confidence() -> None:
     assert asserted(unknown, SCHEMA) == [] and asserted(known, SCHEMA) == [between]
     in_its_words = replace(one, relation="statement", topic="slept in", confidence=(SURE_NEW + SURE_OPEN) / 2)
     assert asserted(ReadMessage([(in_its_words, fact)], {"statement": 0.9}), SCHEMA) == []
-
-
-def test_the_reader_overrules_a_form_that_tells_an_object_otherwise_where_it_is_firm() -> None:
-    (found,) = StatementsOfReader(Scripted(("studies", "Joris", "law", "holds")), SCHEMA).read(
-        [turn("Joris is from Bruges and studies law")], listeners=["Tom"], before=[()]
-    )
-    ((one, fact),) = found.statements
-    by_forms = replace(one, subject="Bruges", confidence=0.9)
-    for confidence, subjects in ((OVERRULES + 0.01, {"Joris"}), (OVERRULES - 0.01, {"Bruges"})):
-        firm = ReadMessage([(replace(one, confidence=confidence), fact)], {"studies": 0.9})
-        assert {own.subject for own in both([by_forms], firm, SCHEMA)} == subjects
-    other = replace(by_forms, subject="Joris", relation="likes")
-    firm = ReadMessage([(replace(one, confidence=OVERRULES + 0.01), fact)], {"studies": 0.9, "likes": 0.9})
-    assert [own.relation for own in both([other], firm, SCHEMA)] == ["studies"], "an object tells one relation"
 
 
 def test_no_open_statement_runs_over_the_end_of_a_clause() -> None:

@@ -26,7 +26,7 @@ import numpy as np
 
 from eval.readers.choose_reader import add_config, reader_of
 from eval.reporting.shares import wilson
-from nscma_torch.reading.merged_statements import ASSERTED
+from nscma_torch.reading.asserted_statements import ASSERTED
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import Scope, Statement, Unit
 from nscma_torch.relations import Schema, load_relations

@@ -61,7 +61,7 @@ def share(outcomes: Sequence[Outcome], part: str, *verdicts: Verdict) -> float:
 
 def is_unlisted(chain: Chain, schema: Schema) -> bool:
     """Whether no value of a chain is among the words of the relation file."""
-    words = {word for kind in schema.kinds.values() for word in (*kind.words, *kind.anywhere)}
+    words = {word for kind in schema.kinds.values() for word in kind.words}
     return not any(name_key(value) in words for value in chain.values)
 
 

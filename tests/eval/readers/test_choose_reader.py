@@ -9,7 +9,7 @@ from eval.experiments.facts.grounding_check import stands
 from eval.experiments.facts.statements_quality import load, score, unit_of
 from eval.readers.choose_reader import Reader, reader_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.reading.statements import statement_reader
+from nscma_torch.reading.chinese_statements import chinese_reader
 from nscma_torch.relations import load_relations
 from tests.llm.scripted import ScriptedEngine, extraction, statement
 
@@ -35,13 +35,15 @@ def test_a_faultless_model_is_scored_as_one() -> None:
     assert f"requests {len(messages)}" in reader.work()
 
 
-def test_without_a_model_or_weights_the_forms_read(tmp_path: Path) -> None:
-    (tmp_path / "forms.toml").write_text('[reading]\nfacts = "none"\n')
-    with reader_of(SCHEMA, tmp_path / "forms.toml") as reader:
-        units = [unit_of(message) for message in load("dev")[:20]]
+def test_without_a_model_or_weights_only_chinese_is_read(tmp_path: Path) -> None:
+    (tmp_path / "nothing.toml").write_text('[reading]\nfacts = "none"\n')
+    with reader_of(SCHEMA, tmp_path / "nothing.toml") as reader:
+        messages = [one for one in load("dev") if one["lang"] == "en"][:10]
+        messages += [one for one in load("dev") if one["lang"] == "zh"][:10]
+        units = [unit_of(message) for message in messages]
         found = reader.read(units, [""] * 20)
-    assert found == [statement_reader(SCHEMA).read(unit, "") for unit in units]
-    assert any(found)
+    assert found == [chinese_reader(SCHEMA).read(unit, "") for unit in units]
+    assert not any(found[:10]) and any(found[10:])
     assert reader.work() == ""
 
 

@@ -1,0 +1,66 @@
+"""The notation in which `configs/relations.toml` states a relation in Chinese, and its matching against clauses.
+
+A form is a regular expression with slots: `S` subject, `O` object, `R` the object that held before, `T` topic; `O:kind`
+(or S, R) another kind than the relation's; `~` stands before a verb for negation and adverbs: "S~住在O".
+`O(?<=a|b)` is an object that ends in a or b, `O#` a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from nscma_torch.reading.chinese import ADVERBS
+from nscma_torch.relations import Relation, Schema
+
+Mood = Literal["states", "begins", "ends"]
+
+_SLOT = re.compile(r"([SORT])(?::([a-z]+))?")
+_ADVERBS = rf"(?P<verb>(?:{ADVERBS}|(?<![评审例晨布年事乐晚聚大宴讨周月协员舞博运早班长动论])会)*)"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of one relation. `slots`: the kind of each slot."""
+
+    relation: str
+    mood: Mood
+    source: str
+    slots: Mapping[str, str]
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """What matches a clause; compiled on first use."""
+        return _compiled(self.source)
+
+
+def compile_forms(schema: Schema) -> list[Form]:
+    """All forms of a schema, in its order."""
+    return [
+        Form(relation.name, mood, source, _kinds(relation, source))
+        for relation in schema.relations.values()
+        for mood, sources in (
+            ("begins", relation.zh.begins),
+            ("ends", relation.zh.ends),
+            ("states", relation.zh.states),
+        )
+        for source in sources
+    ]
+
+
+def _kinds(relation: Relation, source: str) -> dict[str, str]:
+    default = {"S": relation.subject, "O": relation.object, "R": relation.object, "T": "thing"}
+    return {slot: kind or default[slot] for slot, kind in _SLOT.findall(source)}
+
+
+@cache  # of the forms of schemas, nothing that users said
+def _compiled(source: str) -> re.Pattern[str]:
+    ended = re.sub(r"([SORT])\(\?<=\(?([^()]*)\)?\)", r"(?P<\1>.*?(?:\2))", source)
+    ended = ended.replace("O#", "(?P<O>[0-9〇零一二两三四五六七八九十百千万.]+)")
+    pattern = re.sub(r"(?<!<)([ORT])(?::[a-z]+)?(?![>])", r"(?P<\1>.+?)", ended)
+    pattern = re.sub(r"(?<!<)S(?::[a-z]+)?(?![>])", r"(?P<S>.*?)", pattern)
+    pattern = pattern.replace("~?", "~").replace("~", _ADVERBS, 1).replace("~", "")
+    return re.compile(pattern + r"(?:了|啦|呢|哦|啊)*$")

@@ -1,0 +1,23 @@
+"""Sentences that say that what was said before was wrong."""
+
+from __future__ import annotations
+
+import re
+
+_CORRECTS = re.compile(
+    r"\b(?:correction|i (?:misspoke|was wrong|was mistaken|meant|made a mistake|mixed up|got that wrong)|scratch "
+    r"that|wait,? no|my mistake"
+    r"|not .{1,30} (?:as|like) i said|(?:just|only) (?:kidding|joking)|mistyped|typo)\b"
+    r"|更正|说错了|记错了|纠正|搞错了|口误",
+    re.IGNORECASE,
+)
+
+
+def corrects(sentence: str) -> bool:
+    """Whether a sentence says that what was said before was wrong."""
+    return bool(_CORRECTS.search(sentence))
+
+
+def without_correction(sentence: str) -> str:
+    """A sentence without the words that say so."""
+    return _CORRECTS.sub(" ", sentence)
