@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from nscma_torch.records import Statement
-from nscma_torch.relations import Schema
+from nscma_torch.relations import Schema, family
 from nscma_torch.text.names import name_key
 
 if TYPE_CHECKING:
@@ -30,35 +31,77 @@ class ReadMessage(NamedTuple):
 
 
 def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
-    """What a message says to hold, to have ended, or not to be so; of one-valued relations one value each.
+    """What a message says to hold, to have ended, or not to be so; of one-valued relations one value each, of where
+    something is one in each sentence.
 
-    What ended where the same message gives a new value is what that replaces. An open statement is left out where one
-    of a relation tells its object.
+    What ended where the message gives a new value is what that replaces. An open statement is left out where one of a
+    relation tells its object.
     """
-    kept: dict[tuple[str, str, str, str], Statement] = {}
+    kept: list[Statement] = []
     for one, fact in sorted(read.statements, key=lambda pair: (schema[pair[0].relation].open, -pair[0].confidence)):
         in_its_words = schema[one.relation].open
         least = SURE_OPEN if in_its_words else SURE if one.relation in read.picks else SURE_NEW
         if one.confidence < least or fact.stance not in ASSERTED:
             continue
-        if in_its_words and any(_told(one, other, schema) for other in kept.values()):
+        beside = [other for other in kept if _beside(one, other, schema)]
+        if in_its_words and any(_told(one, other, schema) for other in kept):
             continue
-        value = name_key(one.object)
-        if all(
-            key[1] == one.relation or key[3] != value for key in kept
-        ):  # an object tells one relation, the likeliest
-            kept.setdefault((name_key(one.subject), one.relation, one.topic, name_key(one.object)), one)
-    found: list[Statement] = []
-    for key, one in kept.items():
+        same = [other for other in beside if name_key(other.object) == name_key(one.object)]
+        if any(other.relation != one.relation or _says(one, other) for other in same):
+            continue  # an object tells one relation, the likeliest
+        kept.append(one)
+    found = []
+    for one in kept:
         if schema[one.relation].cardinality == "one":
-            same = [other for k, other in kept.items() if k[:3] == key[:3]]
-            new = next((other for other in same if not other.negated), None)
+            values = [other for other in kept if _beside(one, other, schema) and _of_one(one, other)]
+            new = next((other for other in values if not other.negated), None)
             if new is not None and one is not new:
                 continue
-            old = next((other.object for other in same if other.negated), "")
+            old = next((o.object for o in values if o.negated and name_key(o.object) != name_key(one.object)), "")
             one = replace(one, replaces=old if new is not None else "")
         found.append(one)
-    return sorted(found, key=lambda one: one.start)
+    return said_anew(sorted(found, key=lambda one: one.start), schema)
+
+
+def said_anew(statements: Iterable[Statement], schema: Schema) -> list[Statement]:
+    """Statements of a message in order, without what is said again while nothing else was said of it in between."""
+    last: dict[tuple[str, tuple[str, ...], str, str], tuple[str, str, bool, bool]] = {}
+    fresh = []
+    for one in statements:
+        value = name_key(one.object)
+        among = "" if schema[one.relation].cardinality == "one" else value
+        group = (name_key(one.subject), family(one.relation, schema), one.topic, among)
+        said = (one.relation, value, one.negated, one.past)
+        if one.replaces or one.valid_from or one.valid_to or last.get(group) != said:
+            last[group] = said
+            fresh.append(one)
+    return fresh
+
+
+def told_in_turn(read: Sequence[tuple[Statement, ReadFact]], schema: Schema) -> bool:
+    """Whether sentences tell of something in one place and then in another, or of one who has it and then another."""
+    firm = [
+        one
+        for one, fact in read
+        if one.relation in schema.locating and one.confidence >= SURE and fact.stance in ASSERTED
+    ]
+    return any(a.start != b.start and _of_one(a, b) for i, a in enumerate(firm) for b in firm[:i])
+
+
+def _beside(one: Statement, other: Statement, schema: Schema) -> bool:
+    """Whether the one may stand in the place of the other: what is told of places and holders is told in turn."""
+    in_turn = one.relation in schema.locating and other.relation in schema.locating
+    return one.start == other.start or not in_turn
+
+
+def _says(one: Statement, other: Statement) -> bool:
+    """Whether two statements with one object say the same, or one sentence says both."""
+    return _of_one(one, other) and (one.start == other.start or one.negated == other.negated)
+
+
+def _of_one(one: Statement, other: Statement) -> bool:
+    """Whether two statements are of one subject, relation and topic."""
+    return (one.relation, one.topic, name_key(one.subject)) == (other.relation, other.topic, name_key(other.subject))
 
 
 def is_sure(read: ReadMessage, least: float) -> bool:

@@ -8,7 +8,7 @@ A form is a regular expression with slots: `S` subject, `O` object, `R` the obje
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -39,16 +39,16 @@ class Form:
 
 def compile_forms(schema: Schema) -> list[Form]:
     """All forms of a schema, in its order."""
-    return [
-        Form(relation.name, mood, source, _kinds(relation, source))
-        for relation in schema.relations.values()
-        for mood, sources in (
-            ("begins", relation.zh.begins),
-            ("ends", relation.zh.ends),
-            ("states", relation.zh.states),
+    found = []
+    for relation in schema.relations.values():
+        own = relation.zh
+        moods: tuple[tuple[Mood, Sequence[str]], ...] = (
+            ("begins", own.begins),
+            ("ends", own.ends),
+            ("states", own.states),
         )
-        for source in sources
-    ]
+        found += [Form(relation.name, mood, one, _kinds(relation, one)) for mood, sources in moods for one in sources]
+    return found
 
 
 def _kinds(relation: Relation, source: str) -> dict[str, str]:

@@ -12,14 +12,14 @@ from datetime import datetime
 from functools import lru_cache
 
 from nscma_torch.reading import chinese
+from nscma_torch.reading.asserted_statements import said_anew
 from nscma_torch.reading.chinese_clauses import Clause, clauses
 from nscma_torch.reading.chinese_coreference import ChineseCoreference
 from nscma_torch.reading.chinese_forms import Form, compile_forms
 from nscma_torch.reading.noun_phrases import word_set
 from nscma_torch.reading.statement_times import times_of
 from nscma_torch.records import Statement, Unit
-from nscma_torch.relations import Kind, Relation, Schema, family
-from nscma_torch.text.names import name_key
+from nscma_torch.relations import Kind, Relation, Schema
 
 _GONE = re.compile(r"不再")
 _DENIES = re.compile(r"[不没]")
@@ -54,18 +54,7 @@ class ChineseReader:
         found: list[Statement] = []
         for clause in clauses(unit.text):
             found += _completed(self._of_clause(clause, mentions, unit.occurred_at), found)
-        last: dict[tuple[str, tuple[str, ...], str, str], tuple[str, str, bool, bool]] = {}
-        fresh = []
-        for statement in found:
-            value = name_key(statement.object)
-            among = "" if self._schema[statement.relation].cardinality == "one" else value
-            group = (name_key(statement.subject), family(statement.relation, self._schema), statement.topic, among)
-            said = (statement.relation, value, statement.negated, statement.past)
-            more = statement.replaces or statement.valid_from or statement.valid_to
-            if more or last.get(group) != said:
-                last[group] = said
-                fresh.append(statement)
-        return tuple(fresh)
+        return tuple(said_anew(found, self._schema))
 
     def _of_clause(self, clause: Clause, mentions: ChineseCoreference, said: datetime) -> list[Statement]:
         made: list[Statement] = []

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from nscma_torch.config import Reading
-from nscma_torch.reading.asserted_statements import ReadMessage
+from nscma_torch.reading.asserted_statements import ReadMessage, told_in_turn
 from nscma_torch.reading.corrections import corrects
 from nscma_torch.reading.fact_proposer import WEIGHTS, FactProposer
 from nscma_torch.reading.fact_reader import FactReader, ReadFact
@@ -47,23 +47,37 @@ class StatementsOfReader:
     def read(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[ReadMessage]:
-        """What each unit states in any stance."""
-        sentences = [[] if script(unit.text) == "cjk" else split_sentences(unit.text) for unit in units]
-        windows = [(number, window) for number, spans in enumerate(sentences) for window in _windows(spans)]
-        read = [_passages(units[number], before[number] if before else (), window) for number, window in windows]
-        found = [ReadMessage([], {}) for _ in units]
-        for (number, window), passages in zip(windows, read, strict=True):
-            # alone, since in bfloat16 what is read beside a message may move its probabilities, and with them a digest
-            (told,) = self._reader.read([passages])
-            for fact in told.facts:
-                made = _statement(
-                    fact, passages, units[number], window, sentences[number], listeners[number], self._schema
-                )
-                if made is not None:
-                    found[number].statements.append((made, fact))
-            picks = found[number].picks
-            picks.update({name: max(p, picks.get(name, 0.0)) for name, p in told.picks.items()})
+        """What each unit states in any stance.
+
+        Where sentences tell in turn of one thing, as a story does, they are read one by one, so that their order holds.
+        """
+        found = []
+        for unit, listener, turns in zip(units, listeners, before or [()] * len(units), strict=True):
+            sentences = [] if script(unit.text) == "cjk" else split_sentences(unit.text)
+            own = ReadMessage([], {})
+            for window in _windows(sentences):
+                read = self._of_stretch(unit, listener, turns, window, sentences)
+                inside = [one for one in sentences if window.start <= one.start < window.end]
+                if told_in_turn(read.statements, self._schema):
+                    each = [self._of_stretch(unit, listener, turns, one, sentences) for one in inside]
+                    own.statements.extend(pair for one in each for pair in one.statements)
+                else:
+                    own.statements.extend(read.statements)
+                own.picks.update({name: max(p, own.picks.get(name, 0.0)) for name, p in read.picks.items()})
+            found.append(own)
         return found
+
+    def _of_stretch(
+        self, unit: Unit, listener: str, before: Sequence[Unit], stretch: Span, sentences: Sequence[Span]
+    ) -> ReadMessage:
+        """What a stretch of a unit states, as it is understood after what stands before it."""
+        passages = _passages(unit, before, stretch)
+        # alone, since in bfloat16 what is read beside a message may move its probabilities, and with them a digest
+        (told,) = self._reader.read([passages])
+        made = [
+            (_statement(fact, passages, unit, stretch, sentences, listener, self._schema), fact) for fact in told.facts
+        ]
+        return ReadMessage([(one, fact) for one, fact in made if one is not None], dict(told.picks))
 
 
 def configured_facts(section: Reading, schema: Schema, device: torch.device) -> Callable[[], StatementsOfReader] | None:

@@ -96,6 +96,6 @@ def _holds_another(known: Fact | Statement, sentence: str, said: datetime, schem
         if _AHEAD.search(sentence):  # "I will live in Porto from 2031"
             return False
         own = {*name_key(value).split(), *name_key(known.subject).split()}
-        names = (name.lower().removesuffix("'s") for name in INSIDE.findall(sentence))
+        names = (name.lower().rstrip(".").removesuffix("'s") for name in INSIDE.findall(sentence))
         return any(name not in own and name not in NOT_NAMES and name != "i" for name in names)
     return "change" in find_cues(sentence)

@@ -9,8 +9,16 @@ import pytest
 
 from nscma_torch.controller.controller import Controller
 from nscma_torch.records import Message
+from tests.helpers.plain_sentences import read_plainly
 
 Opener = Callable[..., Controller]
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_plainly(monkeypatch)
+
+
 SPRING = datetime(2026, 4, 1, 12, tzinfo=UTC)
 
 
@@ -25,6 +33,7 @@ def test_the_embedded_draft_is_sure_of_the_one_turn_that_tells(converse: Opener)
     assert unsure.draft_uncertainty == 1.0 and unsure.retrievals > 0, "two turns tell"
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(
     ("turns", "question", "now"),
     [
@@ -47,6 +56,7 @@ def test_the_embedded_draft_leaves_what_was_renewed_to_the_facts(
     assert answer.text == now and answer.retrievals == 1 and answer.draft_uncertainty == 1.0
 
 
+@pytest.mark.usefixtures("plain")
 def test_what_is_told_of_another_person_renews_nothing(converse: Opener) -> None:
     controller = converse(flush=True)
     for turn in ("Ana lives in Porto.", "Ben lives in Rome."):
@@ -55,6 +65,7 @@ def test_what_is_told_of_another_person_renews_nothing(converse: Opener) -> None
     assert answer.retrievals == 0 and "Porto" in answer.text and "Rome" not in answer.text
 
 
+@pytest.mark.usefixtures("plain")
 def test_a_statement_of_what_is_asked_needs_no_facts(converse: Opener) -> None:
     controller = converse(flush=True)
     for turn in ("My boss is called Rui.", "I live in Porto."):
@@ -63,6 +74,7 @@ def test_a_statement_of_what_is_asked_needs_no_facts(converse: Opener) -> None:
     assert answer.retrievals == 0 and answer.text == "Porto" and answer.evidence[0].text == "I live in Porto."
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(
     ("turns", "question", "now"),
     [
@@ -99,6 +111,7 @@ def test_what_came_in_late_is_left_to_the_facts(converse: Opener) -> None:
     assert answer.text == "4.6" and answer.retrievals == 1
 
 
+@pytest.mark.usefixtures("plain")
 def test_what_was_said_elsewhere_since_is_not_overlooked(converse: Opener) -> None:
     controller = converse(flush=True)
     controller.turn("I live in Lisbon.")
@@ -109,6 +122,7 @@ def test_what_was_said_elsewhere_since_is_not_overlooked(converse: Opener) -> No
     assert answer.text == "Porto" and answer.draft_uncertainty == 1.0
 
 
+@pytest.mark.usefixtures("plain")
 def test_what_another_agent_was_told_since_is_not_elsewhere(converse: Opener) -> None:
     memory = converse(flush=True).memory
     one, other = (Controller(memory, user_id="ada", agent_id=agent) for agent in ("one", "other"))
@@ -117,6 +131,7 @@ def test_what_another_agent_was_told_since_is_not_elsewhere(converse: Opener) ->
     assert one.consider("Where do I live?").retrievals == 0
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(
     ("turns", "question", "now"),
     [
@@ -135,6 +150,7 @@ def test_a_draft_says_nothing_that_the_facts_have_left_behind(
     assert now in controller.consider(question or "Where does my sister work?").text
 
 
+@pytest.mark.usefixtures("plain")
 def test_what_is_asked_of_another_topic_is_not_answered(converse: Opener) -> None:
     controller = converse(flush=True)
     Controller(controller.memory, user_id="ada", run_id="work").turn("My home phone number is 777-0000.")
@@ -144,6 +160,7 @@ def test_what_is_asked_of_another_topic_is_not_answered(converse: Opener) -> Non
     assert controller.consider("What is my work phone number?").retrievals == 0
 
 
+@pytest.mark.usefixtures("plain")
 def test_what_the_turn_says_itself_goes_before_what_was_said(converse: Opener) -> None:
     controller = converse(flush=True)
     controller.turn("I live in Rome.", now=SPRING - timedelta(days=10))
@@ -153,6 +170,7 @@ def test_what_the_turn_says_itself_goes_before_what_was_said(converse: Opener) -
     assert "Oslo" in turn.text and controller.consider("Where do I live?", now=SPRING).text == "Oslo"
 
 
+@pytest.mark.usefixtures("plain")
 def test_what_is_asked_on_is_the_question_before(converse: Opener) -> None:
     controller = converse(flush=True)
     for turn in ("My sister works at Bosch.", "My sister left Bosch, she works at Siemens.", "I moved to Rome."):

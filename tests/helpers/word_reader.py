@@ -12,6 +12,7 @@ import nscma_torch.reading.read_statements  # noqa: F401, first imported with a 
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import CHANGES, KINDS
+from tests.helpers.plain_sentences import read_plainly
 
 
 class WordReader:
@@ -39,4 +40,5 @@ class WordReader:
 def put_in_place(reader: WordReader, monkeypatch: pytest.MonkeyPatch, sure: float) -> dict[str, Any]:
     """Has it answer instead of the trained reader; returns the section [reading] for that."""
     monkeypatch.setattr("nscma_torch.reading.reader.shared_reader", lambda *_: reader)
-    return {"model": "bundled", "facts": "none", "sure": sure, "unsure": min(sure, 0.1), "hops": 1}
+    read_plainly(monkeypatch)
+    return {"model": "bundled", "sure": sure, "unsure": min(sure, 0.1), "hops": 1}

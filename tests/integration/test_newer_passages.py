@@ -10,6 +10,7 @@ import pytest
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Message
+from tests.helpers.plain_sentences import read_plainly
 from tests.helpers.word_reader import WordReader, put_in_place
 
 NOW = datetime(2026, 4, 1, 10, tzinfo=UTC)
@@ -37,8 +38,9 @@ def read_by(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     return opened
 
 
-def test_the_bundled_reader_takes_the_newer_value(open_memory: Open) -> None:
-    reading = {"model": "bundled", "facts": "none", "sure": 0.6, "unsure": 0.5}
+def test_the_bundled_reader_takes_the_newer_value(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_plainly(monkeypatch)
+    reading = {"model": "bundled", "sure": 0.6, "unsure": 0.5}
     memory = told(open_memory(config={"reading": reading}), HOME, ROOTS)
     assert [fact.object for fact in memory.facts(user_id="ada", now=NOW + timedelta(days=9))] == ["Kilkenny"]
     answer = asked(memory)
@@ -95,7 +97,8 @@ def test_the_value_in_more_words_is_no_other_value(read_by: Callable[..., Memory
     assert answer.trace[-1] == "read: 'Kilkenny town' of 2 April 2026, as the facts tell"
 
 
-def test_without_a_reader_the_fact_answers(open_memory: Open) -> None:
+def test_without_a_reader_the_fact_answers(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_plainly(monkeypatch)
     assert asked(told(open_memory(config={"reading": {"model": "none"}}), HOME, ROOTS)).text == "Kilkenny"
 
 

@@ -18,6 +18,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Answer, Extraction, Unit
 from nscma_torch.storage import leases
+from tests.helpers.plain_sentences import PlainSentences
 
 Open = Callable[..., Memory]
 BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -35,7 +36,7 @@ class Slow(EmbeddedTasks):
     """Takes a while over each batch."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__()
+        super().__init__(read_facts=PlainSentences)
         self.seconds = seconds
 
     def extract(
@@ -228,7 +229,7 @@ def test_a_model_of_the_users_own_reads_in_flush_alone(open_memory: Open) -> Non
             self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
         ) -> list[Extraction]:
             self.reads += 1
-            return EmbeddedTasks().extract(units, listeners=listeners, before=before)
+            return EmbeddedTasks(read_facts=PlainSentences).extract(units, listeners=listeners, before=before)
 
         def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
             return EmbeddedTasks().summarize(groups)

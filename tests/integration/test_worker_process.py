@@ -26,7 +26,7 @@ Open = Callable[..., Memory]
 ADDERS = 4
 CONFIG: dict[str, Any] = {
     "hierarchy": {"batch_size": 8},
-    "reading": {"model": "none", "facts": "none"},  # the forms read as well, in a hundredth of the time
+    "reading": {"model": "none", "facts": "none"},  # Chinese is read by forms, in a hundredth of the time
     "store": {"busy_timeout": 120.0},
     "worker": {"batch_size": 4, "poll": 0.02, "sleep_interval": 0.5, "lease": 1.0},
 }
@@ -175,7 +175,7 @@ def test_the_command_stops_when_it_is_told(open_memory: Open, tmp_path: Path) ->
         "[worker]\npoll = 0.05\n[gate]\nrule = 'everything'\n"
     )
     memory = open_memory(config=CONFIG)
-    memory.add("I live in Rome.", user_id="ada")
+    memory.add("我住在罗马。", user_id="ada")
     command = [sys.executable, "-m", "nscma_torch", "worker", "--json", "--store", str(tmp_path / "store.db")]
     running = subprocess.Popen([*command, "--config", str(config)], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None

@@ -21,6 +21,7 @@ from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.read_statements import configured_facts
 from nscma_torch.records import Extraction, Statement
 from nscma_torch.relations import load_relations
+from tests.helpers.plain_sentences import PlainSentences
 from tests.llm.scripted import SAID, ScriptedEngine, data_of, extraction, hit, statement, unit
 
 
@@ -163,7 +164,7 @@ def test_what_takes_the_place_of_one_of_many_ends_it() -> None:
 def test_times_are_read_by_rule_as_the_embedded_tasks_read_them() -> None:
     text = "Hi. I have lived in Oslo since March 2020."
     found, _ = reading(text, extraction(statement("I", "lives_in", "Oslo", sentence=2)))
-    (embedded,) = EmbeddedTasks().extract([unit(text)], listeners=["Eva"])
+    (embedded,) = EmbeddedTasks(read_facts=PlainSentences).extract([unit(text)], listeners=["Eva"])
     assert [s.valid_from for s in found.statements] == [datetime(2020, 3, 1, tzinfo=UTC)]
     assert [replace(s, start=0, end=0) for s in found.statements] == [
         replace(s, start=0, end=0) for s in embedded.statements

@@ -12,10 +12,16 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Fact
 from nscma_torch.relations import load_relations
 from nscma_torch.retrieval.later_renewals import matter, may_renew
+from tests.helpers.plain_sentences import read_plainly
 from tests.retrieval.fact_making import fact
 
 NOW = datetime(2026, 4, 1, 10, tzinfo=UTC)
 Open = Callable[..., Memory]
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_plainly(monkeypatch)
 
 
 def told(memory: Memory, *messages: str) -> Memory:
@@ -25,6 +31,7 @@ def told(memory: Memory, *messages: str) -> Memory:
     return memory
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(
     ("messages", "question", "newer", "older"),
     [
@@ -48,6 +55,7 @@ def test_what_may_be_renewed_is_shown_and_not_asserted(
     assert [newer in item.text for item in answer.evidence] == [True, False]
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(
     ("messages", "question", "value"),
     [
@@ -121,6 +129,7 @@ def test_what_a_person_is_called_is_no_matter_of_what_is_known_about_them(memory
     assert memory.ask("Where does Ana live?", user_id="ada", now=NOW + timedelta(days=9)).text != "Rome"
 
 
+@pytest.mark.usefixtures("plain")
 def test_another_user_renews_nothing(memory: Memory) -> None:
     told(memory, "My budget is 3000.")
     memory.add("The budget went up to 3500.", user_id="ben", timestamp=NOW + timedelta(days=1))
@@ -128,6 +137,7 @@ def test_another_user_renews_nothing(memory: Memory) -> None:
     assert memory.ask("What is my budget?", user_id="ada", now=NOW + timedelta(days=9)).text == "3000"
 
 
+@pytest.mark.usefixtures("plain")
 def test_a_draft_of_the_conversation_asserts_it_no_more(open_memory: Open) -> None:
     memory = open_memory(config={"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}})
     chat = Controller(memory, None, user_id="ada")

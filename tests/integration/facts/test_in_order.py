@@ -41,16 +41,6 @@ def test_a_thing_is_where_it_was_put_down(messages: list[str], open_memory: Open
     assert where(memory, "Where is Ann?") == "office"
 
 
-def test_clauses_of_one_sentence_end_before_they_begin(open_memory: Open) -> None:
-    memory = open_memory(config=CONFIG)
-    told = (
-        "Ann went to the kitchen, picked up the milk, went to the garden and dropped the milk. Ann went to the office."
-    )
-    memory.add([Message("document", told, AT, source="story")], user_id="u", now=AT)
-    memory.flush()
-    assert where(memory) == "garden"
-
-
 @pytest.mark.parametrize(
     ("told", "question", "answer"),
     [

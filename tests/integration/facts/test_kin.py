@@ -10,6 +10,7 @@ import pytest
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.helpers.noting import day
+from tests.helpers.plain_sentences import PlainSentences
 
 Open = Callable[..., Memory]
 
@@ -19,7 +20,7 @@ def told(noted: Open) -> Callable[..., Memory]:
     """A memory that was told some sentences, and reads them."""
 
     def tell(*sentences: str) -> Memory:
-        memory = noted(tasks=EmbeddedTasks())
+        memory = noted(tasks=EmbeddedTasks(read_facts=PlainSentences))
         for i, sentence in enumerate(sentences):
             memory.add(sentence, user_id="ada", timestamp=day(i), now=day(i))
         memory.flush()

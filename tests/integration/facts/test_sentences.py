@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import torch
 
+from nscma_torch.config import Reading
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.reading.read_statements import configured_facts
+from nscma_torch.relations import load_relations
 from tests.helpers.noting import day, held, log, tell
 
 Open = Callable[..., Memory]
@@ -15,8 +19,8 @@ Open = Callable[..., Memory]
 
 @pytest.fixture(scope="module")
 def reader() -> EmbeddedTasks:
-    """Reads language, not the notation."""
-    return EmbeddedTasks()
+    """The bundled networks; no notation."""
+    return EmbeddedTasks(read_facts=configured_facts(Reading(), load_relations(), torch.device("cpu")))
 
 
 def test_plain_sentences(noted: Open, reader: EmbeddedTasks) -> None:
