@@ -314,8 +314,8 @@ class Reading(Section):
     facts: str = Field(
         "bundled",
         min_length=1,
-        description="What reads facts beside the forms: 'bundled', 'none', or a folder with facts.safetensors and "
-        "proposer.safetensors by train/reader.",
+        description="What reads facts in English: 'bundled', 'none', or a folder with facts.safetensors and "
+        "proposer.safetensors by train/reader. Chinese is read by the forms of the relation file.",
     )
     member: float = Field(
         0.1, ge=0, le=1, description="Share, relative to the best span, from which a span is a member of a list."
