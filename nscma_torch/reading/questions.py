@@ -1,6 +1,6 @@
 """From a question to a walk over facts: "where does my sister work?" asks for (user's sister, works_at).
 
-The forms come from the relation schema (`asks`, in the notation of `reading.question_forms`) and from its nouns ("who is
+The forms come from the relation schema (`asks`, in the notation of `question_forms.py`) and from its nouns ("who is
 Ben's boss?", "how many cats do I have?"). What fits no form, or speaks of someone whom only a conversation before it
 would name ("he", "that"), is no query: such a question is for passages.
 """
