@@ -207,7 +207,8 @@ def _read(source: Traversable) -> Schema:
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])
-        raise ConfigError(f"{source}: {where}: {problem['msg']}") from error
+        said = "no such key; delete it" if problem["type"] == "extra_forbidden" else problem["msg"]
+        raise ConfigError(f"{source}: {where}: {said}") from error
 
 
 def _schema(tables: dict[str, Any]) -> Schema:

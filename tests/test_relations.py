@@ -29,7 +29,7 @@ def test_the_bundled_file_holds_the_relations_of_everyday_life() -> None:
         ('[likes]\nmeaning = "m"\ninverse = "liked_by"', "liked_by"),
         ('[likes]\nmeaning = "m"\ncolour = "red"', "colour"),
         ('[kinds.k]\nlike = "thing"\nalso = ["other"]', "also"),
-        ('[likes]\nmeaning = "m"\nen.states = ["S ~like O"]', "states"),
+        ('[likes]\nmeaning = "m"\nen.states = ["S ~like O"]', "states: no such key; delete it"),
         ("[likes", "TOML"),
     ],
 )
