@@ -51,7 +51,7 @@ def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
             continue  # an object tells one relation, the likeliest
         kept.append(one)
     found = []
-    for one in kept:
+    for one in (one for one, _ in read.statements if any(one is own for own in kept)):
         if schema[one.relation].cardinality == "one":
             values = [other for other in kept if _beside(one, other, schema) and _of_one(one, other)]
             new = next((other for other in values if not other.negated), None)

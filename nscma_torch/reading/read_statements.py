@@ -74,8 +74,9 @@ class StatementsOfReader:
         passages = _passages(unit, before, stretch)
         # alone, since in bfloat16 what is read beside a message may move its probabilities, and with them a digest
         (told,) = self._reader.read([passages])
+        in_order = sorted(told.facts, key=lambda fact: fact.object.start)
         made = [
-            (_statement(fact, passages, unit, stretch, sentences, listener, self._schema), fact) for fact in told.facts
+            (_statement(fact, passages, unit, stretch, sentences, listener, self._schema), fact) for fact in in_order
         ]
         return ReadMessage([(one, fact) for one, fact in made if one is not None], dict(told.picks))
 
