@@ -13,7 +13,7 @@ from nscma_torch.text.names import name_key
 if TYPE_CHECKING:
     from nscma_torch.reading.fact_reader import ReadFact
 
-SURE = 0.55  # least confidence of a statement by the reader
+SURE = 0.6  # least confidence of a statement by the reader
 SURE_OPEN = 0.93  # of an open one
 SURE_NEW = 0.84  # of one of a relation that the proposer was not trained on
 ASSERTED = ("holds", "ended", "denied")

@@ -33,6 +33,7 @@ FACTS = "facts.safetensors"  # weights of the reader that was trained on facts
 WINDOW = 600  # characters of a message that are read at once
 _VERBATIM = ("date", "deed", "number")  # shapes of objects that keep their words
 _UNNAMED = re.compile(rf"(?:.*'s )?(?:[\w-]+ )?{PERSON_NOUN.pattern}s?", re.I)
+_DEFINITE = re.compile(r"\b(?:the|this|that)\s$", re.I)
 _CLAUSE_END = re.compile(r"[,;:.!?]\s")
 _UNKNOWN = re.compile(r"(?:he|she|they|it|this|that|these|those|him|her|them|who|everyone|someone|nobody)\b", re.I)
 
@@ -145,7 +146,8 @@ def _statement(
         return None
     if shape == "person" and _UNNAMED.fullmatch(value):
         return None  # "my sister" alone tells nothing
-    if shape == "name" and "'s " not in subject and subject == subject.lower() != passages[-1].speaker:
+    nameless = "'s " not in subject and subject == subject.lower() != passages[-1].speaker
+    if shape == "name" and nameless and not _definite(fact.subject, passages):
         return None  # "a dog called Rex": of which dog it is the name is told by whose it is
     at = window.start + fact.object.start  # an object stands in the message itself
     span = next(own for own in sentences if own.start <= at < own.end)
@@ -165,6 +167,12 @@ def _statement(
         start=span.start,
         end=span.end,
     )
+
+
+def _definite(span: ReadSpan, passages: Sequence[Passage]) -> bool:
+    """Whether a noun phrase means a thing that the conversation knows: "the tavern"."""
+    before = passages[span.passage].text[: span.start] if span.of_text else ""
+    return bool(_DEFINITE.search(before) or _DEFINITE.match(f"{span.text.partition(' ')[0]} "))
 
 
 def _named(span: ReadSpan, passages: Sequence[Passage], listener: str) -> str:

@@ -155,6 +155,8 @@ def test_an_object_tells_one_relation_the_likeliest() -> None:
 
 def test_a_name_is_of_something_that_can_be_told_apart() -> None:
     assert read("it is a dog called Rex", ("named", "dog", "Rex", "holds")) == []
+    (tavern,) = read("the tavern is now called Halcyon", ("named", "tavern", "Halcyon", "holds"))
+    assert (tavern.subject, tavern.object) == ("tavern", "Halcyon")
     (named,) = read("my dog is called Rex", ("named", "my dog", "Rex", "holds"))
     assert (named.subject, named.object) == ("Maya's dog", "Rex")
 
