@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
-from typing import Any
 
 from eval.caches.cached_time import KeptTime
+from nscma_torch.config import Config
+from nscma_torch.device import torch_device
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.reading.read_statements import configured_facts
 from nscma_torch.records import Extraction, Unit
 from nscma_torch.relations import Schema, load_relations
 
@@ -42,14 +44,20 @@ class KeptExtractions(EmbeddedTasks):
 
     Args:
         time: hears what was spared.
-        settings: of `EmbeddedTasks`.
+        config: of the memory that they serve.
     """
 
-    def __init__(self, cache: ExtractionCache, time: KeptTime, relations: Schema, **settings: Any) -> None:
-        super().__init__(relations=relations, **settings)
+    def __init__(self, cache: ExtractionCache, time: KeptTime, config: Config) -> None:
+        relations = schema_of(config.facts.relations)
+        super().__init__(
+            relations=relations,
+            read_facts=configured_facts(config.reading, relations, torch_device(config.device)),
+            summary_words=config.hierarchy.summary_words,
+            **config.answer.model_dump(),
+        )
         self._cache = cache
         self._time = time
-        self._relations = relations
+        self._read_by = (relations, config.reading.facts, config.reading.dtype)
 
     def extract(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
@@ -64,7 +72,7 @@ class KeptExtractions(EmbeddedTasks):
     def _one(self, unit: Unit, listener: str, before: Sequence[Unit]) -> _Kept:
         said = (unit.kind, unit.text, unit.role, unit.name, unit.session, unit.source, unit.occurred_at, listener)
         turns = tuple((turn.text, turn.role, turn.name, turn.occurred_at) for turn in before)
-        return self._cache.of((self._relations, *said, turns), lambda: self._read(unit, listener, before))
+        return self._cache.of((self._read_by, *said, turns), lambda: self._read(unit, listener, before))
 
     def _read(self, unit: Unit, listener: str, before: Sequence[Unit]) -> _Kept:
         began = self._time.clock()

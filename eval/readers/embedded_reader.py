@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.caches.cached_time import KeptTime
-from eval.caches.extraction_cache import ExtractionCache, KeptExtractions, schema_of
+from eval.caches.extraction_cache import ExtractionCache, KeptExtractions
 from eval.harness.contract import Cost, Keep, Passage, Reply
 from eval.harness.fakes import IndifferentProxy
 from eval.readers.option_choice import supported_option
@@ -63,8 +63,7 @@ class EmbeddedReader:
         self._config = load_config({**kept, **own})
         self._embedder = embedder
         self._time = time
-        schema = schema_of(self._config.facts.relations)
-        self._tasks = KeptExtractions(extractions, time, schema, **self._config.answer.model_dump())
+        self._tasks = KeptExtractions(extractions, time, self._config)
         self._memory: Memory | None = None
         self._read: dict[tuple[Any, ...], list[_Read]] = {}  # those alike differ in their messages
         self._lists = 0

@@ -104,18 +104,16 @@ def tasks_of(setup: Setup, shared: Shared, engine: LanguageEngine | None) -> Tas
     """The language tasks of a memory, by the run's engine where it has one."""
     config = setup.config
     relations = schema_of(config.facts.relations)
-    words = config.hierarchy.summary_words
     tasks: Tasks
     if engine is None:
-        settings = config.answer.model_dump()
-        tasks = KeptExtractions(shared.extractions, shared.time, relations, **settings, summary_words=words)
+        tasks = KeptExtractions(shared.extractions, shared.time, config)
     else:
         tasks = PromptedTasks(
             engine,
             relations=open_schema(relations) if config.facts.predicates == "open" else relations,
             max_tokens=setup.llm.max_tokens,
             temperature=setup.llm.temperature,
-            summary_words=words,
+            summary_words=config.hierarchy.summary_words,
             words=config.answer.words,
         )
     if not setup.options.graph:

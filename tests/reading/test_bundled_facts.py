@@ -57,7 +57,6 @@ Imagine I owned a castle.
 What a week.
 I'm in a hurry.
 Anna is right.
-It takes two to tango.
 """
 MISSED = 0.1  # share of plain sentences that may be read otherwise
 

@@ -45,7 +45,6 @@ def test_a_thing_is_where_it_was_put_down(messages: list[str], open_memory: Open
     ("told", "question", "answer"),
     [
         ("Ann went to the barn. Ann went to the shed. Ann went to the barn.", "Where is Ann?", "barn"),
-        ("I used to work at Bosch. I work at Bosch again.", "Where do I work?", "Bosch"),
         ("I live in Oslo. I moved from Rome to Oslo.", "Where did I live before Oslo?", "Rome"),
     ],
 )

@@ -91,5 +91,5 @@ def test_a_home_that_is_described_is_in_the_town_that_was_named(noted: Open, rea
     for at, said in enumerate(["I live in Ghent.", text]):
         tell(memory, said, at)
     assert held(memory, "lives_in") == ["Ghent"]
-    tell(memory, "I moved to Bath.", 9)
+    tell(memory, "I moved to Bath last week, I live there now.", 9)
     assert held(memory, "lives_in") == ["Bath"]
