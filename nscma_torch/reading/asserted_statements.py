@@ -13,9 +13,10 @@ from nscma_torch.text.names import name_key
 if TYPE_CHECKING:
     from nscma_torch.reading.fact_reader import ReadFact
 
-SURE = 0.6  # least confidence of a statement by the reader
+SURE = 0.62  # least confidence of a statement by the reader
 SURE_OPEN = 0.93  # of an open one
 SURE_NEW = 0.84  # of one of a relation that the proposer was not trained on
+OUTDATED = 0.3  # likelihood that a value is over, from which another value beside it takes its place
 ASSERTED = ("holds", "ended", "denied")
 
 
@@ -34,7 +35,8 @@ def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
     """What a message says to hold, to have ended, or not to be so; of one-valued relations one value each, of where
     something is one in each sentence.
 
-    What ended where the message gives a new value is what that replaces. An open statement is left out where one of a
+    What ended where the message gives a new value is what that replaces; of two that hold, it is the one that is
+    likelier over. An open statement is left out where one of a
     relation tells its object.
     """
     kept: list[Statement] = []
@@ -50,14 +52,16 @@ def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
         if any(other.relation != one.relation or _says(one, other) for other in same):
             continue  # an object tells one relation, the likeliest
         kept.append(one)
+    over = {id(one) for one, fact in read.statements if one.negated or fact.over >= OUTDATED}
     found = []
     for one in (one for one, _ in read.statements if any(one is own for own in kept)):
         if schema[one.relation].cardinality == "one":
             values = [other for other in kept if _beside(one, other, schema) and _of_one(one, other)]
-            new = next((other for other in values if not other.negated), None)
+            holding = [other for other in values if not other.negated]
+            new = next((other for other in holding if id(other) not in over), next(iter(holding), None))
             if new is not None and one is not new:
                 continue
-            old = next((o.object for o in values if o.negated and name_key(o.object) != name_key(one.object)), "")
+            old = next((o.object for o in values if id(o) in over and name_key(o.object) != name_key(one.object)), "")
             one = replace(one, replaces=old if new is not None else "")
         found.append(one)
     return said_anew(sorted(found, key=lambda one: one.start), schema)

@@ -61,6 +61,11 @@ class ReadFact:
         """The likeliest stance."""
         return STANCES[max(range(len(STANCES)), key=self.stances.__getitem__)]
 
+    @property
+    def over(self) -> float:
+        """The probability that it has ended or is denied."""
+        return sum(p for p, stance in zip(self.stances, STANCES, strict=True) if stance in ("ended", "denied"))
+
 
 class MessageFacts(NamedTuple):
     """What a message states, and the probability that it states anything of each relation that the proposer knows."""

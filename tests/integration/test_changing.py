@@ -12,7 +12,7 @@ Open = Callable[..., Memory]
 
 def test_update_keeps_the_id_and_the_old_text(eager: Memory) -> None:
     said = eager.add("My favourite colour is red.", user_id="ada", now=NOW)[0]
-    other = eager.add("The kettle is new.", user_id="ada", now=NOW)[0]
+    other = eager.add("Please descale the kettle.", user_id="ada", now=NOW)[0]
     episode = eager.update(said.id, "My favourite colour is turquoise.", user_id="ada", now=NOW)
     assert episode.id == said.id and episode.text == "My favourite colour is turquoise."
     assert episode.decision == said.decision

@@ -116,6 +116,14 @@ def test_of_one_value_the_new_one_replaces_the_old_one() -> None:
     assert (tea.object, tea.replaces, coffee.object, coffee.negated) == ("tea", "", "coffee", True)
 
 
+def test_of_two_values_that_hold_the_one_that_is_likelier_over_is_replaced() -> None:
+    found = pairs(("favourite", "@", "red", "holds"), ("favourite", "@", "blue", "holds"))
+    (red, fact), blue = found.statements
+    unsure = replace(fact, stances=tuple({"holds": 0.5, "ended": 0.5}.get(stance, 0.0) for stance in STANCES))
+    (favourite,) = asserted(found._replace(statements=[(replace(red, confidence=1.0), unsure), blue]), SCHEMA)
+    assert (favourite.object, favourite.replaces) == ("blue", "red")
+
+
 def test_topics_are_kept_apart() -> None:
     (code,) = read("the code is 4711", ("value", "@", "4711", "holds"), topic="Door Code")
     assert code.topic == "door code"
