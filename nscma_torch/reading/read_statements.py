@@ -50,13 +50,14 @@ class StatementsOfReader:
     ) -> list[ReadMessage]:
         """What each unit states in any stance.
 
-        Where sentences tell in turn of one thing, as a story does, they are read one by one, so that their order holds.
+        Sentences of a document are read one by one, and so are those of a message that tell in turn of one thing, as a
+        story does: their order holds then, and what matters is not lost among many others.
         """
         found = []
         for unit, listener, turns in zip(units, listeners, before or [()] * len(units), strict=True):
             sentences = [] if script(unit.text) == "cjk" else split_sentences(unit.text)
             own = ReadMessage([], {})
-            for window in _windows(sentences):
+            for window in sentences if unit.role == "document" else _windows(sentences):
                 read = self._of_stretch(unit, listener, turns, window, sentences)
                 inside = [one for one in sentences if window.start <= one.start < window.end]
                 if told_in_turn(read.statements, self._schema):
@@ -114,11 +115,17 @@ def _windows(sentences: Sequence[Span]) -> Iterator[Span]:
 
 
 def _passages(unit: Unit, before: Sequence[Unit], window: Span) -> list[Passage]:
-    """A stretch of a message after what is read with it: the stretch before it, or the turns before the message."""
+    """A stretch of a message after what is read with it: the stretch before it, or the turns before the message.
+
+    A sentence of a document is read alone: what stands before it there distracts more than it explains.
+    """
     own = Passage(unit.text[window.start : window.end], unit.name or unit.role, unit.occurred_at)
+    if unit.role == "document":
+        return [own]
     if window.start:
-        earlier = unit.text[: window.start][-WINDOW // 2 :]
-        return [replace(own, text=earlier.partition(" ")[2], context=True), own]
+        whole = unit.text[: window.start]
+        earlier = whole if len(whole) <= WINDOW // 2 else whole[-WINDOW // 2 :].partition(" ")[2]
+        return [replace(own, text=earlier.strip(), context=True), own]
     turns = [Passage(turn.text, turn.name or turn.role, turn.occurred_at, context=True) for turn in before]
     return [*turns, own]
 

@@ -141,6 +141,23 @@ def test_a_long_message_is_read_in_stretches_of_whole_sentences() -> None:
     assert text[home.start : home.end] == "The keys to the flat in Lyon are mine."
 
 
+def test_sentences_of_a_document_are_read_one_by_one_and_alone() -> None:
+    text = "Ana moved to Lyon. Ben stayed. She likes it."
+    scripted = Scripted(("lives_in", "Ana", "Lyon", "holds"))
+    document = replace(turn(text), role="document")
+    StatementsOfReader(scripted, SCHEMA).read([document], listeners=[""], before=[[turn("before")]])
+    seen = [[passage.text for passage in own] for own in scripted.seen]
+    assert seen == [["Ana moved to Lyon."], ["Ben stayed."], ["She likes it."]]
+
+
+def test_what_is_told_of_a_place_in_turn_is_read_sentence_by_sentence() -> None:
+    text = "The cat was in the attic. The cat is in the yard."
+    scripted = Scripted(("located_in", "cat", "attic", "holds"), ("located_in", "cat", "yard", "holds"))
+    (found,) = StatementsOfReader(scripted, SCHEMA).read([turn(text)], listeners=[""], before=[[]])
+    assert [own[-1].text for own in scripted.seen] == [text, "The cat was in the attic.", "The cat is in the yard."]
+    assert [one.object for one in asserted(found, SCHEMA)] == ["attic", "yard"]
+
+
 def test_the_reader_is_not_asked_in_a_language_that_it_does_not_know() -> None:
     scripted = Scripted(("lives_in", "@", "里昂", "holds"))
     assert StatementsOfReader(scripted, SCHEMA).read([turn("我住在里昂")], listeners=[""], before=[[]]) == [([], {})]
