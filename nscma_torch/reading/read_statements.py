@@ -143,6 +143,8 @@ def _statement(
     relation = schema[fact.relation]
     if relation.open and _CLAUSE_END.search(f"{fact.topic} {fact.object.text}"):
         return None  # "passed the test, and he's off dairy": no predicate runs over the end of a clause
+    if not _on_topic(fact.topic, passages):
+        return None
     shape = schema.kinds[relation.object].like
     subject = _named(fact.subject, passages, listener)
     if shape in _VERBATIM:
@@ -174,6 +176,13 @@ def _statement(
         start=span.start,
         end=span.end,
     )
+
+
+def _on_topic(topic: str, passages: Sequence[Passage]) -> bool:
+    """Whether a message has a topic in its own words, or takes up somebody else's, as an answer does."""
+    *before, own = passages
+    said = (own.text, *(turn.text for turn in before if turn.speaker != own.speaker))
+    return any(topic.casefold() in text.casefold() for text in said)
 
 
 def _definite(span: ReadSpan, passages: Sequence[Passage]) -> bool:

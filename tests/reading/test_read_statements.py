@@ -124,8 +124,15 @@ def test_of_two_values_that_hold_the_one_that_is_likelier_over_is_replaced() -> 
     assert (favourite.object, favourite.replaces) == ("blue", "red")
 
 
+def test_a_topic_is_of_the_message_or_of_who_asked() -> None:
+    told = ("favourite", "@", "red", "holds")
+    for speaker, taken in (("Tom", ["color"]), ("Maya", [])):
+        found = read("red", told, before=[turn("the favourite colour is what matters", speaker)], topic="colour")
+        assert [one.topic for one in found] == taken
+
+
 def test_topics_are_kept_apart() -> None:
-    (code,) = read("the code is 4711", ("value", "@", "4711", "holds"), topic="Door Code")
+    (code,) = read("the door code is 4711", ("value", "@", "4711", "holds"), topic="Door Code")
     assert code.topic == "door code"
 
 
