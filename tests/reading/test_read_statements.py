@@ -202,7 +202,7 @@ def test_an_open_statement_gives_way_to_a_relation_that_tells_its_words() -> Non
     assert [one.relation for one in told] == ["lives_in"]
     moved = ("lives_in", "@", "Porto", "holds"), ("lives_in", "@", "Lyon", "ended")
     in_may = ("statement", "@", "May", "holds")
-    (home,) = read("moved from Lyon to Porto in May", *moved, in_may, topic="moved from Lyon in")
+    (home,) = read("moved from Lyon in May to Porto", *moved, in_may, topic="moved from Lyon in")
     assert (home.relation, home.replaces) == ("lives_in", "Lyon"), "what it replaces is told by it too"
 
 
