@@ -36,8 +36,7 @@ def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
     something is one in each sentence.
 
     What ended where the message gives a new value is what that replaces; of two that hold, it is the one that is
-    likelier over. An open statement is left out where one of a
-    relation tells its object.
+    likelier over. An open statement is left out where one of a relation tells its object.
     """
     kept: list[Statement] = []
     for one, fact in sorted(read.statements, key=lambda pair: (schema[pair[0].relation].open, -pair[0].confidence)):
@@ -53,8 +52,9 @@ def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
             continue  # an object tells one relation, the likeliest
         kept.append(one)
     over = {id(one) for one, fact in read.statements if one.negated or fact.over >= OUTDATED}
+    chosen = set(map(id, kept))
     found = []
-    for one in (one for one, _ in read.statements if any(one is own for own in kept)):
+    for one in (one for one, _ in read.statements if id(one) in chosen):
         if schema[one.relation].cardinality == "one":
             values = [other for other in kept if _beside(one, other, schema) and _of_one(one, other)]
             holding = [other for other in values if not other.negated]

@@ -45,6 +45,8 @@ class Clause:
 
 def clauses(text: str) -> list[Clause]:
     """The asserting clauses of the Chinese sentences of a text, in order."""
+    if text.isascii():  # most messages: nothing in them is Chinese
+        return []
     found: list[Clause] = []
     masked = without_speech(text)
     carried = False  # a sentence that only says that it corrects: "我说错了。"

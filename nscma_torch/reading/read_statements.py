@@ -59,8 +59,8 @@ class StatementsOfReader:
             own = ReadMessage([], {})
             for window in sentences if unit.role == "document" else _windows(sentences):
                 read = self._of_stretch(unit, listener, turns, window, sentences)
-                inside = [one for one in sentences if window.start <= one.start < window.end]
                 if told_in_turn(read.statements, self._schema):
+                    inside = [one for one in sentences if window.start <= one.start < window.end]
                     each = [self._of_stretch(unit, listener, turns, one, sentences) for one in inside]
                     own.statements.extend(pair for one in each for pair in one.statements)
                 else:
@@ -123,8 +123,9 @@ def _passages(unit: Unit, before: Sequence[Unit], window: Span) -> list[Passage]
     if unit.role == "document":
         return [own]
     if window.start:
-        whole = unit.text[: window.start]
-        earlier = whole if len(whole) <= WINDOW // 2 else whole[-WINDOW // 2 :].partition(" ")[2]
+        begin = max(0, window.start - WINDOW // 2)
+        earlier = unit.text[begin : window.start]
+        earlier = earlier.partition(" ")[2] if begin else earlier
         return [replace(own, text=earlier.strip(), context=True), own]
     turns = [Passage(turn.text, turn.name or turn.role, turn.occurred_at, context=True) for turn in before]
     return [*turns, own]
