@@ -30,7 +30,11 @@ NscmaError
 │   ├── StoreBusyError               another process held the store for too long
 │   ├── EmbedderMismatchError        vectors of another embedder; see `nscma reembed`
 │   └── StateMismatchError           recurrent state of another proxy model
-└── JobError                         a background job failed; its input is kept
+├── JobError                         a background job failed; its input is kept
+└── AccessError                      a server does not do what it was asked
+    ├── TokenError                   no token, or one that is not known
+    ├── ForbiddenError               the token does not give the right, or is another user's
+    └── OverloadedError              too many requests at once, or too many of one token; later it may work
 """
 
 from __future__ import annotations
@@ -173,3 +177,23 @@ class StateMismatchError(StoreError):
 
 class JobError(NscmaError):
     """A background job failed; its input is kept and the job can be run again."""
+
+
+class AccessError(NscmaError):
+    """A server does not do what it was asked."""
+
+
+class TokenError(AccessError):
+    """The request has no token, or one that is not known or was revoked."""
+
+
+class ForbiddenError(AccessError):
+    """The token does not give the right that is needed, or it is another user's."""
+
+
+class OverloadedError(AccessError):
+    """Too many requests at once, or too many of one token; after `retry_after` seconds it may work."""
+
+    def __init__(self, message: str, *, retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nscma_torch"
 FLOORS = (  # top to bottom
     ("__main__", "examples"),
-    ("cli", "integrations"),
+    ("cli",),
+    ("server", "integrations"),
     ("demo", "controller", "doctor"),
     ("aio",),
     ("memory",),

@@ -15,9 +15,11 @@ from nscma_torch.cli import (
     messages,
     records,
     search,
+    serve,
     sessions,
     status,
     store,
+    token,
     tree,
     worker,
 )
@@ -35,9 +37,11 @@ __all__ = [
     "messages",
     "records",
     "search",
+    "serve",
     "sessions",
     "status",
     "store",
+    "token",
     "tree",
     "worker",
 ]

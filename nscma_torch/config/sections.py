@@ -544,6 +544,31 @@ class Worker(Section):
     max_backoff: float = Field(300.0, gt=0, description="Most seconds of such a rest.")
 
 
+class Server(Section):
+    """The server (`nscma serve`): what it takes on, and from where."""
+
+    threads: int = Field(8, gt=0, le=12, description="Calls of the memory that run at once; a store serves 15 readers.")
+    waiting: int = Field(128, ge=0, description="Calls that may wait for a thread; one more is answered by 503.")
+    rate: float = Field(50.0, gt=0, description="Requests a second of one token, on average; one more gets a 429.")
+    burst: int = Field(200, gt=0, description="Requests of one token that may come at once before the rate counts.")
+    per_token: int = Field(64, gt=0, description="Requests of one token that are answered at once.")
+    connections: int = Field(1024, gt=0, description="Open connections; one more is answered by 503.")
+    max_body: int = Field(8_388_608, gt=0, description="Largest body in bytes; streams of lines have no such limit.")
+    max_upload: int = Field(4_294_967_296, gt=0, description="Largest export, in bytes, that may be imported.")
+    patience: float = Field(
+        30.0, gt=0, description="Seconds without a byte, in or out, after which a slow client is left; also for a body."
+    )
+    shutdown: float = Field(30.0, gt=0, description="Seconds that requests at work have to end at a shutdown.")
+    hosts: tuple[str, ...] = Field(
+        (),
+        description="Names in the Host header that are served beside this machine's own; empty with a server that "
+        "listens beyond the loopback: any.",
+    )
+    origins: tuple[str, ...] = Field(
+        (), description="Origins of other sites whose pages may use the server (CORS), such as 'https://example.org'."
+    )
+
+
 class Controller(Section):
     """Layer 2: working memory, and the loop that decides when to look."""
 
@@ -616,6 +641,7 @@ class Config(Section):
     question_pairs: QuestionPairs = QuestionPairs()
     records: Records = Records()
     worker: Worker = Worker()
+    server: Server = Server()
     controller: Controller = Controller()
 
     def unmade(self, kinds: Iterable[str]) -> list[str]:

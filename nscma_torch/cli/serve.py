@@ -1,0 +1,65 @@
+"""The command that serves a store over HTTP: serve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import print_line, warn
+from nscma_torch.extras import require
+
+Tokens = Annotated[
+    Path | None,
+    typer.Option("--tokens", help="The tokens file; FILE.tokens beside the store by default.", envvar="NSCMA_TOKENS"),
+]
+
+
+@o.app.command()
+def serve(
+    *,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; other than the loopback only with tokens.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
+    tokens: Tokens = None,
+    user: Annotated[
+        str,
+        typer.Option(
+            "--user", help="Whose memory, where a request has no token and names nobody.", envvar="NSCMA_USER"
+        ),
+    ] = o.USER,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Serve the store over HTTP, with its background worker inside, until SIGTERM or ctrl-c.
+
+    What it does is told on stderr, with `--json` on stdout, a line each.
+    """
+    for module in ("fastapi", "uvicorn", "prometheus_client"):
+        require(module, extra="server", purpose="`nscma serve`")
+    from nscma_torch.config import load_config
+    from nscma_torch.memory import Memory
+    from nscma_torch.server.app import create_app
+    from nscma_torch.server.rooms import Settings
+    from nscma_torch.server.running import bound, refuse_open_doors, run
+    from nscma_torch.server.tokens import beside
+
+    settings = Settings(tokens or beside(store), host, port, user)
+    refuse_open_doors(settings)
+    settled = load_config(config)
+    with bound(settings) as listening, Memory(store, config=settled, background=True) as memory:
+        name = f"[{host}]" if ":" in host else host
+        url = f"http://{name}:{listening.getsockname()[1]}"
+
+        def tell(event: str) -> None:
+            if json:
+                print_line({"event": event, "url": url, "store": str(store)})
+            else:
+                warn(f"{event}: {store} at {url}")
+
+        run(create_app(memory, settings), listening, settled, started=lambda: tell("serving"))
+        tell("stopped")

@@ -1,0 +1,77 @@
+"""Commands for the tokens of a server: token add, token list, token revoke."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import plain, print_json, say, warn
+from nscma_torch.cli.serve import Tokens
+
+if TYPE_CHECKING:
+    from nscma_torch.server import tokens as files
+
+token = typer.Typer(
+    no_args_is_help=True, help="Make, list and revoke the tokens of a server, each with its user and rights."
+)
+o.app.add_typer(token, name="token")
+
+
+def _file(tokens: Path | None, store: Path) -> files.Tokens:
+    from nscma_torch.server import tokens as files
+
+    return files.Tokens(tokens or files.beside(store))
+
+
+@token.command()
+def add(
+    *,
+    user: Annotated[str | None, typer.Option("--user", help="Whose memory it opens.")] = None,
+    any_user: Annotated[
+        bool, typer.Option("--any-user", help="For an administrator: each request names its user, or the whole store.")
+    ] = False,
+    can: Annotated[str, typer.Option("--can", help="Rights, of read, write and erase, with commas.")] = "read,write",
+    tokens: Tokens = None,
+    store: o.Store = o.STORE,
+    json: o.Json = False,
+) -> None:
+    """Make a token and show it, this once: the file keeps its digest alone."""
+    if (user is None) != any_user:
+        raise typer.BadParameter("name a user, or say --any-user", param_hint="--user")
+    file = _file(tokens, store)
+    made, entry = file.add(user, [right.strip() for right in can.split(",") if right.strip()])
+    if json:
+        print_json({"token": made, "id": entry.id, "user": entry.user, "can": entry.can, "file": str(file.path)})
+        return
+    typer.echo(made)
+    warn(f"token {entry.id} of {entry.user or 'any user'}, may {', '.join(entry.can)}; it is not shown again")
+
+
+@token.command(name="list")
+def list_(tokens: Tokens = None, store: o.Store = o.STORE, json: o.Json = False) -> None:
+    """List tokens by id, with user and rights; the tokens themselves are kept nowhere."""
+    entries = _file(tokens, store).all()
+    if json:
+        print_json([{"id": one.id, "user": one.user, "can": one.can, "made_at": one.made_at} for one in entries])
+        return
+    for one in entries:
+        whose = "any user" if one.user is None else plain(one.user)
+        say(f"{one.id}  {whose}  {', '.join(one.can)}  [dim]{plain(one.made_at)}[/]")
+
+
+@token.command()
+def revoke(
+    id: Annotated[str, typer.Argument(help="Id of the token, as `nscma token list` shows it.")],
+    tokens: Tokens = None,
+    store: o.Store = o.STORE,
+    json: o.Json = False,
+) -> None:
+    """Take a token back; a running server refuses it from the next request on."""
+    gone = _file(tokens, store).revoke(id)
+    if json:
+        print_json({"revoked": gone.id, "user": gone.user})
+    else:
+        say(f"revoked {gone.id} of {plain(gone.user or 'any user')}")

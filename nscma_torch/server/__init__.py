@@ -1,0 +1,1 @@
+"""One store over HTTP: `nscma serve`. See README.md in this folder."""

@@ -1,0 +1,163 @@
+"""Who asks: the user and the rights of a request, from its token and never from its body alone.
+
+Every request passes `Door` before anything else of the server, so that no path can be forgotten; what it found out is
+in the state of the request, for `allowed` and for applications that are mounted.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Depends, Request
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as Connection
+
+from nscma_torch.errors import ForbiddenError, NscmaError, ScopeError, TokenError
+from nscma_torch.records import Scope
+from nscma_torch.server.problems import problem
+from nscma_torch.server.tokens import RIGHTS, Right, Tokens
+
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host")
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks, and what they may.
+
+    Args:
+        user_id: whose memory it is; None: any user that the request names.
+        rights: of read, write, erase.
+        key: tells callers apart in limits and logs; never the token itself.
+        default: the user where a request of any user names none; None: it must name one.
+    """
+
+    user_id: str | None
+    rights: frozenset[Right]
+    key: str
+    default: str | None = None
+
+    def user(self, *named: str | None) -> str:
+        """The user that is meant, out of all places where the request may name one.
+
+        Raises:
+            ForbiddenError: another user than the token's is named.
+            ScopeError: the token is for any user, and the request names none, or two.
+        """
+        found = {name for name in named if name is not None}
+        if self.user_id is not None:
+            if found - {self.user_id}:
+                raise ForbiddenError("the token is for another user than the request names; leave user_id out")
+            return self.user_id
+        if len(found) > 1:
+            raise ScopeError("the request names two users; name one")
+        if not found and self.default is None:
+            raise ScopeError("the token is for any user; name one with user_id")
+        return Scope(found.pop() if found else self.default or "").user_id
+
+    def any_user(self) -> None:
+        """Raise `ForbiddenError` unless the whole store may be asked for."""
+        if self.user_id is not None:
+            raise ForbiddenError("this is about the whole store, and the token is for one user (`nscma token add`)")
+
+    def need(self, *rights: Right) -> None:
+        """Raise `ForbiddenError` for a right that is missing."""
+        for right in rights:
+            if right not in self.rights:
+                raise ForbiddenError(f"the token does not give the right to {right} (`nscma token add --can`)")
+
+
+class Access:
+    """Tells who asks.
+
+    Args:
+        tokens: of the file. Without one only this machine is served.
+        default: the user of requests without a token that name none.
+    """
+
+    def __init__(self, tokens: Tokens, *, default: str) -> None:
+        self._tokens = tokens
+        self._default = default
+
+    def principal(self, headers: Mapping[str, str], peer: str | None) -> Principal:
+        """Who asks, by the headers (names in lower case) and the address of the peer.
+
+        Raises `TokenError` without a known token, and without a tokens file `ForbiddenError` for another machine.
+        """
+        if not self._tokens.required:
+            if not is_loopback(peer) or any(name in headers for name in _FORWARDED):
+                raise ForbiddenError("without tokens only this machine is served; make one with `nscma token add`")
+            return Principal(None, frozenset(RIGHTS), "local", self._default)
+        given = presented(headers)
+        if given is None:
+            raise TokenError("a token is needed: send the header 'Authorization: Bearer …' (`nscma token add`)")
+        entry = self._tokens.find(given)
+        if entry is None:
+            raise TokenError("the token is not known, or was revoked; make one with `nscma token add`")
+        return Principal(entry.user, frozenset(entry.can), entry.id)
+
+
+class Door:
+    """ASGI middleware that lets nobody in whom `Access` does not know, but to the paths that are public."""
+
+    def __init__(self, app: ASGIApp, *, access: Access, public: Collection[str]) -> None:
+        self._app = app
+        self._access = access
+        self._public = frozenset(public)
+
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+                return
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if not (scope["path"] in self._public and scope["method"] in ("GET", "HEAD")):
+            try:
+                peer = scope["client"][0] if scope.get("client") else None
+                found = self._access.principal(Headers(scope=scope), peer)
+            except NscmaError as error:
+                await problem(error)(scope, receive, send)
+                return
+            scope.setdefault("state", {})["principal"] = found
+        await self._app(scope, receive, send)
+
+
+def principal_of(scope: Mapping[str, Any]) -> Principal:
+    """Who asks, of an ASGI scope behind `Door`. Raises `TokenError` on a public path."""
+    found = scope.get("state", {}).get("principal")
+    if not isinstance(found, Principal):
+        raise TokenError("a token is needed here")
+    return found
+
+
+def allowed(*rights: Right) -> Any:
+    """The dependency of an endpoint that needs these rights: `asker: Annotated[Principal, allowed("read")]`."""
+
+    def check(request: Request) -> Principal:
+        found = principal_of(request.scope)
+        found.need(*rights)
+        return found
+
+    return Depends(check)
+
+
+def presented(headers: Mapping[str, str]) -> str | None:
+    """The token of a request: `Authorization: Bearer …` (mem0's clients say Token), or `X-API-Key`."""
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    if kind.lower() in ("bearer", "token") and value.strip():
+        return value.strip()
+    return headers.get("x-api-key") or None
+
+
+def is_loopback(address: str | None) -> bool:
+    """Whether an address is this machine's own loopback."""
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:
+        return False
+    mapped = getattr(found, "ipv4_mapped", None)
+    return (mapped or found).is_loopback

@@ -1,0 +1,45 @@
+"""/health/live: the process answers. /health/ready: the store can be read, and its background worker has not ended."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel
+
+from nscma_torch.errors import NscmaError
+from nscma_torch.server.rooms import House, Room
+
+
+class Health(BaseModel):
+    """How the server is. It tells nothing of anybody's memory, so that it needs no token."""
+
+    status: Literal["ok", "unready"]
+
+
+def room(house: House) -> Room:
+    """The two paths."""
+    router = APIRouter(prefix="/health", tags=["health"])
+
+    @router.get("/live", operation_id="live")
+    async def live() -> Health:
+        """Whether the process answers."""
+        return Health(status="ok")
+
+    @router.get("/ready", operation_id="ready", responses={503: {"model": Health}})
+    async def ready(response: Response) -> Health:
+        """Whether the store can be read; 503 where it cannot, or where no thread is free."""
+        try:
+            await house.work.run(_look, house)
+        except NscmaError:
+            response.status_code = 503
+            return Health(status="unready")
+        return Health(status="ok")
+
+    return Room((router,), public=frozenset({"/health/live", "/health/ready"}))
+
+
+def _look(house: House) -> None:
+    """Read a row. Raises `StoreError` where that fails, and what ended the background worker."""
+    with house.memory.components.database.read() as connection:
+        connection.exec_driver_sql("SELECT count(*) FROM (SELECT 1 FROM users LIMIT 1)").scalar_one()

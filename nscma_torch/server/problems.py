@@ -1,0 +1,124 @@
+"""Errors as `application/problem+json` (RFC 9457), with the messages of `errors.py`.
+
+`type` is "urn:nscma:" and the name of the error's class, `detail` its message. What no one foresaw is told without its
+message, which may quote what was stored; the log has it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from nscma_torch import errors
+
+log = logging.getLogger("nscma.server")
+MEDIA_TYPE = "application/problem+json"
+_STATUS: tuple[tuple[type[errors.NscmaError], int], ...] = (  # the first that fits
+    (errors.TextTooLargeError, 413),
+    (errors.TextTooLongError, 413),
+    (errors.InvalidInputError, 422),
+    (errors.NotFoundError, 404),
+    (errors.TokenError, 401),
+    (errors.ForbiddenError, 403),
+    (errors.OverloadedError, 503),
+    (errors.MissingDependencyError, 501),
+    (errors.EngineUnavailableError, 503),
+    (errors.EngineError, 502),
+    (errors.EmbedderMismatchError, 409),
+    (errors.StoreFullError, 507),
+    (errors.StoreBusyError, 503),
+    (errors.StoreClosedError, 503),
+)
+_RETRY_SECONDS = 2
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do."""
+
+    type: str = Field(description="urn:nscma: and the name of the error, or about:blank where the status says it all")
+    title: str
+    status: int
+    detail: str = Field("", description="what was wrong, and what to do")
+    errors: list[dict[str, Any]] | None = Field(None, description="each place of the request that does not fit")
+
+
+class TooManyRequestsError(errors.OverloadedError):
+    """Too many requests of one token."""
+
+
+class BodyError(errors.AccessError):
+    """A body that is too large (413), or that did not come in time (408)."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def described(error: Exception) -> Problem:
+    """What a client is told of an error."""
+    if isinstance(error, RequestValidationError):
+        places = [{"at": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()]
+        said = "; ".join(f"{one['at']}: {one['message']}" for one in places[:3])
+        detail = f"the request does not fit: {said}"
+        return _made("InvalidInputError", 422, detail, places)
+    if isinstance(error, HTTPException):
+        return Problem(
+            type="about:blank", title=HTTPStatus(error.status_code).phrase, status=error.status_code,
+            detail="" if error.detail == HTTPStatus(error.status_code).phrase else str(error.detail), errors=None,
+        )  # fmt: skip
+    if isinstance(error, errors.NscmaError):
+        return _made(type(error).__name__, status_of(error), str(error))
+    return _made("InternalError", 500, "an error of the server's own; its log says more")
+
+
+def status_of(error: errors.NscmaError) -> int:
+    """The HTTP status of an error of the library."""
+    if isinstance(error, TooManyRequestsError):
+        return 429
+    if isinstance(error, BodyError):
+        return error.status
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+
+
+def problem(error: Exception) -> JSONResponse:
+    """The answer to a request that ended in an error; what is the server's fault is logged."""
+    told = described(error)
+    if told.status == 500:
+        log.error("%s", type(error).__name__, exc_info=error)
+    return JSONResponse(
+        told.model_dump(exclude_none=True), told.status, headers=_headers(error, told.status), media_type=MEDIA_TYPE
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Have every error of the application answered by `problem`."""
+
+    async def answered(_: Request, error: Exception) -> JSONResponse:
+        return problem(error)
+
+    for kind in (errors.NscmaError, RequestValidationError, HTTPException, ClientDisconnect, Exception):
+        app.add_exception_handler(kind, answered)
+
+
+def _made(name: str, status: int, detail: str, places: list[dict[str, Any]] | None = None) -> Problem:
+    title = HTTPStatus(status).phrase
+    return Problem(type=f"urn:nscma:{name}", title=title, status=status, detail=detail, errors=places)
+
+
+def _headers(error: Exception, status: int) -> Mapping[str, str]:
+    if isinstance(error, HTTPException):
+        return dict(error.headers or {})
+    if status == 401:
+        return {"WWW-Authenticate": 'Bearer realm="nscma"'}
+    if status in (429, 503):
+        return {"Retry-After": str(getattr(error, "retry_after", _RETRY_SECONDS))}
+    return {}

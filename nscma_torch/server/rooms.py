@@ -1,0 +1,64 @@
+"""What is built into the server beside its own endpoints: MCP, the proxy, the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fastapi import APIRouter
+from starlette.types import ASGIApp
+
+from nscma_torch.config import Config
+from nscma_torch.memory import Memory
+from nscma_torch.server.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where the server listens and whom it knows; limits are in the section [server] of the configuration.
+
+    Args:
+        tokens: the tokens file, there or not.
+        user: whose memory it is where a request without a token names nobody.
+    """
+
+    tokens: Path
+    host: str = "127.0.0.1"
+    port: int = 8765
+    user: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What every room works with: the memory, whose calls go through `work`, and the settings."""
+
+    memory: Memory
+    settings: Settings
+    work: Work
+
+    @property
+    def config(self) -> Config:
+        """The memory's configuration."""
+        return self.memory.config
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A part of the server.
+
+    Args:
+        routers: endpoints; each names its rights by `access.allowed`.
+        mounts: ASGI applications by the path below which they answer; `access.principal_of(scope)` says who asks.
+        public: exact paths that are read (GET) without a token: what holds nothing of anybody's, such as a page.
+        lifespan: opened before the first request, closed after the last one.
+    """
+
+    routers: tuple[APIRouter, ...] = ()
+    mounts: Mapping[str, ASGIApp] = field(default_factory=dict)
+    public: frozenset[str] = frozenset()
+    lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
+
+
+MakesRoom = Callable[[House], Room]

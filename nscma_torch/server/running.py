@@ -1,0 +1,85 @@
+"""Runs the server: the store with its background worker, and uvicorn, until it is told to stop.
+
+At SIGTERM or SIGINT it accepts nothing more, ends the requests at work, and closes the store. What was acknowledged is
+on disk by then, as it is at any instant; what is queued stays queued.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable, Sequence
+
+import uvicorn
+from fastapi import FastAPI
+
+from nscma_torch.config import Config
+from nscma_torch.errors import ConfigError, StoreAccessError
+from nscma_torch.server.access import is_loopback
+from nscma_torch.server.rooms import Settings
+from nscma_torch.server.tokens import Tokens
+
+
+def refuse_open_doors(settings: Settings) -> None:
+    """Raise `ConfigError` where a server without tokens would be reached from other machines."""
+    if settings.host == "localhost" or is_loopback(settings.host) or Tokens(settings.tokens).required:
+        return
+    raise ConfigError(
+        f"{settings.host} is reached from other machines, and there are no tokens in {settings.tokens}: make one with "
+        "`nscma token add`, or serve 127.0.0.1"
+    )
+
+
+def bound(settings: Settings) -> socket.socket:
+    """A socket on the host and port; port 0 is any free one. Raises `StoreAccessError` where it cannot be had."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+        listening.listen(1024)
+    except OSError as error:
+        listening.close()
+        raise StoreAccessError(
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; name another --port"
+        ) from error
+    return listening
+
+
+def run(app: FastAPI, listening: socket.socket, config: Config, *, started: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    limits = config.server
+    server = _Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # whom a forwarding header names nobody has checked
+            limit_concurrency=limits.connections,
+            timeout_graceful_shutdown=max(1, round(limits.shutdown)),
+            ws="none",
+        ),
+        started,
+    )
+    told: list[int] = []  # uvicorn raises the signal again once it has ended; the store is to be closed first
+    numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)
+    before = {one: signal.signal(one, lambda number, _: told.append(number)) for one in numbers}
+    try:
+        server.run(sockets=[listening])
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn's server that says when it has started."""
+
+    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._told()

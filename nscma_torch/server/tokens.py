@@ -1,0 +1,176 @@
+"""The tokens file: who may do what. A token is shown once, when it is made; the file holds its SHA-256.
+
+A token has 256 random bits, so that a plain digest of it tells nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nscma_torch.errors import ConfigError, InvalidInputError, NotFoundError, StoreAccessError
+from nscma_torch.records import Scope
+from nscma_torch.storage.store_path import open_to_others
+
+Right = Literal["read", "write", "erase"]
+RIGHTS: tuple[Right, ...] = get_args(Right)
+_PREFIX = "nscma_"  # scanners of secrets know tokens by their beginning
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One entry: `id` names it for people, `user` None is for any user, `sha256` is that of the token."""
+
+    id: str
+    user: str | None
+    can: tuple[Right, ...]
+    sha256: str
+    made_at: str
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    version: Literal[1]
+    tokens: tuple[Token, ...] = Field(())
+
+
+class Tokens:
+    """The tokens of a file, read again whenever it has changed.
+
+    A file that was there and is gone refuses everybody: only a server that never saw one is open to its own machine.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seen: tuple[int, ...] | None = None
+        self._tokens: tuple[Token, ...] = ()
+        self._known = False
+
+    @property
+    def required(self) -> bool:
+        """Whether requests need a token."""
+        self._refresh()
+        return self._known
+
+    def find(self, token: str) -> Token | None:
+        """The entry of a token, or None. All entries are compared, each in constant time.
+
+        Raises `ConfigError` for a file that is not one of tokens, or that others of the machine may read.
+        """
+        self._refresh()
+        digest = _digest(token)
+        found = None
+        for entry in self._tokens:
+            if hmac.compare_digest(entry.sha256, digest):
+                found = entry
+        return found
+
+    def all(self) -> Sequence[Token]:
+        """Every entry, the oldest first; none where there is no file."""
+        self._refresh()
+        return self._tokens
+
+    def add(self, user: str | None, can: Iterable[str]) -> tuple[str, Token]:
+        """A new token and its entry. Raises `InvalidInputError` for an unknown right, or none."""
+        rights = tuple(right for right in RIGHTS if right in (wanted := set(can)))
+        if unknown := sorted(wanted - set(RIGHTS)):
+            raise InvalidInputError(f"unknown right {unknown[0]!r}; rights are {', '.join(RIGHTS)}")
+        if not rights:
+            raise InvalidInputError(f"a token needs a right; rights are {', '.join(RIGHTS)}")
+        if user is not None:
+            Scope(user)
+        token = _PREFIX + secrets.token_urlsafe(32)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = Token(secrets.token_hex(4), user, rights, _digest(token), now)
+        with self._changing():
+            self._save((*self._tokens, entry))
+        return token, entry
+
+    def revoke(self, id: str) -> Token:
+        """Take a token out. Raises `NotFoundError` for an unknown id."""
+        with self._changing():
+            gone = next((entry for entry in self._tokens if entry.id == id), None)
+            if gone is None:
+                raise NotFoundError(f"{self.path} has no token with id {id!r}; `nscma token list` shows the ids")
+            self._save(tuple(entry for entry in self._tokens if entry.id != id))
+        return gone
+
+    def _refresh(self) -> None:
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            self._seen, self._tokens = None, ()
+            return
+        except OSError as error:
+            raise ConfigError(f"the tokens file {self.path} cannot be read: {error.strerror}") from error
+        self._known = True
+        seen = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if seen != self._seen:
+            self._seen, self._tokens = None, ()  # what cannot be read lets nobody in
+            self._tokens = self._read()
+            self._seen = seen
+
+    def _read(self) -> tuple[Token, ...]:
+        if open_to_others(self.path):
+            raise ConfigError(f"others of this machine may read {self.path}; run: chmod 600 {self.path}")
+        try:
+            return _File.model_validate_json(self.path.read_bytes()).tokens
+        except OSError as error:
+            raise ConfigError(f"the tokens file {self.path} cannot be read: {error.strerror}") from error
+        except ValidationError as error:
+            raise ConfigError(f"{self.path} is no file of tokens; make one with `nscma token add`") from error
+
+    @property
+    def _part(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.part")
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Be the only one who changes the file: the new one is made exclusively, and takes the old one's place."""
+        try:
+            os.close(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError as error:
+            raise StoreAccessError(
+                f"another `nscma token` is changing {self.path}, or was killed at it: then remove {self._part}"
+            ) from error
+        except OSError as error:
+            raise StoreAccessError(f"cannot write {self.path}: {error.strerror}") from error
+        try:
+            self._refresh()
+            yield
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    def _save(self, tokens: Sequence[Token]) -> None:
+        text = json.dumps({"version": 1, "tokens": [asdict(entry) for entry in tokens]}, indent=1)
+        try:
+            with self._part.open("w", encoding="utf-8") as out:
+                out.write(text + "\n")
+                out.flush()
+                os.fsync(out.fileno())
+            self._part.chmod(0o600)
+            self._part.replace(self.path)
+        except OSError as error:
+            raise StoreAccessError(f"cannot write {self.path}: {error.strerror}") from error
+        self._refresh()
+
+
+def beside(store: Path) -> Path:
+    """Where the tokens of a store are by default."""
+    return store.with_name(f"{store.name}.tokens")
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()

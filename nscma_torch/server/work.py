@@ -1,0 +1,53 @@
+"""Calls of the memory in threads of their own, never on the event loop; so many at once, and so many that wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from nscma_torch.errors import OverloadedError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Work:
+    """A pool of threads with a bounded queue.
+
+    Args:
+        threads: calls that run at once.
+        waiting: calls that may wait; one more raises `OverloadedError`.
+    """
+
+    def __init__(self, threads: int, waiting: int) -> None:
+        self._most = threads + waiting
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="nscma call")
+        self.pending = 0
+
+    async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the call returns. It is run to its end even where nobody waits for it any more.
+
+        Raises `OverloadedError` where too many wait already.
+        """
+        if self.pending >= self._most:
+            raise OverloadedError("the server has all hands full; try again in a moment")
+        self.pending += 1
+        context = contextvars.copy_context()
+        future = asyncio.get_running_loop().run_in_executor(
+            self._pool, partial(context.run, partial(call, *args, **kwargs))
+        )
+        future.add_done_callback(self._done)
+        return await asyncio.shield(future)
+
+    def _done(self, future: asyncio.Future[T]) -> None:
+        self.pending -= 1
+        if not future.cancelled():
+            future.exception()  # nobody may be there to hear it
+
+    def close(self) -> None:
+        """Wait for what runs and what waits."""
+        self._pool.shutdown(wait=True)
