@@ -30,6 +30,7 @@ from nscma_torch.config.sections import (
     Reflection,
     Retrieval,
     Score,
+    Server,
     Store,
     Worker,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "Retrieval",
     "Score",
     "Section",
+    "Server",
     "Store",
     "Worker",
     "default_toml",

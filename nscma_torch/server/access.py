@@ -9,9 +9,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import parse_qs
 
-from fastapi import Depends, Request
+from fastapi import Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
@@ -119,6 +121,8 @@ class Door:
             try:
                 peer = scope["client"][0] if scope.get("client") else None
                 found = self._access.principal(Headers(scope=scope), peer)
+                if found.user_id is not None:  # whatever an endpoint makes of its query
+                    found.user(*parse_qs(scope["query_string"].decode("latin-1")).get("user_id", ()))
             except NscmaError as error:
                 await problem(error)(scope, receive, send)
                 return
@@ -134,15 +138,26 @@ def principal_of(scope: Mapping[str, Any]) -> Principal:
     return found
 
 
-def allowed(*rights: Right) -> Any:
-    """The dependency of an endpoint that needs these rights: `asker: Annotated[Principal, allowed("read")]`."""
+_BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="made by `nscma token add`")
 
-    def check(request: Request) -> Principal:
+
+def allowed(*rights: Right) -> Any:
+    """The dependency of an endpoint that needs these rights: `asker: Annotated[Principal, allowed("read")]`.
+
+    The OpenAPI document names them as scopes of the token.
+    """
+
+    def check(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]) -> Principal:
         found = principal_of(request.scope)
         found.need(*rights)
         return found
 
-    return Depends(check)
+    return Security(check, scopes=list(rights))
+
+
+Reader = Annotated[Principal, allowed("read")]
+Writer = Annotated[Principal, allowed("write")]
+Eraser = Annotated[Principal, allowed("erase")]
 
 
 def presented(headers: Mapping[str, str]) -> str | None:

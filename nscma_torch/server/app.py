@@ -4,17 +4,50 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 
 from nscma_torch.memory import Memory
-from nscma_torch.server import health, problems
+from nscma_torch.server import (
+    docs,
+    health,
+    mem0_routes,
+    metrics,
+    problems,
+    routes_curation,
+    routes_facts,
+    routes_messages,
+    routes_search,
+    routes_skills,
+    routes_store,
+)
 from nscma_torch.server.access import Access, Door
-from nscma_torch.server.rooms import House, MakesRoom, Settings
+from nscma_torch.server.guards import Sites, cors
+from nscma_torch.server.limits import Limits
+from nscma_torch.server.metrics import Measured, Measures
+from nscma_torch.server.rooms import House, MakesRoom, Room, Settings
 from nscma_torch.server.tokens import Tokens
 from nscma_torch.server.work import Work
 
-OWN: tuple[MakesRoom, ...] = (health.room,)
+_NO_TELEMETRY: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+_SLOW, _SLOW_WAITING = 3, 32  # calls that take long
+_ENDPOINTS = (
+    *(routes_messages, routes_search, routes_facts, routes_curation, routes_skills, routes_store),
+    mem0_routes,
+)
+_DESCRIPTION = (
+    "A long-term memory over HTTP. The user comes from the token; requests that name another one are refused. "
+    "Errors are application/problem+json."
+)
 
 
 def create_app(memory: Memory, settings: Settings, *, rooms: Sequence[MakesRoom] = ()) -> FastAPI:
@@ -24,28 +57,57 @@ def create_app(memory: Memory, settings: Settings, *, rooms: Sequence[MakesRoom]
         rooms: what is built in beside our own endpoints: functions from a `House` to a `Room`.
     """
     limits = memory.config.server
-    house = House(memory, settings, Work(limits.threads, limits.waiting))
-    made = [make(house) for make in (*OWN, *rooms)]
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            stack.callback(house.work.close)
-            for room in made:
-                if room.lifespan is not None:
-                    await stack.enter_async_context(room.lifespan())
-            yield
-
-    app = FastAPI(title="NSCMA", lifespan=lifespan, docs_url=None, redoc_url=None)
+    house = House(memory, settings, Work(limits.threads, limits.waiting), Work(_SLOW, _SLOW_WAITING))
+    measures = Measures(house)
+    made = [_own(), health.room(house), metrics.room(measures), *(make(house) for make in rooms)]
+    app = _Application(
+        title="NSCMA", description=_DESCRIPTION, version=version("nscma-torch"), lifespan=_lifespan(house, made),
+        docs_url=None, redoc_url=None,
+        telemetry=_NO_TELEMETRY,
+    )  # fmt: skip
     app.state.house = house
     problems.install(app)
     for room in made:
         for router in room.routers:
-            app.include_router(router)
+            app.include_router(router, responses=problems.RESPONSES)
+    app.include_router(docs.router_of(app))
     for room in made:
         for path, mounted in room.mounts.items():
             app.mount(path, mounted)
-    public = frozenset().union(*(room.public for room in made))
+    public = {"/docs", "/openapi.json"}.union(*(room.public for room in made))
+    streams = frozenset[str]().union(*(room.streams for room in made))
     access = Access(Tokens(settings.tokens), default=settings.user)
+    app.add_middleware(Limits, limits=limits, streams=streams)  # the innermost; each that follows is around it
     app.add_middleware(Door, access=access, public=public)
+    cors(app, limits)
+    app.add_middleware(Sites, settings=settings, limits=limits)
+    app.add_middleware(Measured, measures=measures)
     return app
+
+
+class _Application(FastAPI):
+    """FastAPI with the form of a problem in its document."""
+
+    def openapi(self) -> dict[str, Any]:
+        document = super().openapi()
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas.setdefault("Problem", problems.Problem.model_json_schema())
+        return document
+
+
+def _own() -> Room:
+    streams = frozenset({routes_messages.STREAM, routes_store.IMPORT})
+    return Room(tuple(endpoints.router for endpoints in _ENDPOINTS), streams=streams)
+
+
+def _lifespan(house: House, rooms: Sequence[Room]) -> Any:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            stack.callback(house.close)
+            for room in rooms:
+                if room.lifespan is not None:
+                    await stack.enter_async_context(room.lifespan())
+            yield
+
+    return lifespan

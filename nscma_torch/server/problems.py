@@ -6,14 +6,14 @@ message, which may quote what was stored; the log has it.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -21,6 +21,7 @@ from starlette.requests import ClientDisconnect
 from nscma_torch import errors
 
 log = logging.getLogger("nscma.server")
+_SCHEMA = "#/components/schemas/Problem"
 MEDIA_TYPE = "application/problem+json"
 _STATUS: tuple[tuple[type[errors.NscmaError], int], ...] = (  # the first that fits
     (errors.TextTooLargeError, 413),
@@ -39,6 +40,10 @@ _STATUS: tuple[tuple[type[errors.NscmaError], int], ...] = (  # the first that f
     (errors.StoreClosedError, 503),
 )
 _RETRY_SECONDS = 2
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    name: {"description": "a problem (RFC 9457)", "content": {MEDIA_TYPE: {"schema": {"$ref": _SCHEMA}}}}
+    for name in ("422", "4XX", "5XX")
+}  # of every endpoint, for the OpenAPI document
 
 
 class Problem(BaseModel):
@@ -89,24 +94,28 @@ def status_of(error: errors.NscmaError) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
-def problem(error: Exception) -> JSONResponse:
+def problem(error: Exception) -> Response:
     """The answer to a request that ended in an error; what is the server's fault is logged."""
     told = described(error)
     if told.status == 500:
         log.error("%s", type(error).__name__, exc_info=error)
-    return JSONResponse(
-        told.model_dump(exclude_none=True), told.status, headers=_headers(error, told.status), media_type=MEDIA_TYPE
-    )
+    text = json.dumps(told.model_dump(exclude_none=True))  # ASCII: a message may quote half of a surrogate pair
+    return Response(text, told.status, headers=_headers(error, told.status), media_type=MEDIA_TYPE)
 
 
 def install(app: FastAPI) -> None:
     """Have every error of the application answered by `problem`."""
 
-    async def answered(_: Request, error: Exception) -> JSONResponse:
+    async def answered(_: Request, error: Exception) -> Response:
         return problem(error)
 
-    for kind in (errors.NscmaError, RequestValidationError, HTTPException, ClientDisconnect, Exception):
+    for kind in (errors.NscmaError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, answered)
+    app.add_exception_handler(ClientDisconnect, _unheard)
+
+
+async def _unheard(_: Request, __: Exception) -> Response:
+    return Response(status_code=400)  # the client left before its body was whole
 
 
 def _made(name: str, status: int, detail: str, places: list[dict[str, Any]] | None = None) -> Problem:

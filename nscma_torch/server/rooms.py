@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Request
 from starlette.types import ASGIApp
 
 from nscma_torch.config import Config
+from nscma_torch.errors import OverloadedError
 from nscma_torch.memory import Memory
 from nscma_torch.server.work import Work
 
@@ -32,16 +35,33 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What every room works with: the memory, whose calls go through `work`, and the settings."""
+    """What every room works with: the memory, whose calls go through `work`, and the settings.
+
+    `slow` is for calls that take long, so that these keep no thread from the others; `stopping` is set when the server
+    is told to end.
+    """
 
     memory: Memory
     settings: Settings
     work: Work
+    slow: Work
+    stopping: threading.Event = field(default_factory=threading.Event)
 
     @property
     def config(self) -> Config:
         """The memory's configuration."""
         return self.memory.config
+
+    def go_on(self, *_: int) -> None:
+        """For long calls that tell their progress: raises `OverloadedError` when the server is told to end."""
+        if self.stopping.is_set():
+            raise OverloadedError("the server is ending; what is queued stays queued", retry_after=10)
+
+    def close(self) -> None:
+        """Wait for the calls that run."""
+        self.stopping.set()
+        self.work.close()
+        self.slow.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +72,25 @@ class Room:
         routers: endpoints; each names its rights by `access.allowed`.
         mounts: ASGI applications by the path below which they answer; `access.principal_of(scope)` says who asks.
         public: exact paths that are read (GET) without a token: what holds nothing of anybody's, such as a page.
+        streams: exact paths whose bodies may be of any size, as they are read piece by piece.
         lifespan: opened before the first request, closed after the last one.
     """
 
     routers: tuple[APIRouter, ...] = ()
     mounts: Mapping[str, ASGIApp] = field(default_factory=dict)
     public: frozenset[str] = frozenset()
+    streams: frozenset[str] = frozenset()
     lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
 
 
 MakesRoom = Callable[[House], Room]
+
+
+def house_of(request: Request) -> House:
+    """The house of the application that answers a request."""
+    house = request.app.state.house
+    assert isinstance(house, House)
+    return house
+
+
+Here = Annotated[House, Depends(house_of)]

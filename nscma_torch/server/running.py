@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from nscma_torch.config import Config
 from nscma_torch.errors import ConfigError, StoreAccessError
 from nscma_torch.server.access import is_loopback
+from nscma_torch.server.protocol import patient
 from nscma_torch.server.rooms import Settings
 from nscma_torch.server.tokens import Tokens
 
@@ -52,6 +53,7 @@ def run(app: FastAPI, listening: socket.socket, config: Config, *, started: Call
     server = _Server(
         uvicorn.Config(
             app,
+            http=patient(limits.patience),
             log_config=None,
             access_log=False,
             server_header=False,

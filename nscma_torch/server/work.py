@@ -6,8 +6,11 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import ParamSpec, TypeVar
+from functools import cache, partial
+from typing import Any, ParamSpec, TypeVar
+
+from fastapi import Response
+from pydantic import TypeAdapter
 
 from nscma_torch.errors import OverloadedError
 
@@ -21,6 +24,9 @@ class Work:
     Args:
         threads: calls that run at once.
         waiting: calls that may wait; one more raises `OverloadedError`.
+
+    Attributes:
+        pending: calls that run or wait.
     """
 
     def __init__(self, threads: int, waiting: int) -> None:
@@ -34,14 +40,24 @@ class Work:
         Raises `OverloadedError` where too many wait already.
         """
         if self.pending >= self._most:
-            raise OverloadedError("the server has all hands full; try again in a moment")
-        self.pending += 1
+            raise OverloadedError("the server is at the limit of its work; try again in a moment")
         context = contextvars.copy_context()
-        future = asyncio.get_running_loop().run_in_executor(
-            self._pool, partial(context.run, partial(call, *args, **kwargs))
-        )
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._pool, partial(context.run, partial(call, *args, **kwargs)))
+        self.pending += 1
         future.add_done_callback(self._done)
         return await asyncio.shield(future)
+
+    async def json(self, kind: Any, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Response:
+        """What the call returns as an answer in JSON, written in the same thread: lists can be long.
+
+        `kind` is the type that it is written by, and the `response_model` of the endpoint.
+        """
+
+        def written() -> bytes:
+            return _adapter(kind).dump_json(call(*args, **kwargs))
+
+        return Response(await self.run(written), media_type="application/json")
 
     def _done(self, future: asyncio.Future[T]) -> None:
         self.pending -= 1
@@ -51,3 +67,8 @@ class Work:
     def close(self) -> None:
         """Wait for what runs and what waits."""
         self._pool.shutdown(wait=True)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

@@ -29,10 +29,10 @@ _ESCAPED_BYTES = 6  # the longest JSON escape of one byte of text
 _ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
 
 
-def json_line_messages(stream: BinaryIO, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
-    """Line number (from 1) and message of each line that is not blank; reads one line at a time."""
+def json_line_messages(stream: BinaryIO, max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Message]]:
+    """Line number (from 1, after `before` lines) and message of each line that is not blank; reads line by line."""
     limit = _ESCAPED_BYTES * max_message_bytes + _ENVELOPE_BYTES
-    offset, number = 0, 0
+    offset, number = 0, before
     while raw := stream.readline(limit + 1):
         number += 1
         if len(raw) > limit:

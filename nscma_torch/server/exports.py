@@ -1,0 +1,77 @@
+"""Exports go out and come in through a temporary file without a name: the store waits for no slow client."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Iterator
+from typing import IO, cast
+
+from fastapi import Request
+from fastapi.responses import StreamingResponse
+from starlette.background import BackgroundTask
+
+from nscma_torch.errors import EncodingError
+from nscma_torch.memory import Memory
+from nscma_torch.server.ndjson import MEDIA_TYPE
+from nscma_torch.server.problems import BodyError
+from nscma_torch.server.rooms import House
+
+_IN_MEMORY = 1 << 24  # bytes
+_CHUNK = 1 << 16  # bytes
+
+
+async def exported(here: House, user_id: str | None) -> StreamingResponse:
+    """The store, or one user, as JSON lines. Raises `NotFoundError` for a user without memory."""
+    file, size = await here.slow.run(_written, here.memory, user_id)
+    headers = {"content-length": str(size), "content-disposition": 'attachment; filename="nscma-export.jsonl"'}
+    closing = BackgroundTask(file.close)
+    return StreamingResponse(_chunks(file), media_type=MEDIA_TYPE, headers=headers, background=closing)
+
+
+async def imported(here: House, request: Request) -> int:
+    """Read an export out of a body, all of it or nothing; returns the number of rows."""
+    most = here.config.server.max_upload
+    with _file() as file:
+        size = 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > most:
+                raise BodyError(f"the export is larger than server.max_upload = {most:,} bytes; import a part", 413)
+            file.write(chunk)
+        file.seek(0)
+        return await here.slow.run(_read, here, file)
+
+
+def _file() -> IO[bytes]:
+    return cast(IO[bytes], tempfile.SpooledTemporaryFile(_IN_MEMORY))
+
+
+def _written(memory: Memory, user_id: str | None) -> tuple[IO[bytes], int]:
+    file = _file()
+    try:
+        for line in memory.export(user_id=user_id):
+            file.write(line.encode() + b"\n")
+        size = file.tell()
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file, size
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    while chunk := file.read(_CHUNK):
+        yield chunk
+
+
+def _read(here: House, file: IO[bytes]) -> int:
+    lines = io.TextIOWrapper(file, encoding="utf-8")
+    try:
+        return here.memory.import_(lines, progress=here.go_on)
+    except UnicodeDecodeError as error:
+        raise EncodingError(
+            f"the body is not UTF-8 ({error.reason}), so it is no export; nothing was stored"
+        ) from error
+    finally:
+        lines.detach()

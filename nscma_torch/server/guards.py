@@ -1,0 +1,71 @@
+"""From which sites requests are taken: the Host header against DNS rebinding, the Origin header against other pages.
+
+A page of another site that a browser has open could otherwise use a server that asks for no token, under a name that
+was pointed at this machine, or by requests that a browser sends without asking (a form, a POST of plain text).
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from nscma_torch.config import Server
+from nscma_torch.errors import ForbiddenError
+from nscma_torch.server.access import is_loopback
+from nscma_torch.server.problems import problem
+from nscma_torch.server.rooms import Settings
+
+_OWN = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Sites:
+    """ASGI middleware that refuses requests in the name of another site."""
+
+    def __init__(self, app: ASGIApp, *, settings: Settings, limits: Server) -> None:
+        self._app = app
+        self._origins = frozenset(limits.origins)
+        inside = settings.host == "localhost" or is_loopback(settings.host)
+        names = {settings.host.lower(), *(name.lower() for name in limits.hosts)}
+        self._names = None if not (inside or limits.hosts) else frozenset(_OWN | names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            error = self._fault(Headers(scope=scope))
+            if error is not None:
+                await problem(error)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _fault(self, headers: Headers) -> ForbiddenError | None:
+        host = headers.get("host", "")
+        if self._names is not None and _name(host) not in self._names:
+            return ForbiddenError(
+                f"the Host header names {host[:80]!r}, which this server is not; add it to server.hosts"
+            )
+        origin = headers.get("origin")
+        if origin is None or origin in self._origins or urlsplit(origin).netloc.lower() == host.lower():
+            return None
+        return ForbiddenError(f"pages of {origin[:80]!r} may not use this server; add it to server.origins")
+
+
+def cors(app: FastAPI, limits: Server) -> None:
+    """Let the pages of `server.origins` use the application, where there are any."""
+    if limits.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(limits.origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "X-API-Key"],
+            expose_headers=["Retry-After", "WWW-Authenticate"],
+        )
+
+
+def _name(host: str) -> str:
+    """The name in a Host header, without the port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.rpartition(":")[0].lower() if ":" in host else host.lower()

@@ -1,0 +1,159 @@
+"""How much is taken on: bytes of a body, seconds until it is there, requests of one token at once and a second.
+
+Requests without a token come from this machine, and are not counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nscma_torch.config import Server
+from nscma_torch.errors import AccessError, TokenError
+from nscma_torch.server.access import principal_of
+from nscma_torch.server.problems import BodyError, TooManyRequestsError, problem
+
+_MOST_BUCKETS = 10_000
+
+
+class Rates:
+    """Token buckets: `rate` requests a second on average, `burst` at once, of each key.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}  # what was left, and when
+
+    def wait(self, key: str) -> float:
+        """Take one request; 0, or the seconds after which one may come where none is left."""
+        now = self._clock()
+        left, at = self._buckets.get(key, (float(self._burst), now))
+        left = min(self._burst, left + (now - at) * self._rate)
+        if left < 1:
+            return (1 - left) / self._rate
+        if len(self._buckets) >= _MOST_BUCKETS:  # those that are full again say nothing
+            full = self._burst / self._rate
+            self._buckets = {name: one for name, one in self._buckets.items() if now - one[1] < full}
+        self._buckets[key] = (left - 1, now)
+        return 0.0
+
+
+class Limits:
+    """ASGI middleware behind the door; `streams` are the paths whose bodies may be of any size."""
+
+    def __init__(self, app: ASGIApp, *, limits: Server, streams: Collection[str]) -> None:
+        self._app = app
+        self._limits = limits
+        self._streams = frozenset(streams)
+        self._rates = Rates(limits.rate, limits.burst)
+        self._running: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        key = self._key(scope)
+        error = self._fault(scope, key)
+        if error is not None:
+            await problem(error)(scope, receive, send)
+            return
+        self._running[key] += 1
+        try:
+            body = _Body(self._limits, scope, receive, send, any_size=scope["path"] in self._streams)
+            await self._app(scope, body.receive, body.send)
+        finally:
+            self._running[key] -= 1
+            if not self._running[key]:
+                del self._running[key]
+
+    def _key(self, scope: Scope) -> str:
+        try:
+            return principal_of(scope).key
+        except TokenError:  # a public path
+            return f"from {scope['client'][0] if scope.get('client') else ''}"
+
+    def _fault(self, scope: Scope, key: str) -> AccessError | None:
+        length = Headers(scope=scope).get("content-length", "")
+        if length.isdigit() and int(length) > self._limits.max_body and scope["path"] not in self._streams:
+            return _too_large(self._limits)
+        if key == "local":
+            return None
+        if self._running[key] >= self._limits.per_token:
+            return TooManyRequestsError(f"the token has {self._limits.per_token} requests at work; wait for one to end")
+        seconds = self._rates.wait(key)
+        if seconds:
+            return TooManyRequestsError(
+                f"more than server.rate = {self._limits.rate:g} requests a second of one token; wait, and try again",
+                retry_after=math.ceil(seconds),
+            )
+        return None
+
+
+class _Body:
+    """The body of a request as it comes in, up to the limits; its error is answered whatever the application says."""
+
+    def __init__(self, limits: Server, scope: Scope, receive: Receive, send: Send, *, any_size: bool) -> None:
+        self._limits = limits
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._any_size = any_size
+        self._size = 0
+        self._due = time.monotonic() + limits.patience
+        self._whole = False
+        self._begun = False
+        self._error: AccessError | None = None
+
+    async def receive(self) -> Message:
+        """The next part. Raises `BodyError` for one too much, or one that does not come."""
+        if self._error is not None:
+            raise self._error
+        if self._whole:  # what comes now is that the client leaves
+            return await self._receive()
+        left = self._limits.patience if self._any_size else self._due - time.monotonic()
+        try:
+            message = await asyncio.wait_for(self._receive(), max(left, 0.0))
+        except TimeoutError:
+            self._error = BodyError(
+                f"the body did not come within server.patience = {self._limits.patience:g} seconds", 408
+            )
+            raise self._error from None
+        if message["type"] == "http.request":
+            self._size += len(message.get("body", b""))
+            self._whole = not message.get("more_body", False)
+            if self._size > self._limits.max_body and not self._any_size:
+                self._error = _too_large(self._limits)
+                raise self._error
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Hand on what the application says, or the error of the body in its place."""
+        if self._error is None or self._begun:
+            self._begun = True
+            await self._send(message)
+        elif message["type"] == "http.response.start":
+            await problem(self._error)(self._scope, self._receive, self._answer)
+
+    async def _answer(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+        await self._send(message)
+
+
+def _too_large(limits: Server) -> BodyError:
+    return BodyError(
+        f"the body is larger than server.max_body = {limits.max_body:,} bytes; send less at once, messages as a stream "
+        "to /v1/messages/stream",
+        413,
+    )

@@ -1,0 +1,103 @@
+"""/metrics for Prometheus: requests, seconds, the queue of jobs, failures. No label has a text or a user's name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from fastapi import APIRouter, Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nscma_torch.server.access import Reader
+from nscma_torch.server.rooms import Here, House, Room
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)  # seconds
+
+
+class Measures:
+    """What is counted of requests; each application has its own."""
+
+    def __init__(self, house: House) -> None:
+        self.registry = CollectorRegistry()
+        named = ("method", "route")
+        self.requests = Counter("nscma_requests", "Requests answered", (*named, "status"), registry=self.registry)
+        self.seconds = Histogram(
+            "nscma_request_seconds", "Seconds from the head of a request to the end of its answer", named,
+            buckets=_BUCKETS, registry=self.registry,
+        )  # fmt: skip
+        self.running = Gauge("nscma_requests_running", "Requests at work", registry=self.registry)
+        self.registry.register(_OfStore(house))
+
+
+class _OfStore(Collector):
+    """Counts of the store, read when they are asked for."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing: to register must not read the store."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        house = self._house
+        stats = house.memory.stats()
+        values = {
+            "nscma_jobs_queued": ("Background jobs that wait", stats.jobs_queued),
+            "nscma_jobs_failed": ("Background jobs that failed for good", stats.jobs_failed),
+            "nscma_worker_alive": ("Whether the background worker is alive", bool(stats.worker and stats.worker.alive)),
+            "nscma_messages": ("Messages in the store", stats.messages),
+            "nscma_users": ("Users in the store", stats.users),
+            "nscma_store_bytes": ("Size of the store's files", stats.file_bytes),
+            "nscma_calls_pending": ("Calls of the memory that run or wait", house.work.pending + house.slow.pending),
+        }
+        for name, (said, value) in values.items():
+            yield GaugeMetricFamily(name, said, value=float(value))
+
+
+class Measured:
+    """ASGI middleware that counts requests under the route's template, never under the path itself."""
+
+    def __init__(self, app: ASGIApp, *, measures: Measures) -> None:
+        self._app = app
+        self._measures = measures
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = "500", time.perf_counter()
+
+        async def told(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            await send(message)
+
+        with self._measures.running.track_inprogress():
+            try:
+                await self._app(scope, receive, told)
+            finally:
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                route = str(getattr(scope.get("route"), "path", "other"))  # the router has set it
+                self._measures.requests.labels(method, route, status).inc()
+                self._measures.seconds.labels(method, route).observe(time.perf_counter() - began)
+
+
+def room(measures: Measures) -> Room:
+    """The path /metrics."""
+    router = APIRouter(tags=["health"])
+
+    @router.get("/metrics", operation_id="metrics", response_class=Response)
+    async def metrics(asker: Reader, house: Here) -> Response:
+        """Counts for Prometheus."""
+        asker.any_user()
+        text = await house.work.run(generate_latest, measures.registry)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    return Room((router,))

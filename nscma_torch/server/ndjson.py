@@ -1,0 +1,144 @@
+"""A stream of messages, one JSON object a line, stored batch by batch as it comes in; each batch is acknowledged.
+
+The answer begins with the first batch, while more is still coming in. It is short (a line a batch), so that a client
+may read it when all is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from io import BytesIO
+from typing import Any
+
+from fastapi import Response
+from pydantic import BaseModel, Field
+from starlette.types import Receive, Scope, Send
+
+from nscma_torch.errors import EmptyTextError, NscmaError, TextTooLargeError
+from nscma_torch.server.problems import Problem, described, problem
+from nscma_torch.server.rooms import House
+from nscma_torch.text.json_messages import json_line_messages
+
+MEDIA_TYPE = "application/x-ndjson"
+_ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
+_ESCAPED_BYTES = 6  # the longest JSON escape of one byte of text
+
+
+class Added(BaseModel):
+    """One line of the answer: what is on disk by then, in all lines up to `lines`."""
+
+    lines: int
+    added: int
+    known: int = Field(description="messages whose idempotency key was there already")
+    ids: list[str] | None = None
+    done: bool = False
+    error: Problem | None = None
+
+
+class AddStream(Response):
+    """The answer to a stream of messages, which it reads.
+
+    Args:
+        scope: whose memory.
+        ids: whether the lines of the answer name the messages.
+        key: with the number of a line the idempotency key of a message that has none.
+    """
+
+    def __init__(self, here: House, scope: dict[str, Any], *, infer: bool, ids: bool, key: str | None) -> None:
+        super().__init__(media_type=MEDIA_TYPE)
+        self._here = here
+        self._scope = scope
+        self._infer = infer
+        self._ids = ids
+        self._key = key
+        self._told = Added(lines=0, added=0, known=0)
+        self._begun = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async for batch in self._batches(receive):
+                await self._here.work.run(self._store, batch)
+                await self._tell(send, self._told)
+            if not self._told.lines:
+                raise EmptyTextError("there is no line; send one message a line")
+        except _GoneError:
+            return
+        except NscmaError as error:
+            if not self._begun:
+                await problem(error)(scope, receive, send)
+                return
+            failed = Added(**self._told.model_dump(exclude={"ids"}) | {"error": described(error)})
+            await self._tell(send, failed, more=False)
+            return
+        await self._tell(send, self._told.model_copy(update={"ids": None, "done": True}), more=False)
+
+    async def _batches(self, receive: Receive) -> AsyncIterator[Sequence[bytes]]:
+        """Whole lines, as many as one transaction takes, or fewer where they are long."""
+        batch: list[bytes] = []
+        size = 0
+        async for line in _lines(receive, self._longest):
+            batch.append(line)
+            size += len(line)
+            if len(batch) == self._here.config.limits.max_batch or size > self._longest:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+    @property
+    def _longest(self) -> int:
+        return _ESCAPED_BYTES * self._here.config.limits.max_message_bytes + _ENVELOPE_BYTES
+
+    def _store(self, batch: Sequence[bytes]) -> None:
+        told, most = self._told, self._here.config.limits.max_message_bytes
+        numbered = json_line_messages(BytesIO(b"\n".join(batch)), most, before=told.lines)
+        messages = [
+            replace(said, idempotency_key=said.idempotency_key or (self._key and f"{self._key}:{number}"))
+            for number, said in numbered
+        ]
+        made = list(self._here.memory.add_many(messages, **self._scope, infer=self._infer))
+        new = sum(one.event == "ADD" for one in made)
+        self._told = Added(
+            lines=told.lines + len(batch),
+            added=told.added + new,
+            known=told.known + len(made) - new,
+            ids=[one.id for one in made] if self._ids else None,
+        )
+
+    async def _tell(self, send: Send, line: Added, *, more: bool = True) -> None:
+        if not self._begun:
+            await send({"type": "http.response.start", "status": 200, "headers": _headers()})
+            self._begun = True
+        text = line.model_dump_json(exclude_none=True) + "\n"
+        await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
+
+
+class _GoneError(Exception):
+    """The client left before all was sent."""
+
+
+def _headers() -> list[tuple[bytes, bytes]]:
+    return [(b"content-type", MEDIA_TYPE.encode()), (b"cache-control", b"no-store")]
+
+
+async def _lines(receive: Receive, longest: int) -> AsyncIterator[bytes]:
+    """The lines of a body, without their ends. Raises `TextTooLargeError` for a line above `longest` bytes."""
+    rest = bytearray()
+    number, more = 1, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _GoneError
+        more = message.get("more_body", False)
+        body = message.get("body", b"")
+        rest += body
+        if b"\n" in body:
+            *whole, rest = rest.split(b"\n")
+            for line in whole:
+                yield bytes(line)
+            number += len(whole)
+        if len(rest) > longest:
+            raise TextTooLargeError(f"line {number} has more than {longest:,} bytes; write one message a line")
+    if rest:
+        yield bytes(rest)

@@ -1,0 +1,344 @@
+"""Bodies, queries and answers, typed. What the library returns as a record goes out as that record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from nscma_torch.errors import ScopeError
+from nscma_torch.records import Added, Answer, Decision, Episode, Evidence, Fact, FactQuery, Hit, Stats, UnitKind, Usage
+from nscma_torch.server.access import Principal
+from nscma_torch.text.timestamps import parse_timestamp
+
+Time = Annotated[
+    datetime,
+    BeforeValidator(parse_timestamp),
+    WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "number"}]}),
+]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Id = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class Closed(BaseModel):
+    """Base of what comes in: an unknown name is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class OfUser(Closed):
+    """Whose memory: the user of the token, or the one who is named where the token is for any user."""
+
+    user_id: str | None = Field(None, description="only with a token for any user")
+
+    def user(self, asker: Principal) -> str:
+        """The user's id. Raises `ForbiddenError` for another user than the token's."""
+        return asker.user(self.user_id)
+
+
+class OfAgent(OfUser):
+    """Whose memory, and of which agent."""
+
+    agent_id: str | None = None
+
+    def scope(self, asker: Principal) -> dict[str, Any]:
+        """The arguments of `Memory` that say whose memory it is."""
+        return {"user_id": self.user(asker), "agent_id": self.agent_id}
+
+
+class OfRun(OfAgent):
+    """Whose memory, of which agent and run."""
+
+    run_id: str | None = None
+
+    def scope(self, asker: Principal) -> dict[str, Any]:
+        return {**super().scope(asker), "run_id": self.run_id}
+
+
+class MessageIn(BaseModel):
+    """One message as OpenAI writes it; other keys become metadata."""
+
+    model_config = ConfigDict(extra="allow")
+
+    role: str
+    content: str | list[str | dict[str, Any]] | None
+    timestamp: str | float | None = None
+    name: str | int | None = None
+    session: str | int | None = None
+    metadata: dict[str, Any] | None = None
+    idempotency_key: str | int | None = None
+
+
+class AddBody(OfRun):
+    """What `Memory.add` takes."""
+
+    messages: str | MessageIn | list[MessageIn | str]
+    metadata: dict[str, Any] | None = None
+    timestamp: Time | None = None
+    expiration_date: Time | None = None
+    idempotency_key: str | None = None
+    infer: bool = True
+    now: Time | None = None
+
+    def plain(self) -> Any:
+        """The messages as mappings."""
+        many = self.messages if isinstance(self.messages, list) else [self.messages]
+        said = [one if isinstance(one, str) else one.model_dump(exclude_unset=True) for one in many]
+        return said if isinstance(self.messages, list) else said[0]
+
+
+class AddedOut(BaseModel):
+    """What became of each message. It is on disk when this is answered."""
+
+    results: list[Added]
+
+
+class UpdateBody(OfUser):
+    """The new text of a message."""
+
+    text: str
+
+
+class FeedbackBody(OfUser):
+    """Whether a message that was found helped."""
+
+    helpful: bool
+
+
+class Filtered(OfRun):
+    """A read with metadata filters, in which the scope may stand too."""
+
+    filters: dict[str, Any] | None = None
+
+    def user(self, asker: Principal) -> str:
+        inside = (self.filters or {}).get("user_id")
+        if inside is not None and not isinstance(inside, str):
+            raise ScopeError("user_id inside filters must be a string")
+        return asker.user(self.user_id, inside)
+
+
+class QueryBody(Filtered):
+    """What `Memory.get_all` takes."""
+
+    limit: Count | None = 100
+    now: Time | None = None
+
+
+class SearchBody(Filtered):
+    """What `Memory.search` takes."""
+
+    query: str
+    record: dict[str, Any] | None = None
+    top_k: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    threshold: float | None = None
+    kinds: list[UnitKind] | None = None
+    strategy: str | None = None
+    budget: Count | None = None
+    as_of: Time | None = None
+    now: Time | None = None
+    explain: bool = False
+
+
+class AskBody(Filtered):
+    """What `Memory.ask` takes; `follows` is `query` of the answer before."""
+
+    question: str
+    record: dict[str, Any] | None = None
+    top_k: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    as_of: Time | None = None
+    now: Time | None = None
+    follows: FactQuery | None = None
+
+    def before(self) -> Answer | None:
+        """The answer before, as far as the next one needs it."""
+        return None if self.follows is None else Answer("", True, 0.0, (), query=self.follows)
+
+
+class HitOut(BaseModel):
+    """What a search found: `id` is what the paths of a message take; a summary's messages are its `episode_ids`."""
+
+    id: str
+    text: str
+    kind: UnitKind
+    score: float
+    occurred_at: datetime
+    role: str
+    name: str | None
+    session: str | None
+    source: str | None
+    agent_id: str | None
+    run_id: str | None
+    unit_id: str
+    episode_ids: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    parts: Mapping[str, float]
+    renewed: bool
+
+    @classmethod
+    def of(cls, hit: Hit) -> HitOut:
+        """The form in which a hit is answered."""
+        unit = hit.unit
+        return cls.model_construct(
+            id=hit.id, text=unit.text, kind=unit.kind, score=hit.score, occurred_at=unit.occurred_at, role=unit.role,
+            name=unit.name, session=unit.session, source=unit.source, agent_id=unit.scope.agent_id,
+            run_id=unit.scope.run_id, unit_id=unit.id, episode_ids=unit.episode_ids, metadata=unit.metadata,
+            parts=hit.parts, renewed=hit.renewed,
+        )  # fmt: skip
+
+
+class EvidenceOut(BaseModel):
+    """A passage that supports an answer: the text of `hit` from `start` to `end`."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+    hit: HitOut
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> EvidenceOut:
+        """The form in which evidence is answered."""
+        found = HitOut.of(evidence.hit)
+        return cls.model_construct(
+            text=evidence.text, start=evidence.start, end=evidence.end, score=evidence.score, hit=found
+        )
+
+
+class AnswerOut(BaseModel):
+    """An answer with what it rests on; `query` is what a next question follows."""
+
+    text: str
+    abstained: bool
+    confidence: float
+    evidence: list[EvidenceOut]
+    facts: tuple[Fact, ...]
+    trace: tuple[str, ...]
+    notes: tuple[str, ...]
+    usage: Usage
+    query: FactQuery | None
+
+    @classmethod
+    def of(cls, answer: Answer) -> AnswerOut:
+        """The form in which an answer goes out."""
+        return cls.model_construct(
+            text=answer.text, abstained=answer.abstained, confidence=answer.confidence,
+            evidence=[EvidenceOut.of(one) for one in answer.evidence], facts=answer.facts, trace=answer.trace,
+            notes=answer.notes, usage=answer.usage, query=answer.query,
+        )  # fmt: skip
+
+
+class SkillBody(OfAgent):
+    """What `Memory.add_skill` takes."""
+
+    name: str
+    trigger: str
+    steps: list[str]
+
+
+class SituationBody(OfAgent):
+    """What `Memory.find_skills` takes."""
+
+    situation: str
+    top_k: Annotated[int, Field(ge=1, le=10_000)] = 5
+
+
+class OutcomeBody(OfUser):
+    """How a use of a skill went."""
+
+    success: bool
+
+
+class ReplayBody(OfRun):
+    """Keys of the section [gate] to decide by; with `dry_run` false the decisions are replaced."""
+
+    gate: dict[str, Any] | None = None
+    dry_run: bool = True
+
+
+class RedecisionOut(BaseModel):
+    """A message on which the gate decides otherwise."""
+
+    episode: Episode
+    decision: Decision
+
+
+class ReplayOut(BaseModel):
+    """How many messages were decided, and those on which the decision changes."""
+
+    decided: int
+    changed: list[RedecisionOut]
+
+
+class SleepBody(OfUser):
+    """What `Memory.sleep` takes for one user."""
+
+    dry_run: bool = False
+    now: Time | None = None
+
+
+class StoreSleepBody(Closed):
+    """What `Memory.sleep` takes for all users."""
+
+    dry_run: bool = False
+    now: Time | None = None
+
+
+class EraseBody(OfUser):
+    """What is deleted for real: one message, one skill, or with `everything` all of the user."""
+
+    memory_id: Id | None = None
+    skill_id: Id | None = None
+    everything: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if [self.memory_id is not None, self.skill_id is not None, self.everything].count(True) != 1:
+            raise ValueError("name one of memory_id and skill_id, or set everything to true")
+        return self
+
+
+class Changed(BaseModel):
+    """Whether it was changed."""
+
+    changed: bool
+
+
+class Counted(BaseModel):
+    """How many it was."""
+
+    count: int
+
+
+class Digest(BaseModel):
+    """SHA-256 over the logical state."""
+
+    digest: str
+
+
+class Problems(BaseModel):
+    """What is wrong with the store, a sentence each."""
+
+    problems: list[str]
+
+
+class UserStats(BaseModel):
+    """Counts of one user: of `Stats` what tells nothing of others."""
+
+    streams: int
+    messages: int
+    written: int
+    deferred: int
+    deleted: int
+    units: Mapping[str, int]
+    facts: Mapping[str, int]
+    jobs_queued: int
+    jobs_failed: int
+    failures: tuple[str, ...]
+    recalls_queued: int
+
+    @classmethod
+    def of(cls, stats: Stats) -> Self:
+        """Those counts."""
+        return cls(**{name: getattr(stats, name) for name in cls.model_fields})
