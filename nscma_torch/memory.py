@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from nscma_torch.errors import ConfigError, InvalidInputError, NotFoundError, St
 from nscma_torch.protocols import Embedder, LanguageTasks, Proxy
 from nscma_torch.recalls import Recalls
 from nscma_torch.records import (
+    KEEP,
     Added,
     Answer,
     CuratorDecision,
@@ -26,6 +28,7 @@ from nscma_torch.records import (
     Fact,
     HistoryEvent,
     Hit,
+    Keep,
     MemoryRecord,
     Message,
     Node,
@@ -199,11 +202,30 @@ class Memory:
                 checked_message(message, self.config.limits, recorded_at)
             yield from self.components.writer.add(batch, scope, recorded_at=recorded_at, infer=infer, progress=progress)
 
-    def update(self, memory_id: str, text: str, *, user_id: str, now: datetime | None = None) -> Episode:
-        """Replace a message's text; the old one stays in `history`. Raises `NotFoundError` for an unknown id."""
+    def update(
+        self,
+        memory_id: str,
+        text: str | None = None,
+        *,
+        user_id: str,
+        metadata: Mapping[str, Any] | None = None,
+        expiration_date: datetime | str | Keep | None = KEEP,
+        now: datetime | None = None,
+    ) -> Episode:
+        """Replace a message's text, keys of its metadata, or its expiration date (None: none). `history` keeps the old.
+
+        Raises `NotFoundError` for an unknown id, and `InvalidInputError` where nothing is to change.
+        """
         at = clock(now)
-        checked_message(Message("user", text), self.config.limits, at)
-        return self.components.editor.update(Scope(user_id).user_id, memory_id, text, at=at)
+        if text is None and metadata is None and expiration_date is KEEP:
+            raise InvalidInputError("nothing is to change; give text, metadata or expiration_date")
+        keys = {} if metadata is None else checked_instance(metadata, Mapping, "metadata")
+        checked_message(Message("user", "-" if text is None else text, metadata=keys), self.config.limits, at)
+        expires_at = expiration_date
+        if not (expires_at is None or isinstance(expires_at, Keep)):
+            expires_at = parse_timestamp(expires_at)
+        user = Scope(user_id).user_id
+        return self.components.editor.update(user, memory_id, text, metadata=metadata, expires_at=expires_at, at=at)
 
     def delete(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
         """Hide a message from every read but `history`; `restore` undoes it. For real deletion see `erase`."""
@@ -239,6 +261,8 @@ class Memory:
         as_of: datetime | None = None,
         now: datetime | None = None,
         explain: bool = False,
+        where: Callable[[Episode], bool] | None = None,
+        expired: bool = False,
     ) -> list[Hit]:
         """The stored units that fit the query best, best first.
 
@@ -254,10 +278,13 @@ class Memory:
             budget: most tokens of all texts together; what does not fit is left out, never mid-sentence.
             as_of: search the memory as it was at that time: what was said later is not found.
             explain: fill `Hit.parts` with each lane's score and rank.
+            where: asked of each message of the scope; only units of those for which it is true are found.
+            expired: find what has expired, too.
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(query, "the query", self.config.limits)
         bounds = self._bounds(scope, wanted, kinds, as_of, now, record)
+        bounds = replace(bounds, expired=checked_flag(expired, "expired"), among=self._among(scope, where))
         most = None if budget is None else checked_count(budget, "budget")
         found = self.components.retriever.retrieve(
             query,
@@ -336,6 +363,12 @@ class Memory:
             scale=scale,
         )
 
+    def _among(self, scope: Scope, where: Callable[[Episode], bool] | None) -> tuple[int, ...] | None:
+        if where is None:
+            return None
+        with self.components.database.read() as connection:
+            return episodes.units_of_fitting(connection, scope, where)
+
     def _top_k(self, top_k: int | None) -> int:
         return self.config.retrieval.top_k if top_k is None else checked_count(top_k)
 
@@ -355,14 +388,17 @@ class Memory:
         at = clock(now if as_of is None else as_of)
         return Bounds(scope, at, timedelta(seconds=ahead), tuple(kinds), metadata, record=checked_record(record))
 
-    def get(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> Episode | None:
-        """A message by its id, or None where the user has no such one that is active and not expired."""
+    def get(
+        self, memory_id: str, *, user_id: str, now: datetime | None = None, expired: bool = False
+    ) -> Episode | None:
+        """A message by its id, or None where the user has no such one that is active and (but for `expired`) lasts."""
         at = clock(now)
         with self.components.database.read() as connection:
             episode = episodes.find(connection, Scope(user_id).user_id, memory_id)
         if episode is None or episode.status != "active":
             return None
-        return episode if episode.expires_at is None or episode.expires_at > at else None
+        lasts = episode.expires_at is None or episode.expires_at > at
+        return episode if lasts or checked_flag(expired, "expired") else None
 
     def get_all(
         self,
@@ -373,12 +409,18 @@ class Memory:
         filters: Mapping[str, Any] | None = None,
         limit: int | None = 100,
         now: datetime | None = None,
+        where: Callable[[Episode], bool] = lambda _: True,
+        expired: bool = False,
     ) -> list[Episode]:
-        """Active messages of a scope in the order they came; `limit=None` for all."""
+        """Active messages of a scope in the order they came; `limit=None` for all.
+
+        `filters`, `where` and `expired` as in `search`.
+        """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        at = None if checked_flag(expired, "expired") else to_micros(clock(now))
         with self.components.database.read() as connection:
-            rows = episodes.select_all(connection, scope, episodes.live(to_micros(clock(now))))
-            fitting = (row for row in rows if episodes.matches(row.metadata, wanted))
+            rows = episodes.select_all(connection, scope, episodes.live(at))
+            fitting = (row for row in rows if episodes.matches(row.metadata, wanted) and where(row))
             return list(islice(fitting, checked_limit(limit)))
 
     def records(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from enum import Enum
+from typing import Any, Final, Literal
 
 from nscma_torch.errors import ScopeError
 
@@ -35,6 +36,15 @@ MemoryType = Literal["question", "problem", "plan", "preference", "event", "fact
 Sentiment = Literal["positive", "neutral", "negative"]
 Resolution = Literal["none", "open", "resolved"]
 RESOLVABLE: frozenset[MemoryType] = frozenset({"question", "problem", "plan"})  # the others have no resolution
+
+
+class Keep(Enum):
+    """`KEEP` leaves a value as it is, where None takes it away."""
+
+    KEEP = "keep"
+
+
+KEEP: Final = Keep.KEEP
 
 
 @dataclass(frozen=True, slots=True)

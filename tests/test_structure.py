@@ -13,6 +13,7 @@ FLOORS = (  # top to bottom
     ("__main__", "examples"),
     ("cli",),
     ("server", "integrations"),
+    ("compat",),
     ("demo", "controller", "doctor"),
     ("aio",),
     ("memory",),

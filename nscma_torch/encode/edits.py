@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
-from nscma_torch.encode.indexer import Indexer, chunk_units
+from sqlalchemy import Connection
+
+from nscma_torch.encode.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.encode.rereading import read_again_after
 from nscma_torch.reading.turns_before import TURNS_BEFORE
-from nscma_torch.records import Episode
+from nscma_torch.records import KEEP, Episode, Keep
 from nscma_torch.storage import (
     derived_texts,
     episodes,
@@ -23,8 +28,9 @@ from nscma_torch.storage import (
     units,
 )
 from nscma_torch.storage.backlog import EXTRACT
-from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.clock import optional_micros, to_micros
 from nscma_torch.storage.database import Database
+from nscma_torch.text.json_messages import metadata_json
 
 
 class Editor:
@@ -41,27 +47,39 @@ class Editor:
         self._integrate = integrate
         self._reach = reach
 
-    def update(self, user_id: str, episode_id: str, text: str, *, at: datetime) -> Episode:
-        """Replace an episode's text. The old one stays in its history; its units and statements are made anew.
+    def update(
+        self,
+        user_id: str,
+        episode_id: str,
+        text: str | None = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        expires_at: datetime | Keep | None = KEEP,
+        at: datetime,
+    ) -> Episode:
+        """Change an episode's text, keys of its metadata, or when it expires; what is not given stays.
 
-        The gate's decision stays: it says what was known when the message came.
+        What was before stays in its history. With the text or the expiry its units and statements are made anew: what
+        is to expire gets no facts. The gate's decision stays: it says what was known when the message came.
         """
-        indexed = self._indexer.index([text], [True])[0]
+        anew = text is not None or expires_at is not KEEP
+        with self._database.read() as connection:
+            known = episodes.require(connection, user_id, episode_id)[1].text if text is None else text
+        indexed = self._indexer.index([known], [True])[0] if anew else []
         with self._database.write() as connection:
             seq, old = episodes.require(connection, user_id, episode_id)
-            fingerprint.bind(connection, self._indexer.fingerprint)
-            earlier = units.seqs_of_episode(connection, seq)
-            hierarchies.retire(connection, earlier)
-            derived_texts.retire(connection, [seq])
-            memory_records.remove(connection, [seq])
-            units.remove(connection, earlier)
-            episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
-            row = episodes.row_of(connection, seq)
-            units.insert(connection, chunk_units(row, indexed))
-            statements.replace(connection, row, [])
-            if old.encoded:
-                jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])
-            read_again_after(connection, user_id, [seq], self._reach)
+            new_text = old.text if text is None else text
+            changed: dict[str, Any] = {}
+            if metadata is not None:
+                changed["metadata"] = metadata_json({**old.metadata, **metadata})
+            if expires_at is not KEEP:
+                changed["expires_at"] = optional_micros(expires_at)
+            if changed:
+                episodes.set_columns(connection, seq, **changed)
+            if anew:
+                if new_text != known:  # somebody else changed it meanwhile
+                    indexed = self._indexer.index([new_text], [True])[0]
+                self._make_anew(connection, user_id, seq, old, new_text, indexed)
             streams.touch_user(connection, user_id, changed=True)
             history.note(
                 connection,
@@ -70,9 +88,34 @@ class Editor:
                 event="UPDATE",
                 at=to_micros(at),
                 old_text=old.text,
-                new_text=text,
+                new_text=new_text,
+                reason=_before(old, changed),
             )
             return episodes.require(connection, user_id, episode_id)[1]
+
+    def _make_anew(
+        self,
+        connection: Connection,
+        user_id: str,
+        seq: int,
+        old: Episode,
+        text: str,
+        indexed: Sequence[IndexedChunk],
+    ) -> None:
+        """Replace the units and statements of an episode by those of its text."""
+        fingerprint.bind(connection, self._indexer.fingerprint)
+        earlier = units.seqs_of_episode(connection, seq)
+        hierarchies.retire(connection, earlier)
+        derived_texts.retire(connection, [seq])
+        memory_records.remove(connection, [seq])
+        units.remove(connection, earlier)
+        episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
+        row = episodes.row_of(connection, seq)
+        units.insert(connection, chunk_units(row, indexed))
+        statements.replace(connection, row, [])
+        if old.encoded:
+            jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])
+        read_again_after(connection, user_id, [seq], self._reach)
 
     def delete(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
         """Hide episodes from every read but the history; `restore` brings them back. Returns how many were active.
@@ -111,3 +154,11 @@ class Editor:
             if changing:
                 streams.touch_user(connection, user_id, changed=True)
         return len({seq for seq, _ in asked} & changing.keys())
+
+
+def _before(old: Episode, changed: Mapping[str, Any]) -> str | None:
+    """What metadata and expiry were before a change of them, as JSON; None where neither changed."""
+    if not changed:
+        return None
+    was = {"metadata": dict(old.metadata), "expires_at": None if old.expires_at is None else old.expires_at.isoformat()}
+    return json.dumps({key: was[key] for key in changed}, sort_keys=True, ensure_ascii=False)

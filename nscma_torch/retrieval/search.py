@@ -214,11 +214,16 @@ class Searcher:
     def _mask(self, connection: Connection, index: UserIndex, bounds: Bounds) -> Tensor:
         scope, at = bounds.scope, to_micros(bounds.now)
         until = to_micros(bounds.now) + bounds.skew // timedelta(microseconds=1)  # their sum may be no datetime
-        mask = index.where(kinds=bounds.kinds, agent_id=scope.agent_id, run_id=scope.run_id, at=at, until=until)
+        ids = {"agent_id": scope.agent_id, "run_id": scope.run_id}
+        mask = index.where(kinds=bounds.kinds, **ids, at=at, until=until, expired=bounds.expired)
         if bounds.metadata:
             wanted = torch.zeros_like(mask)
             matching = episodes.units_with_metadata(connection, scope.user_id, bounds.metadata)
             wanted[index.rows_of(matching)] = True
+            mask &= wanted
+        if bounds.among is not None:
+            wanted = torch.zeros_like(mask)
+            wanted[index.rows_of(bounds.among)] = True
             mask &= wanted
         if bounds.record is not None:
             wanted = torch.zeros_like(mask)

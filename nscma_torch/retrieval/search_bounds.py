@@ -20,6 +20,8 @@ class Bounds:
         metadata: keys with the value that a unit's message must have.
         record: what the structured record of a unit's message must be; None for any, or none.
         without: keys with values; a unit whose message has them all is left out.
+        among: row numbers of the units that may be found; None for all.
+        expired: whether what has expired may be found too.
     """
 
     scope: Scope
@@ -29,3 +31,5 @@ class Bounds:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     without: Mapping[str, Any] = field(default_factory=dict)
     record: RecordFilter | None = None
+    among: tuple[int, ...] | None = None
+    expired: bool = False

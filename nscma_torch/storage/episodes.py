@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -113,6 +113,11 @@ def find(connection: Connection, user_id: str, episode_id: str) -> Episode | Non
     return next(_read(connection, episodes.c.user_id == user_id, episodes.c.id == episode_id), None)
 
 
+def owner(connection: Connection, episode_id: str) -> str | None:
+    """The user who has the episode with this id, deleted or not; ids of two users are never the same."""
+    return connection.execute(select(episodes.c.user_id).where(episodes.c.id == episode_id)).scalar()
+
+
 def by_seqs(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Episode]:
     """The user's episodes with these row numbers."""
     query = _with_source().where(episodes.c.user_id == user_id, episodes.c.seq.in_(seqs))
@@ -189,6 +194,21 @@ def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[st
     )
     rows = connection.execute(query.execution_options(yield_per=PAGE))
     return [seq for seq, text in rows if matches(json.loads(text), wanted)]
+
+
+def units_of_fitting(connection: Connection, scope: Scope, where: Callable[[Episode], bool]) -> tuple[int, ...]:
+    """Row numbers of the units, ascending, that come from active messages of a scope for which `where` is true."""
+    query = _with_source().add_columns(unit_sources.c.unit_seq)
+    query = query.join(unit_sources, unit_sources.c.episode_seq == episodes.c.seq).where(within(scope), live())
+    rows = connection.execute(query.order_by(episodes.c.seq).execution_options(yield_per=PAGE)).mappings()
+    fitting: set[int] = set()
+    last, fits = -1, False
+    for row in rows:
+        if row["seq"] != last:
+            last, fits = row["seq"], where(from_row(row))
+        if fits:
+            fitting.add(row["unit_seq"])
+    return tuple(sorted(fitting))
 
 
 def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Table, delete, false, select, true
+from sqlalchemy import ColumnElement, Connection, Table, case, delete, false, select, true
 
 from nscma_torch.errors import StoreBusyError, StoreFullError
 from nscma_torch.storage import (
@@ -143,8 +143,9 @@ def _texts(
     for column in (episodes.c.text, episodes.c.metadata):  # texts side by side, as a stream's window holds them
         query = select(column).where(of_log).order_by(episodes.c.stream_id, episodes.c.position)
         yield from connection.execute(query).scalars()
-    for old, new in connection.execute(select(history.c.old_text, history.c.new_text).where(of_history)):
-        yield from (text for text in (old, new) if text)
+    earlier = case((history.c.event == "UPDATE", history.c.reason))  # what was said of a message before
+    for said in connection.execute(select(history.c.old_text, history.c.new_text, earlier).where(of_history)):
+        yield from (text for text in said if text)
     written = units_table.c.kind != "chunk"
     yield from connection.execute(select(units_table.c.text).where(written, of_units)).scalars()
     yield from connection.execute(select(drafts.c.text).where(of_drafts)).scalars()

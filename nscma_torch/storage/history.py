@@ -63,6 +63,14 @@ def last_recalls(connection: Connection, user_id: str) -> dict[str, datetime]:
     return {row.id: from_micros(row.at) for row in connection.execute(query)}
 
 
+def last_updates(connection: Connection, user_id: str) -> dict[str, datetime]:
+    """When each of the user's messages that were ever updated last was, by id."""
+    query = select(episodes.c.id, func.max(history.c.at).label("at"))
+    query = query.join(episodes, episodes.c.seq == history.c.episode_seq).group_by(episodes.c.id)
+    rows = connection.execute(query.where(history.c.user_id == user_id, history.c.event == "UPDATE"))
+    return {row.id: from_micros(row.at) for row in rows}
+
+
 def last_recall_of_unit() -> ScalarSelect[int]:
     """When the message behind a row of `units` was last recalled (microseconds), or NULL: a column of a query."""
     told = unit_sources.join(history, history.c.episode_seq == unit_sources.c.episode_seq)

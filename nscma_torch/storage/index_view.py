@@ -146,11 +146,14 @@ class IndexView:
         run_id: str | None,
         at: int,
         until: int | None = None,
+        expired: bool = False,
     ) -> Tensor:
         """Mask [n] of the units of these kinds and ids that are not expired at `at` (microseconds) and were said by
-        `until`, by default `at`.
+        `until`, by default `at`; with `expired` also those that are.
         """
-        mask = self.alive & (self.occurred_at <= (at if until is None else until)) & (self.expires_at > at)
+        mask = self.alive & (self.occurred_at <= (at if until is None else until))
+        if not expired:
+            mask &= self.expires_at > at
         if not self._codebook["kind"].keys() <= set(kinds):
             mask &= self._one_of("kind", kinds)
         for column, wanted in (("agent_id", agent_id), ("run_id", run_id)):

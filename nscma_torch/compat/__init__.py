@@ -1,0 +1,1 @@
+"""Interfaces and file formats of other memories, over this one."""

@@ -1,0 +1,12 @@
+"""mem0's interface: `from nscma_torch.compat.mem0 import Memory` in place of `from mem0 import Memory`.
+
+As read in mem0ai 2.2.1. What differs is in the README of this folder.
+"""
+
+from __future__ import annotations
+
+from nscma_torch.compat.mem0.async_memory import AsyncMemory
+from nscma_torch.compat.mem0.configuration import MemoryConfig
+from nscma_torch.compat.mem0.memory import Memory
+
+__all__ = ["AsyncMemory", "Memory", "MemoryConfig"]

@@ -1,0 +1,80 @@
+"""`AsyncMemory` with mem0's names: the methods of `Memory`, each in a worker thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from nscma_torch import memory as nscma
+from nscma_torch.compat.mem0.configuration import MemoryConfig
+from nscma_torch.compat.mem0.memory import Memory
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _awaited(
+    method: Callable[Concatenate[Memory, P], T],
+) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, T]]:
+    """The method of `Memory`, awaited."""
+
+    @wraps(method)
+    async def call(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.memory, *args, **kwargs)
+
+    return call
+
+
+class AsyncMemory:
+    """mem0's `AsyncMemory`. As there, the constructor, `from_config` and `close` are not awaited."""
+
+    def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None) -> None:
+        """Opens the store; the argument is that of `Memory`."""
+        self.memory = Memory(config)
+
+    @classmethod
+    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+        """A memory as a dict of mem0's configuration describes it. Raises `ConfigError` for a wrong one."""
+        return cls(config_dict)
+
+    @classmethod
+    def over(cls, memory: nscma.Memory) -> Self:
+        """mem0's names for a memory that is open already."""
+        made = cls.__new__(cls)
+        made.memory = Memory.over(memory)
+        return made
+
+    @property
+    def config(self) -> MemoryConfig:
+        """The configuration."""
+        return self.memory.config
+
+    @property
+    def nscma(self) -> nscma.Memory:
+        """The memory behind it."""
+        return self.memory.nscma
+
+    add = _awaited(Memory.add)
+    search = _awaited(Memory.search)
+    get = _awaited(Memory.get)
+    get_all = _awaited(Memory.get_all)
+    update = _awaited(Memory.update)
+    delete = _awaited(Memory.delete)
+    delete_all = _awaited(Memory.delete_all)
+    history = _awaited(Memory.history)
+    reset = _awaited(Memory.reset)
+
+    def close(self) -> None:
+        """Close the store."""
+        self.memory.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)

@@ -1,0 +1,104 @@
+"""mem0's configuration, and what of it means something here: where the memory is kept."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nscma_torch.config import Config, load_config
+from nscma_torch.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+_COLLECTION = "mem0"
+_UNUSED = ("llm", "embedder", "reranker", "custom_instructions")
+
+
+class Part(BaseModel):
+    """A part of mem0's configuration: a provider, and its settings."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    provider: str = ""
+    config: dict[str, Any] | None = None
+
+
+class Own(BaseModel):
+    """What mem0's configuration has no name for.
+
+    Args:
+        store: the database file.
+        config: sections of this library's configuration, or the path of a TOML file.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    store: Path | None = None
+    config: dict[str, Any] | str | None = None
+
+
+class MemoryConfig(BaseModel):
+    """The keys of `mem0.configs.base.MemoryConfig`, and `nscma`.
+
+    The memory is in `nscma.store`; else in the folder `vector_store.config.path`, or else that of `history_db_path`,
+    in a file named after the collection. Models of mem0's configuration are not used: this memory has its own.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    vector_store: Part = Field(default_factory=Part)
+    llm: Part | None = None
+    embedder: Part | None = None
+    reranker: Part | None = None
+    history_db_path: str = Field(default_factory=lambda: str(_home() / "history.db"))
+    version: str = "v1.1"
+    custom_instructions: str | None = None
+    nscma: Own = Field(default_factory=Own)
+
+    @property
+    def store(self) -> Path:
+        """The database file. Raises `ConfigError` where the configuration names no place on disk."""
+        if self.nscma.store is not None:
+            return self.nscma.store.expanduser()
+        settings = self.vector_store.config or {}
+        folder = settings.get("path")
+        if folder is None and self.history_db_path == ":memory:":
+            raise ConfigError("a store is a file, and history_db_path is ':memory:'; set nscma.store to a file")
+        base = Path(self.history_db_path).parent if folder is None else Path(folder)
+        return base.expanduser() / f"{settings.get('collection_name', _COLLECTION)}.nscma.db"
+
+    @property
+    def settings(self) -> Config:
+        """The configuration of this library."""
+        return load_config(self.nscma.config)
+
+
+def configuration(config: MemoryConfig | Mapping[str, Any] | None) -> MemoryConfig:
+    """A configuration out of what mem0 takes. Raises `ConfigError` for a value of the wrong type.
+
+    What is named and not used is told in one warning.
+    """
+    if config is None:
+        return MemoryConfig()
+    if not isinstance(config, MemoryConfig):
+        if not isinstance(config, Mapping):
+            raise ConfigError(f"config must be a MemoryConfig or a dict, got {type(config).__name__}")
+        try:
+            config = MemoryConfig.model_validate(dict(config))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise ConfigError(f"configuration key {where}: {first['msg']}") from error
+    unused = [name for name in _UNUSED if name in config.model_fields_set] + sorted(config.model_extra or {})
+    if unused:
+        logger.warning("not used of mem0's configuration: %s; this memory has models of its own", ", ".join(unused))
+    return config
+
+
+def _home() -> Path:
+    return Path(os.environ.get("MEM0_DIR") or "~/.mem0").expanduser()

@@ -1,0 +1,60 @@
+"""The errors of `mem0.exceptions` that can arise here.
+
+Where mem0 raises a ValueError, so does this module. What has one cause in both libraries has two names for one class:
+`except LLMError` catches an `EngineError`. The errors of mem0's hosted service have no counterpart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nscma_torch.errors import (
+    ConfigError,
+    EngineError,
+    InvalidInputError,
+    MissingDependencyError,
+    ModelError,
+    NotFoundError,
+    NscmaError,
+    StoreError,
+)
+
+__all__ = [
+    "ConfigurationError",
+    "DatabaseError",
+    "DependencyError",
+    "EmbeddingError",
+    "LLMError",
+    "MemoryError",
+    "MemoryNotFoundError",
+    "ValidationError",
+    "VectorStoreError",
+]
+
+ConfigurationError = ConfigError
+DatabaseError = VectorStoreError = StoreError
+DependencyError = MissingDependencyError
+EmbeddingError = ModelError
+LLMError = EngineError
+
+
+class MemoryError(NscmaError):
+    """Base of the errors that carry mem0's fields: a code, details and a suggestion."""
+
+    def __init__(
+        self, message: str, error_code: str, details: Mapping[str, Any] | None = None, suggestion: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.error_code = error_code
+        self.details = dict(details or {})
+        self.suggestion = suggestion
+
+
+class ValidationError(MemoryError, InvalidInputError):
+    """No id names whose memory it is, or the messages or their type cannot be used; nothing was stored."""
+
+
+class MemoryNotFoundError(MemoryError, NotFoundError, ValueError):
+    """No memory has that id, or it was deleted."""

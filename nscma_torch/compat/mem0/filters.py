@@ -1,0 +1,119 @@
+"""mem0's metadata filters, read into a condition on a memory's fields.
+
+    {"category": "work"}                      is equal; a list: is one of them; "*": is there and not None
+    {"rank": {"gte": 3, "lt": 9}}             eq ne in nin gt gte lt lte contains icontains; all of them hold
+    {"AND": [...], "OR": [...], "NOT": [...]} of filters like these, at any depth; NOT: none of them holds
+
+mem0 leaves to each of its vector stores what a filter means. Here: a field that is not there fits no operator. Of a
+field that holds a list, eq, in, contains and the orders hold where they hold for one of its elements, ne and nin where
+they hold for all. Numbers are ordered with numbers, and times (ISO 8601 strings) with times; everything else is in no
+order. True is no 1. `contains` asks strings.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from nscma_torch.errors import InvalidInputError, TimestampError
+from nscma_torch.text.timestamps import parse_timestamp
+
+Condition = Callable[[Mapping[str, Any]], bool]  # of a memory's fields
+_Test = Callable[[Any], bool]  # of one value
+
+
+def condition_of(filters: Mapping[str, Any]) -> Condition:
+    """The condition that filters say. Raises `InvalidInputError` for an operator or a form that is not known."""
+    conditions = [_of_key(key, value) for key, value in filters.items()]
+    return lambda fields: all(condition(fields) for condition in conditions)
+
+
+def _of_key(key: str, value: Any) -> Condition:
+    if key in ("AND", "OR", "NOT"):
+        inner = _inner(key, value)
+        if key == "AND":
+            return lambda fields: all(condition(fields) for condition in inner)
+        if key == "OR":
+            return lambda fields: any(condition(fields) for condition in inner)
+        return lambda fields: not any(condition(fields) for condition in inner)
+    if isinstance(value, Mapping):
+        tests = [_operator(key, name, wanted) for name, wanted in value.items()]
+        if not tests:
+            raise InvalidInputError(f"the filter of {key!r} is empty; write {{{key!r}: {{'eq': value}}}}")
+    elif value == "*" and isinstance(value, str):
+        tests = [lambda _: True]
+    else:
+        tests = [_operator(key, "in" if isinstance(value, list) else "eq", value)]
+    return lambda fields: fields.get(key) is not None and all(test(fields[key]) for test in tests)
+
+
+def _inner(key: str, value: Any) -> list[Condition]:
+    if not isinstance(value, list) or not (value or key == "AND"):
+        raise InvalidInputError(f"{key} operator requires a {'' if key == 'AND' else 'non-empty '}list of conditions")
+    if any(not isinstance(item, Mapping) for item in value):
+        raise InvalidInputError(f"{key} operator requires a list of conditions, each a dict of filters")
+    return [condition_of(item) for item in value]
+
+
+def _operator(key: str, name: str, wanted: Any) -> _Test:
+    if name in ("in", "nin"):
+        if not isinstance(wanted, list | tuple):
+            raise InvalidInputError(f"the operator {name!r} of {key!r} takes a list, got {type(wanted).__name__}")
+        among = _one_of(wanted)
+        return _any(among) if name == "in" else lambda held: not _any(among)(held)
+    if name in ("eq", "ne"):
+        equal = _one_of([wanted])
+        return _any(equal) if name == "eq" else lambda held: not _any(equal)(held)
+    if name in _ORDERS:
+        return _any(lambda held: _ordered(_ORDERS[name], held, wanted))
+    if name in ("contains", "icontains"):
+        if not isinstance(wanted, str):
+            raise InvalidInputError(f"the operator {name!r} of {key!r} takes a string, got {type(wanted).__name__}")
+        if name == "contains":
+            return _any(lambda held: isinstance(held, str) and wanted in held)
+        return _any(lambda held: isinstance(held, str) and wanted.casefold() in held.casefold())
+    raise InvalidInputError(f"Unsupported metadata filter operator: {name}")
+
+
+_ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+
+
+def _any(test: _Test) -> _Test:
+    """The test of a value, or of the elements of a list; the list itself may fit as well."""
+    return lambda held: test(held) or (isinstance(held, list) and any(test(element) for element in held))
+
+
+def _one_of(wanted: Sequence[Any]) -> _Test:
+    return lambda held: any(_same(held, value) for value in wanted)
+
+
+def _same(held: Any, wanted: Any) -> bool:
+    return held == wanted and isinstance(held, bool) == isinstance(wanted, bool)
+
+
+def _ordered(compare: Callable[[Any, Any], bool], held: Any, wanted: Any) -> bool:
+    if _is_number(held) and _is_number(wanted):
+        return compare(held, wanted)
+    one, other = _time(held), _time(wanted)
+    return one is not None and other is not None and compare(one, other)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _time(value: Any) -> datetime | None:
+    """The time that a string says, None where it says none."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return parse_timestamp(value)
+    except TimestampError:
+        return None

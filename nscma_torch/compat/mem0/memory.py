@@ -1,0 +1,165 @@
+"""`Memory` with mem0's names, arguments and answers, over this library's store."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from nscma_torch import memory as nscma
+from nscma_torch.compat.mem0 import operations, searching
+from nscma_torch.compat.mem0.configuration import MemoryConfig, configuration
+from nscma_torch.compat.mem0.operations import ids_of
+from nscma_torch.compat.mem0.searching import THRESHOLD, TOP_K
+from nscma_torch.records import KEEP
+
+logger = logging.getLogger(__name__)
+
+
+class Memory:
+    """mem0's `Memory`: each message is a memory, and its facts are kept beside it.
+
+    Args:
+        config: a `MemoryConfig` or a dict of its keys, as mem0 takes it; None for the defaults.
+
+    `nscma` is the memory behind it, with all that mem0 has no name for: `ask`, `facts`, `erase`, …
+    """
+
+    def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None) -> None:
+        self.config = configuration(config)
+        store = self.config.store
+        store.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.nscma = nscma.Memory(store, config=self.config.settings)
+
+    @classmethod
+    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+        """A memory as a dict of mem0's configuration describes it. Raises `ConfigError` for a wrong one."""
+        return cls(config_dict)
+
+    @classmethod
+    def over(cls, memory: nscma.Memory) -> Self:
+        """mem0's names for a memory that is open already."""
+        made = cls.__new__(cls)
+        made.config = MemoryConfig()
+        made.nscma = memory
+        return made
+
+    def add(
+        self,
+        messages: Any,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        timestamp: Any = None,
+        expiration_date: Any = None,
+        infer: bool = True,
+        memory_type: str | None = None,
+        prompt: str | None = None,
+    ) -> dict[str, Any]:
+        """Store a text, a message or a list of them. See `operations.add`."""
+        return operations.add(
+            self.nscma,
+            messages,
+            ids_of(user_id, agent_id, run_id),
+            metadata=metadata,
+            timestamp=timestamp,
+            expiration_date=expiration_date,
+            infer=infer,
+            memory_type=memory_type,
+            prompt=prompt,
+        )
+
+    def search(
+        self,
+        query: str,
+        *,
+        top_k: int = TOP_K,
+        filters: Mapping[str, Any] | None = None,
+        threshold: float | None = THRESHOLD,
+        rerank: bool = False,
+        explain: bool = False,
+        reference_date: Any = None,
+        show_expired: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> dict[str, Any]:
+        """The memories that fit a query best. See `searching.search`; ids may also stand in `filters`."""
+        return searching.search(
+            self.nscma,
+            query,
+            filters=filters,
+            ids=ids_of(user_id, agent_id, run_id),
+            top_k=top_k,
+            threshold=threshold,
+            rerank=rerank,
+            explain=explain,
+            reference_date=reference_date,
+            show_expired=show_expired,
+        )
+
+    def get(self, memory_id: str) -> dict[str, Any] | None:
+        """A memory by its id, or None."""
+        return operations.get(self.nscma, memory_id)
+
+    def get_all(
+        self,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        top_k: int = TOP_K,
+        show_expired: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Memories that fit the filters, in the order in which they came; ids may also stand in `filters`."""
+        ids = ids_of(user_id, agent_id, run_id)
+        return operations.get_all(self.nscma, filters=filters, ids=ids, top_k=top_k, show_expired=show_expired)
+
+    def update(
+        self,
+        memory_id: str,
+        text: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expiration_date: Any = KEEP,
+        data: str | None = None,
+    ) -> dict[str, str]:
+        """Change a memory's text, keys of its metadata, or its expiration date; `data` is an old name of `text`."""
+        if data is not None:
+            logger.warning("update(): `data` is an old name of `text`; use `text`")
+            text = data if text is None else text
+        return operations.update(self.nscma, memory_id, text, metadata=metadata, expiration_date=expiration_date)
+
+    def delete(self, memory_id: str) -> dict[str, str]:
+        """Hide a memory from all but its history."""
+        return operations.delete(self.nscma, memory_id)
+
+    def delete_all(
+        self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
+    ) -> dict[str, str]:
+        """Hide all memories of a user, an agent or a run."""
+        return operations.delete_all(self.nscma, ids_of(user_id, agent_id, run_id))
+
+    def history(self, memory_id: str) -> list[dict[str, Any]]:
+        """What happened to a memory, oldest first."""
+        return operations.history_events(self.nscma, memory_id)
+
+    def reset(self) -> None:
+        """Erase every user of the store. There is no way back."""
+        logger.warning("Resetting all memories")
+        self.nscma.reset()
+
+    def close(self) -> None:
+        """Close the store."""
+        self.nscma.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,198 @@
+"""mem0's operations over a `Memory` of this library, with mem0's arguments and answers, as functions.
+
+The classes of this package and the server's mem0 paths are thin layers over them. Ids say whose memory it is. Where an
+operation knows a memory by its id alone, `user_id` bounds it to one user; None finds the owner of the id.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from nscma_torch.compat.mem0.exceptions import MemoryNotFoundError
+from nscma_torch.compat.mem0.expiry import day_of, end_of
+from nscma_torch.compat.mem0.filters import condition_of
+from nscma_torch.compat.mem0.items import fact_of, fields_of, history_of, item_of
+from nscma_torch.compat.mem0.messages import PROCEDURAL, as_list, checked_type, to_store, transcript
+from nscma_torch.compat.mem0.scopes import IDS, scope_of, scope_to_read, scope_to_write, without_ids
+from nscma_torch.compat.mem0.searching import TOP_K, checked_top_k, updates_of
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.memory import Memory
+from nscma_torch.records import KEEP, Added, Episode, Keep, Message, Scope
+from nscma_torch.storage import episodes
+from nscma_torch.text.timestamps import parse_timestamp
+
+logger = logging.getLogger(__name__)
+
+
+def add(
+    memory: Memory,
+    messages: object,
+    ids: Mapping[str, Any],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    timestamp: Any = None,
+    expiration_date: Any = None,
+    infer: bool = True,
+    memory_type: str | None = None,
+    prompt: str | None = None,
+) -> dict[str, Any]:
+    """Store messages; with `infer` they are read for facts at once, as far as `retrieval.settle_seconds` reaches.
+
+    Each message is a memory, an ADD among the results, with the `facts` that were read from it.
+
+    Raises:
+        ValidationError: no id, an unknown memory type, or messages of another form.
+        InvalidInputError: anything else that cannot be stored. Nothing is stored then.
+    """
+    lasts_to = end_of(day_of(expiration_date))
+    scope = scope_to_write(ids)
+    kept = without_ids(metadata, "add()", {})
+    procedural = checked_type(memory_type) is not None and scope.agent_id is not None
+    if prompt is not None:
+        logger.warning("add(): the prompt is not used: it is for a language model, and facts are read without one")
+    if procedural:
+        kept["memory_type"] = PROCEDURAL
+    batch = to_store(as_list(messages), kept)
+    if procedural and batch:
+        whole = Message("assistant", transcript(batch), batch[0].timestamp, metadata=batch[0].metadata)
+        batch, infer = [whole], False
+    if not batch:
+        return {"results": []}
+    said = None if timestamp is None else parse_timestamp(timestamp)
+    added = memory.add(
+        batch,
+        user_id=scope.user_id,
+        agent_id=scope.agent_id,
+        run_id=scope.run_id,
+        timestamp=said,
+        expiration_date=lasts_to,
+        infer=infer,
+    )
+    facts = _facts(memory, scope, added) if infer else {}
+    return {"results": [_result(one, facts) for one in zip(added, batch, strict=True)]}
+
+
+def _result(added: tuple[Added, Message], facts: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    one, message = added
+    found: dict[str, Any] = {"id": one.id, "memory": one.text, "event": one.event}
+    found |= {"actor_id": message.name, "role": message.role}
+    return found | ({"facts": facts[one.id]} if one.id in facts else {})
+
+
+def _facts(memory: Memory, scope: Scope, added: list[Added]) -> dict[str, list[dict[str, Any]]]:
+    """The facts that rest on messages that were just added, by message."""
+    memory.components.settling.settle(scope.user_id)
+    new = {one.id for one in added}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for fact in memory.facts(user_id=scope.user_id, agent_id=scope.agent_id):
+        for episode_id in new.intersection(fact.episode_ids):
+            found.setdefault(episode_id, []).append(fact_of(fact))
+    return found
+
+
+def get(memory: Memory, memory_id: str, *, user_id: str | None = None) -> dict[str, Any] | None:
+    """A memory, expired or not; None where there is none of that id, or it was deleted."""
+    found = _find(memory, memory_id, user_id)
+    if found is None or found.status != "active":
+        return None
+    return item_of(fields_of(found, updates_of(memory, found.scope.user_id))) | {"score": None}
+
+
+def get_all(
+    memory: Memory,
+    *,
+    filters: Mapping[str, Any] | None = None,
+    ids: Mapping[str, Any] | None = None,
+    top_k: int = TOP_K,
+    show_expired: bool = False,
+) -> dict[str, Any]:
+    """Memories that fit the filters, in the order in which they came."""
+    most = checked_top_k(top_k)
+    scope, rest = scope_to_read(filters, ids or {})
+    fits, updates = condition_of(rest), updates_of(memory, scope.user_id)
+    if most == 0:
+        return {"results": []}
+    found = memory.get_all(
+        user_id=scope.user_id,
+        agent_id=scope.agent_id,
+        run_id=scope.run_id,
+        limit=most,
+        where=lambda episode: fits(fields_of(episode, updates)),
+        expired=show_expired,
+    )
+    return {"results": [item_of(fields_of(episode, updates)) for episode in found]}
+
+
+def update(
+    memory: Memory,
+    memory_id: str,
+    text: str | None = None,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    expiration_date: Any = KEEP,
+    user_id: str | None = None,
+) -> dict[str, str]:
+    """Change a memory's text, keys of its metadata, or its expiration date (None: none).
+
+    Raises `MemoryNotFoundError` for an unknown id, `InvalidInputError` where nothing is to change.
+    """
+    if text is None and metadata is None and expiration_date is KEEP:
+        raise InvalidInputError("At least one of text, metadata, or expiration_date must be provided.")
+    lasts_to: datetime | Keep | None = KEEP if expiration_date is KEEP else end_of(day_of(expiration_date))
+    episode = _required(memory, memory_id, user_id)
+    keys = None if metadata is None else without_ids(metadata, "update()", fields_of(episode, {}))
+    memory.update(memory_id, text, user_id=episode.scope.user_id, metadata=keys, expiration_date=lasts_to)
+    return {"message": "Memory updated successfully!"}
+
+
+def delete(memory: Memory, memory_id: str, *, user_id: str | None = None) -> dict[str, str]:
+    """Hide a memory from all but its history. Raises `MemoryNotFoundError` where there is none."""
+    episode = _required(memory, memory_id, user_id)
+    memory.delete(memory_id, user_id=episode.scope.user_id)
+    return {"message": "Memory deleted successfully!"}
+
+
+def delete_all(memory: Memory, ids: Mapping[str, Any]) -> dict[str, str]:
+    """Hide all memories of a scope. Raises `InvalidInputError` where no id is given."""
+    scope = scope_of(ids)
+    if scope is None:
+        raise InvalidInputError(
+            "At least one filter is required to delete all memories. If you want to delete all memories, use the "
+            "`reset()` method."
+        )
+    memory.delete_all(user_id=scope.user_id, agent_id=scope.agent_id, run_id=scope.run_id)
+    return {"message": "Memories deleted successfully!"}
+
+
+def history_events(memory: Memory, memory_id: str, *, user_id: str | None = None) -> list[dict[str, Any]]:
+    """What happened to a memory, oldest first; empty for an id that nobody has."""
+    found = _find(memory, memory_id, user_id)
+    return [] if found is None else history_of(found, memory.history(memory_id, user_id=found.scope.user_id))
+
+
+def ids_of(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
+    """Ids as the functions of this module take them."""
+    return dict(zip(IDS, (user_id, agent_id, run_id), strict=True))
+
+
+def _find(memory: Memory, memory_id: object, user_id: str | None) -> Episode | None:
+    """The message of that id, deleted or not, of this user or of any."""
+    key = str(memory_id)
+    with memory.components.database.read() as connection:
+        owner = episodes.owner(connection, key) if user_id is None else user_id
+        return None if owner is None else episodes.find(connection, owner, key)
+
+
+def _required(memory: Memory, memory_id: str, user_id: str | None) -> Episode:
+    found = _find(memory, memory_id, user_id)
+    if found is None or found.status != "active":
+        raise MemoryNotFoundError(
+            f"Memory with id {memory_id} not found. Please provide a valid 'memory_id'",
+            error_code="MEM_404",
+            details={"memory_id": memory_id},
+            suggestion="get_all() lists the ids.",
+        )
+    return found

@@ -1,0 +1,15 @@
+"""mem0's names over a light store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from nscma_torch import memory as nscma
+from nscma_torch.compat.mem0 import Memory
+
+
+@pytest.fixture
+def m(open_memory: Callable[..., nscma.Memory], light_proxy) -> Memory:
+    return Memory.over(open_memory(proxy=light_proxy))
