@@ -14,8 +14,19 @@ import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.messages import flush
-from nscma_torch.cli.output import at, opened, plain, print_json, progress, say, verdict
+from nscma_torch.cli.output import (
+    added_counts,
+    added_object,
+    at,
+    opened,
+    plain,
+    print_json,
+    progress,
+    say,
+    verdict,
+)
 from nscma_torch.errors import EncodingError, StoreAccessError
+from nscma_torch.records import Added, Scope
 
 if TYPE_CHECKING:
     from nscma_torch.memory import Memory
@@ -80,13 +91,33 @@ def _replacing(target: Path) -> Iterator[TextIO]:
 
 @o.app.command(name="import")
 def import_(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - for stdin.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - for stdin. With --from, a folder too.")],
     *,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help="Whose export it is, of another program: mem0, mempalace, chatgpt, claude.", metavar="KIND"
+        ),
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", help="Whose memory it becomes, with --from.", envvar="NSCMA_USER")
+    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="The agent it is kept for, with --from.")] = None,
+    run: Annotated[str | None, typer.Option("--run", help="The run it is kept for, with --from.")] = None,
+    infer: Annotated[bool, typer.Option(help="Extract facts from what passes the gate, with --from.")] = True,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Read an export into this store: all of it, or nothing."""
+    """Read an export into this store: all of it, or nothing; or with --from what another program exports.
+
+    The same export of another program twice is a no-op.
+    """
+    if kind is not None:
+        _import_foreign(kind, file, Scope(o.USER if user is None else user, agent, run), infer, store, config, json)
+        return
+    if agent is not None or run is not None or not infer:
+        raise typer.BadParameter("--agent, --run and --no-infer go with --from; an export of this program has its own")
     try:
         with (
             nullcontext(sys.stdin) if file == "-" else Path(file).open(encoding="utf-8") as lines,
@@ -102,6 +133,29 @@ def import_(
         print_json({"file": file, "rows": rows})
     else:
         say(f"imported {rows} rows into {plain(str(store))}")
+
+
+def _import_foreign(
+    kind: str, file: str, scope: Scope, infer: bool, store: Path, config: Path | None, json: bool
+) -> None:
+    from nscma_torch.compat.exports.importing import import_export, read_export
+
+    exported = read_export(kind, Path(file))
+    results: list[Added] = []
+    with opened(store, config, must_exist=False) as memory:
+        with progress("importing", len(exported)) as advance:
+            for batch in import_export(memory, exported, scope, infer=infer):
+                results += batch
+                advance(len(results))
+        flush(memory)
+    if json:
+        print_json(added_object(results))
+        return
+    counts = added_counts(results)
+    known = f", {counts['known']} known already" if counts["known"] else ""
+    noun = "message" if counts["added"] == 1 else "messages"
+    decided = f"{counts['written']} written, {counts['deferred']} deferred"
+    say(f"imported {counts['added']} {noun} of {kind} into {plain(str(store))}: {decided}{known}")
 
 
 @o.app.command()

@@ -1,0 +1,37 @@
+"""SQLite files of other programs, opened for reading alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from nscma_torch.errors import InvalidInputError, MalformedInputError
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that cannot write, whose rows are known by name.
+
+    Raises `InvalidInputError` for a file that is not there, `MalformedInputError` for one that is no such database.
+    """
+    if not path.is_file():
+        raise InvalidInputError(f"there is no file {path}")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            yield connection
+    except sqlite3.Error as error:
+        raise MalformedInputError(f"{path} is not a database that can be read: {error}") from error
+
+
+def rows(connection: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> Iterator[sqlite3.Row]:
+    """The rows of a query, one by one."""
+    yield from connection.execute(query, values)
+
+
+def tables(connection: sqlite3.Connection) -> set[str]:
+    """Names of the tables."""
+    return {row["name"] for row in rows(connection, "SELECT name FROM sqlite_master WHERE type = 'table'")}

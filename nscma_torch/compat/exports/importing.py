@@ -1,0 +1,64 @@
+"""Takes what another program exports into a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby, islice
+from pathlib import Path
+from types import MappingProxyType
+
+from nscma_torch.compat.exports import chatgpt, claude, mem0, mempalace
+from nscma_torch.compat.exports.foreign import Foreign
+from nscma_torch.compat.mem0.scopes import scope_of
+from nscma_torch.errors import EmptyTextError, InvalidInputError, NscmaError
+from nscma_torch.memory import Memory
+from nscma_torch.records import Added, Scope
+from nscma_torch.text.json_messages import check_message
+
+READERS: Mapping[str, Callable[[Path], Iterator[Foreign]]] = MappingProxyType(
+    {"mem0": mem0.read, "mempalace": mempalace.read, "chatgpt": chatgpt.read, "claude": claude.read}
+)
+
+
+def read_export(kind: str, path: Path) -> list[Foreign]:
+    """All messages of an export, each checked. Reading it twice gives the same idempotency keys.
+
+    Raises `InvalidInputError` for an unknown kind, or what cannot be read; `EmptyTextError` where it holds no message.
+    """
+    if kind not in READERS:
+        raise InvalidInputError(f"unknown kind of export {kind!r}; kinds are {', '.join(READERS)}")
+    if not path.exists():
+        raise InvalidInputError(f"there is no file or folder {path}")
+    found = []
+    for number, one in enumerate(READERS[kind](path), start=1):
+        try:
+            check_message(one.message)
+        except NscmaError as error:
+            raise InvalidInputError(f"{path}: message {number}: {error}") from error
+        found.append(one)
+    if not found:
+        raise EmptyTextError(f"{path} holds no message; is it an export of {kind}?")
+    return found
+
+
+def import_export(
+    memory: Memory, exported: list[Foreign], scope: Scope, *, infer: bool = True
+) -> Iterator[list[Added]]:
+    """Store what was read, and give each batch once it is on disk; what the memory has already is a NOOP.
+
+    Args:
+        scope: whose it becomes where the source names nobody. Where it names a user, or an agent or run without one,
+            it stays theirs.
+    """
+    placed = [(scope_of(one.ids) or scope, one) for one in exported]
+    for (owner, expires_at), group in groupby(placed, key=lambda pair: (pair[0], pair[1].expires_at)):
+        messages = (one.message for _, one in group)
+        while batch := list(islice(messages, memory.config.limits.max_batch)):
+            yield memory.add(
+                batch,
+                user_id=owner.user_id,
+                agent_id=owner.agent_id,
+                run_id=owner.run_id,
+                expiration_date=expires_at,
+                infer=infer,
+            )

@@ -1,0 +1,115 @@
+"""mem0's memories: what `get_all` or its server prints as JSON, a local Qdrant or FAISS store, or `history.db`.
+
+A vector store knows whose each memory is; `history.db` does not, and has no metadata: of it the texts as they stood
+last are taken. Older texts are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nscma_torch.compat.exports.archives import json_files
+from nscma_torch.compat.exports.foreign import Foreign, mapping, role_of, time_of
+from nscma_torch.compat.exports.foreign_sqlite import opened, rows, tables
+from nscma_torch.compat.exports.qdrant_points import payloads
+from nscma_torch.compat.mem0.expiry import day_of, end_of
+from nscma_torch.compat.mem0.scopes import IDS
+from nscma_torch.errors import InvalidInputError, MalformedInputError
+from nscma_torch.records import Message
+
+_OWN = frozenset(
+    {"id", "memory", "data", "hash", "metadata", "score", "score_details", "created_at", "updated_at", "actor_id"}
+    | {"role", "expiration_date", "text_lemmatized", "attributed_to", *IDS}
+)
+_HISTORY = """
+    SELECT memory_id, new_memory, created_at, updated_at, is_deleted, actor_id, role FROM history
+    ORDER BY created_at, DATETIME(updated_at), rowid
+"""
+
+
+def read(path: Path) -> Iterator[Foreign]:
+    """Memories in the order of their times, where the source gives them in none."""
+    if path.is_dir():
+        items = _folder(path)
+    elif path.suffix == ".json":
+        items = _json(path)
+    else:
+        items = _database(path)
+    for item in sorted(items, key=lambda item: str(item.get("created_at") or "")):
+        text = item.get("memory") or item.get("data")
+        if isinstance(text, str) and text.strip():
+            yield _foreign(text, item)
+
+
+def _foreign(text: str, item: Mapping[str, Any]) -> Foreign:
+    kept = {key: value for key, value in item.items() if key not in _OWN}
+    inner = item.get("metadata")
+    metadata = {**kept, **(inner if isinstance(inner, Mapping) else {})}
+    name = item.get("actor_id")
+    message = Message(
+        role=role_of(item.get("role")),
+        content=text,
+        timestamp=time_of(item.get("created_at")),
+        name=name if isinstance(name, str) and name else None,
+        metadata=metadata,
+        idempotency_key=f"mem0:{item['id']}",
+    )
+    ids = {name: item[name] for name in IDS if item.get(name)}
+    return Foreign(message, ids, end_of(day_of(item.get("expiration_date"))))
+
+
+def _folder(path: Path) -> Iterator[Mapping[str, Any]]:
+    stores = [
+        file
+        for file in sorted(path.glob("collection/*/storage.sqlite"))
+        if not file.parent.name.endswith("_entities") and file.parent.name != "mem0migrations"
+    ]
+    if stores:
+        for store in stores:
+            yield from ({**payload, "id": key} for key, payload in payloads(store))
+    elif (path / "history.db").is_file():
+        yield from _database(path / "history.db")
+    else:
+        raise InvalidInputError(f"{path} is neither a local Qdrant store nor a folder with history.db; name a file")
+
+
+def _json(path: Path) -> Iterator[Mapping[str, Any]]:
+    for name, content in json_files(path, r".*\.json"):
+        if isinstance(content, Mapping) and isinstance(content.get("docstore"), Mapping):  # FAISS
+            for key, payload in content["docstore"].items():
+                yield {**mapping(payload, f"{name}: {key}"), "id": key}
+            return
+        items = content.get("results", content.get("memories")) if isinstance(content, Mapping) else content
+        if not isinstance(items, list):
+            raise MalformedInputError(f'{name} is not what mem0 gives: {{"results": […]}}, a list, or a FAISS docstore')
+        for number, item in enumerate(items, start=1):
+            if "id" not in mapping(item, f"{name}: memory {number}"):
+                raise MalformedInputError(f"{name}: memory {number} has no id")
+            yield item
+
+
+def _database(path: Path) -> Iterator[Mapping[str, Any]]:
+    with opened(path) as connection:
+        known = tables(connection)
+        if "points" in known:
+            yield from ({**payload, "id": key} for key, payload in payloads(path))
+            return
+        if "history" not in known:
+            raise MalformedInputError(f"{path} is no database of mem0: it has no table history")
+        last: dict[str, dict[str, Any]] = {}
+        for row in rows(connection, _HISTORY):
+            key = row["memory_id"]
+            if row["is_deleted"] or row["new_memory"] is None:
+                last.pop(key, None)
+                continue
+            first = last.get(key, {}).get("created_at") or row["created_at"] or row["updated_at"]
+            last[key] = {
+                "id": key,
+                "memory": row["new_memory"],
+                "created_at": first,
+                "actor_id": row["actor_id"],
+                "role": row["role"],
+            }
+        yield from last.values()
