@@ -41,7 +41,6 @@ def serve(
     """
     for module in ("fastapi", "uvicorn", "prometheus_client"):
         require(module, extra="server", purpose="`nscma serve`")
-    from nscma_torch.config import load_config
     from nscma_torch.memory import Memory
     from nscma_torch.server.app import create_app
     from nscma_torch.server.rooms import Settings
@@ -50,8 +49,7 @@ def serve(
 
     settings = Settings(tokens or beside(store), host, port, user)
     refuse_open_doors(settings)
-    settled = load_config(config)
-    with bound(settings) as listening, Memory(store, config=settled, background=True) as memory:
+    with bound(settings) as listening:
         name = f"[{host}]" if ":" in host else host
         url = f"http://{name}:{listening.getsockname()[1]}"
 
@@ -61,5 +59,6 @@ def serve(
             else:
                 warn(f"{event}: {store} at {url}")
 
-        run(create_app(memory, settings), listening, settled, started=lambda: tell("serving"))
+        with Memory(store, config=config, background=True) as memory:
+            run(create_app(memory, settings), listening, started=lambda: tell("serving"))
         tell("stopped")

@@ -95,10 +95,10 @@ def status_of(error: errors.NscmaError) -> int:
 
 
 def problem(error: Exception) -> Response:
-    """The answer to a request that ended in an error; what is the server's fault is logged."""
+    """The answer to a request that ended in an error; what the server's owner has to mend is logged."""
     told = described(error)
-    if told.status == 500:
-        log.error("%s", type(error).__name__, exc_info=error)
+    if told.status == 500 and isinstance(error, errors.NscmaError):  # uvicorn logs what nobody foresaw
+        log.error("%s: %s", type(error).__name__, error)
     text = json.dumps(told.model_dump(exclude_none=True))  # ASCII: a message may quote half of a surrogate pair
     return Response(text, told.status, headers=_headers(error, told.status), media_type=MEDIA_TYPE)
 

@@ -1,4 +1,6 @@
-"""HTTP/1.1 for slow clients: one that sends no whole request, or takes nothing of the answer, is left after a while."""
+"""HTTP/1.1 with patience for slow clients, and for so many: one that sends no whole head of a request, or takes nothing
+of the answer, is left after a while, and one too many is told so.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,11 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from nscma_torch.errors import OverloadedError
+from nscma_torch.server.problems import MEDIA_TYPE, problem
 
-def patient(seconds: float) -> type[H11Protocol]:
+
+def patient(seconds: float, connections: int) -> type[H11Protocol]:
     """uvicorn's protocol that waits so long for the head of a request, and for a client that reads nothing."""
 
     class Patient(H11Protocol):
@@ -17,6 +22,9 @@ def patient(seconds: float) -> type[H11Protocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            if len(self.connections) > connections:
+                transport.write(_one_too_many(connections))
+                transport.close()
             self._watch()
 
         def data_received(self, data: bytes) -> None:
@@ -58,3 +66,10 @@ def patient(seconds: float) -> type[H11Protocol]:
                 self._stalled = None
 
     return Patient
+
+
+def _one_too_many(connections: int) -> bytes:
+    """The whole answer to a connection above the limit."""
+    told = problem(OverloadedError(f"{connections} connections are open; try again in a moment"))
+    head = f"HTTP/1.1 503 Service Unavailable\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(told.body)}\r\n"
+    return f"{head}retry-after: {told.headers['retry-after']}\r\nconnection: close\r\n\r\n".encode() + bytes(told.body)

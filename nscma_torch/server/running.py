@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 import uvicorn
 from fastapi import FastAPI
 
-from nscma_torch.config import Config
 from nscma_torch.errors import ConfigError, StoreAccessError
 from nscma_torch.server.access import is_loopback
 from nscma_torch.server.protocol import patient
-from nscma_torch.server.rooms import Settings
+from nscma_torch.server.rooms import House, Settings
 from nscma_torch.server.tokens import Tokens
 
 
@@ -47,41 +46,43 @@ def bound(settings: Settings) -> socket.socket:
     return listening
 
 
-def run(app: FastAPI, listening: socket.socket, config: Config, *, started: Callable[[], None]) -> None:
+def run(app: FastAPI, listening: socket.socket, *, started: Callable[[], None]) -> None:
     """Serve until SIGTERM or SIGINT."""
-    limits = config.server
-    server = _Server(
-        uvicorn.Config(
-            app,
-            http=patient(limits.patience),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,  # whom a forwarding header names nobody has checked
-            limit_concurrency=limits.connections,
-            timeout_graceful_shutdown=max(1, round(limits.shutdown)),
-            ws="none",
-        ),
-        started,
-    )
     told: list[int] = []  # uvicorn raises the signal again once it has ended; the store is to be closed first
     numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)
     before = {one: signal.signal(one, lambda number, _: told.append(number)) for one in numbers}
     try:
-        server.run(sockets=[listening])
+        Serving(app, started).run(sockets=[listening])
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
 
 
-class _Server(uvicorn.Server):
-    """Uvicorn's server that says when it has started."""
+class Serving(uvicorn.Server):
+    """Uvicorn's server of an application, by the section [server]; it says when it has started."""
 
-    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._told = told
+    def __init__(self, app: FastAPI, started: Callable[[], None]) -> None:
+        self._house: House = app.state.house
+        self._told = started
+        limits = self._house.config.server
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=patient(limits.patience, limits.connections),
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,  # whom a forwarding header names nobody has checked
+                timeout_graceful_shutdown=max(1, round(limits.shutdown)),
+                ws="none",
+            )
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._told()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._house.stopping.set()
+        await super().shutdown(sockets)

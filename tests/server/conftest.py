@@ -1,0 +1,85 @@
+"""Servers for tests: in the process for most, on a socket of the loopback for what a socket decides."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from nscma_torch.memory import Memory
+from nscma_torch.server.app import create_app
+from nscma_torch.server.rooms import Settings
+from nscma_torch.server.running import Serving, bound
+from nscma_torch.server.tokens import Tokens
+
+HOST = "http://127.0.0.1:8765"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server in this process: its client comes from the loopback."""
+
+    memory: Memory
+    app: FastAPI
+    tokens: Tokens
+    client: TestClient
+
+    def token(self, user: str | None, can: str = "read,write,erase") -> dict[str, str]:
+        """The header of a new token."""
+        return {"Authorization": f"Bearer {self.tokens.add(user, can.split(','))[0]}"}
+
+
+@contextmanager
+def serving(memory: Memory, tokens: Path, *, rooms: Any = (), **settings: Any) -> Iterator[Served]:
+    """A server over a memory, without tokens at first."""
+    app = create_app(memory, Settings(tokens, **settings), rooms=rooms)
+    client = TestClient(app, HOST, raise_server_exceptions=False, client=("127.0.0.1", 50_000))
+    with client:
+        yield Served(memory, app, Tokens(tokens), client)
+
+
+@pytest.fixture
+def served(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """`served({…}, rooms=[…], host=…)`: a server over a light store, with such a section [server]."""
+    with ExitStack() as stack:
+
+        def make(server: dict[str, Any] | None = None, **options: Any) -> Served:
+            memory = open_memory(config={"server": server or {}}, proxy=light_proxy)
+            return stack.enter_context(serving(memory, tmp_path / "store.db.tokens", **options))
+
+        yield make
+
+
+@pytest.fixture
+def listening(served: Callable[..., Served]) -> Iterator[Callable[..., tuple[Served, int]]]:
+    """The same on a socket: gives the port too."""
+    with ExitStack() as stack:
+
+        def make(server: dict[str, Any] | None = None, **options: Any) -> tuple[Served, int]:
+            made = served(server, **options)
+            own = stack.enter_context(bound(Settings(made.tokens.path, port=0)))
+            port: int = own.getsockname()[1]
+            begun = threading.Event()
+            running = Serving(made.app, begun.set)
+            thread = threading.Thread(target=running.run, kwargs={"sockets": [own]})
+
+            def stop() -> None:
+                running.should_exit = running.force_exit = True
+                thread.join()
+
+            thread.start()
+            stack.callback(stop)
+            assert begun.wait(30)
+            return made, port
+
+        yield make

@@ -1,0 +1,152 @@
+"""Every operation of the OpenAPI document, by everybody who must not: none is forgotten, as none is named here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from nscma_torch.memory import Memory
+from nscma_torch.protocols import Embedder
+from tests.conftest import LIGHT
+from tests.server.conftest import Served, serving
+from tests.server.operations import PUBLIC, Operation, operations
+
+FAST = {"rate": 1e6, "burst": 1_000_000}
+SECRET = "xylophone"  # a word of Ben's memory alone
+NOT_OF_MEMORY = {"close", "as_module", "components"}
+OTHER_NAMES = {"import_": "import"}
+
+
+Bens = tuple[Served, list[Operation], dict[str, str]]
+
+
+@pytest.fixture
+def bens_own(served: Callable[..., Served]) -> Bens:
+    """A server with a memory of Ben's, its operations, and the ids of what is Ben's."""
+    return filled(served(FAST))
+
+
+@pytest.fixture(scope="module")
+def bens(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Embedder) -> Iterator[Bens]:
+    """The same, of all tests that must leave it as it is."""
+    folder = tmp_path_factory.mktemp("ben")
+    with (
+        Memory(folder / "store.db", config={**LIGHT, "server": FAST}, proxy=light_proxy, embedder=embedder) as memory,
+        serving(memory, folder / "tokens") as server,
+    ):
+        yield filled(server)
+
+
+def filled(server: Served) -> Bens:
+    memory = server.memory
+    said = memory.add(f"My {SECRET} is in Porto, and I live in Lisbon.", user_id="ben")[0]
+    memory.add("I live in Braga now.", user_id="ben")
+    memory.flush()
+    skill = memory.add_skill(f"tune the {SECRET}", trigger="it is out of tune", steps=["listen"], user_id="ben")
+    (decision, *_) = memory.decisions(user_id="ben")
+    ids = {"memory_id": said.id, "skill_id": skill.id, "decision_id": decision.id, "proposal_id": decision.id}
+    return server, list(operations(server.client.get("/openapi.json").json())), {**ids, "kind": "insight"}
+
+
+def test_every_method_of_memory_has_an_operation(bens: Bens) -> None:
+    server, all_, _ = bens
+    methods = {name for name, one in vars(Memory).items() if not name.startswith("_") and callable(one)}
+    assert {OTHER_NAMES.get(name, name) for name in methods - NOT_OF_MEMORY} <= {one.id for one in all_}
+    assert len({one.id for one in all_}) == len(all_)
+
+
+def test_every_operation_needs_a_token(bens: Bens) -> None:
+    server, all_, ids = bens
+    assert {one.id for one in all_ if not one.rights} == PUBLIC
+    server.token("ana")
+    for headers in ({}, {"Authorization": "Bearer nscma_guess"}, {"Authorization": "Basic YTpi"}, {"X-API-Key": "x"}):
+        for one in all_:
+            request = one.request(ids, "ben")
+            got = server.client.request(**{**request, "headers": {**request.get("headers", {}), **headers}})
+            assert (got.status_code == 401) is (one.id not in PUBLIC), (one.id, headers, got.text)
+            assert SECRET not in got.text
+            if got.status_code == 401:
+                assert got.headers["content-type"] == "application/problem+json"
+                assert got.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_no_operation_serves_another_user(bens: Bens) -> None:
+    """Ana has all rights over her own memory, and knows all ids of Ben's."""
+    server, all_, ids = bens
+    ana = server.token("ana")
+    before = server.memory.digest(user_id="ben"), [*server.memory.export(user_id="ben")]
+    for one in all_:
+        if one.id in PUBLIC:
+            continue
+        for user in (None, "ben"):  # by the ids alone, and by name
+            request = one.request(ids, user)
+            got = server.client.request(**{**request, "headers": {**request.get("headers", {}), **ana}})
+            assert SECRET not in got.text, one.id
+            assert got.status_code < 500, (one.id, got.text)
+            if user and one.takes_user:
+                assert got.status_code == 403, (one.id, got.text)
+            if not user and not one.takes_user and not one.lines:
+                assert got.status_code == 403, f"{one.id} is about the whole store: {got.text}"
+        request = one.request(ids)
+        request["params"] = {**request["params"], "user_id": "ben"}  # whatever the endpoint takes
+        got = server.client.request(**{**request, "headers": {**request.get("headers", {}), **ana}})
+        assert got.status_code == 403 and SECRET not in got.text, (one.id, got.text)
+    assert (server.memory.digest(user_id="ben"), [*server.memory.export(user_id="ben")]) == before
+
+
+@pytest.mark.parametrize("path", ["/v1/search", "/v1/ask", "/v1/messages/query", "/search"])
+def test_no_filter_names_another_user(bens: Bens, path: str) -> None:
+    server, _, _ = bens
+    text = {"question": SECRET} if path == "/v1/ask" else {} if path.endswith("query") else {"query": SECRET}
+    for wanted, status in (("ben", 403), (["ben"], 422), ({"in": ["ben"]}, 422)):
+        body = {**text, "filters": {"user_id": wanted}}
+        got = server.client.post(path, json=body, headers=server.token("ana"))
+        assert got.status_code == status and SECRET not in got.text.replace(json.dumps(body), ""), got.text
+
+
+def test_each_right_gives_its_own_operations_alone(bens: Bens) -> None:
+    server, all_, ids = bens
+    for right in ("read", "write", "erase"):
+        others = ",".join({"read", "write", "erase"} - {right})
+        for user in ("ben", None):
+            headers = server.token(user, others)
+            for one in all_:
+                if one.rights == [right]:
+                    request = one.request(ids, "ben")
+                    got = server.client.request(**{**request, "headers": {**request.get("headers", {}), **headers}})
+                    assert got.status_code == 403 and "right" in got.json()["detail"], (one.id, got.text)
+
+
+def test_to_replace_decisions_takes_the_right_to_write(bens: Bens) -> None:
+    server, _, _ = bens
+    reader = server.token("ben", "read")
+    assert server.client.post("/v1/replay", json={}, headers=reader).status_code == 200
+    assert server.client.post("/v1/replay", json={"dry_run": False}, headers=reader).status_code == 403
+
+
+def test_every_operation_works_for_whom_it_is_meant(bens_own: Bens) -> None:
+    """So that what is refused above is not refused to everybody. What ends a memory comes last."""
+    server, all_, ids = bens_own
+    anyone, ben = server.token(None), server.token("ben")
+    last = ["undo", "delete", "mem0_delete", "delete_all", "mem0_delete_all", "erase", "reset", "mem0_reset"]
+    expected = {"record": 404, "merge": 422, "import": 422}  # there is no record, no proposal, and no export sent
+    for one in sorted(all_, key=lambda one: last.index(one.id) if one.id in last else -1):
+        request = one.request(ids, "ben")
+        headers = {**request.get("headers", {}), **(ben if one.takes_user else anyone)}
+        got = server.client.request(**{**request, "headers": headers})
+        assert got.status_code in (expected.get(one.id, 200), 204), (one.id, got.text)
+    assert server.memory.stats().users == 0
+
+
+def test_two_users_are_apart(bens: Bens) -> None:
+    server, _, _ = bens
+    cleo, ben = server.token("cleo"), server.token("ben")
+    said = server.client.post("/v1/messages", json={"messages": "My flute is in Faro."}, headers=cleo).json()
+    assert server.client.get("/v1/messages", headers=cleo).json()[0]["id"] == said["results"][0]["id"]
+    found = server.client.post("/v1/search", json={"query": "flute"}, headers=ben).json()
+    assert "flute" not in json.dumps(found)
+    assert SECRET in json.dumps(server.client.post("/v1/search", json={"query": SECRET}, headers=ben).json())
+    assert server.client.get("/v1/stats", headers=cleo).json()["messages"] == 1
