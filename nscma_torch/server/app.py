@@ -62,7 +62,7 @@ def create_app(memory: Memory, settings: Settings, *, rooms: Sequence[MakesRoom]
     made = [_own(), health.room(house), metrics.room(measures), *(make(house) for make in rooms)]
     app = _Application(
         title="NSCMA", description=_DESCRIPTION, version=version("nscma-torch"), lifespan=_lifespan(house, made),
-        docs_url=None, redoc_url=None,
+        docs_url=None, redoc_url=None, redirect_slashes=False,
         telemetry=_NO_TELEMETRY,
     )  # fmt: skip
     app.state.house = house

@@ -110,8 +110,9 @@ class _Body:
         self._send = send
         self._any_size = any_size
         self._size = 0
-        self._due = time.monotonic() + limits.patience
-        self._whole = False
+        self._due: float | None = None  # the time until which a body must be there, once it is read
+        headers = Headers(scope=scope)
+        self._whole = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
         self._begun = False
         self._error: AccessError | None = None
 
@@ -121,9 +122,11 @@ class _Body:
             raise self._error
         if self._whole:  # what comes now is that the client leaves
             return await self._receive()
-        left = self._limits.patience if self._any_size else self._due - time.monotonic()
+        now = time.monotonic()
+        if self._due is None or self._any_size:  # a stream may go on for as long as it moves
+            self._due = now + self._limits.patience
         try:
-            message = await asyncio.wait_for(self._receive(), max(left, 0.0))
+            message = await asyncio.wait_for(self._receive(), self._due - now)
         except TimeoutError:
             self._error = BodyError(
                 f"the body did not come within server.patience = {self._limits.patience:g} seconds", 408

@@ -7,6 +7,7 @@ that metadata must equal; `updated_at` is None; /configure is not offered.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Response
@@ -171,8 +172,7 @@ async def history(memory_id: str, asked: Annotated[OfUser, Query()], asker: Read
     user = asked.user(asker)
 
     def found() -> list[Change]:
-        events = here.memory.history(memory_id, user_id=user)
-        return [_change(number, one) for number, one in enumerate(events) if one.event in _EVENTS]
+        return list(_changes(here.memory.history(memory_id, user_id=user)))
 
     return await here.work.json(list[Change], found)
 
@@ -219,15 +219,20 @@ def _item(episode: Episode, score: float | None = None) -> Item:
     )
 
 
-def _change(number: int, event: HistoryEvent) -> Change:
-    at = event.at.isoformat()
-    return Change(
-        id=f"{event.item_id}-{number}",
-        memory_id=event.item_id,
-        old_memory=event.old_text,
-        new_memory=event.new_text,
-        event=event.event,
-        created_at=at,
-        updated_at=at,
-        is_deleted=event.event == "DELETE",
-    )
+def _changes(events: Iterable[HistoryEvent]) -> Iterator[Change]:
+    """The events that mem0 knows; a deletion has the text that it hid."""
+    text = None
+    for number, event in enumerate(events):
+        before, text = text, event.new_text or text
+        if event.event in _EVENTS:
+            at = event.at.isoformat()
+            yield Change(
+                id=f"{event.item_id}-{number}",
+                memory_id=event.item_id,
+                old_memory=before,
+                new_memory=event.new_text,
+                event=event.event,
+                created_at=at,
+                updated_at=at,
+                is_deleted=event.event == "DELETE",
+            )

@@ -52,7 +52,7 @@ def filled(server: Served) -> Bens:
 
 
 def test_every_method_of_memory_has_an_operation(bens: Bens) -> None:
-    server, all_, _ = bens
+    _, all_, _ = bens
     methods = {name for name, one in vars(Memory).items() if not name.startswith("_") and callable(one)}
     assert {OTHER_NAMES.get(name, name) for name in methods - NOT_OF_MEMORY} <= {one.id for one in all_}
     assert len({one.id for one in all_}) == len(all_)

@@ -73,7 +73,7 @@ def test_a_body_has_a_limit(served: Callable[..., Served]) -> None:
         got = server.client.post("/v1/messages", content=content, headers={"Content-Type": "application/json"})
         assert got.status_code == 413 and "server.max_body = 2,000" in got.json()["detail"], got.text
     lines = b'{"role": "user", "content": "A line of a long stream."}\n' * 100
-    assert server.client.post("/v1/messages/stream", content=lines).text.endswith("\"done\":true}\n")
+    assert server.client.post("/v1/messages/stream", content=lines).text.endswith('"done":true}\n')
     assert server.memory.stats().messages == 100
     assert server.client.post("/v1/messages", json={"messages": "Short."}).status_code == 200
 

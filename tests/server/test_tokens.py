@@ -37,7 +37,7 @@ def test_the_file_holds_no_token(tokens: Tokens) -> None:
     assert (entry.user, entry.can) == ("ana", ("read", "write"))
     assert tokens.find(token) == entry and Tokens(tokens.path).find(token) == entry
     assert tokens.find(token[:-1]) is None and tokens.find("") is None and tokens.find("\udcff") is None
-    assert os.listdir(tokens.path.parent) == ["tokens"]  # no part is left beside it
+    assert list(tokens.path.parent.iterdir()) == [tokens.path]  # no part is left beside it
 
 
 def test_every_token_differs(tokens: Tokens) -> None:
@@ -148,9 +148,8 @@ def test_other_machines_are_served_with_tokens_alone(tokens: Tokens) -> None:
             refuse_open_doors(Settings(tokens.path, host=host))
     tokens.add("ana", ["read"])
     refuse_open_doors(Settings(tokens.path, host="0.0.0.0"))
-    with bound(Settings(tokens.path, port=0)) as first:
-        with pytest.raises(StoreAccessError, match="--port"):
-            bound(Settings(tokens.path, port=first.getsockname()[1]))
+    with bound(Settings(tokens.path, port=0)) as first, pytest.raises(StoreAccessError, match="--port"):
+        bound(Settings(tokens.path, port=first.getsockname()[1]))
 
 
 def test_commands(tmp_path: Path) -> None:
@@ -170,4 +169,6 @@ def test_commands(tmp_path: Path) -> None:
     assert file.find(token) is None and file.find(made["token"]) is not None
     run("add", code=2)
     run("add", "--user", "ana", "--any-user", code=2)
-    assert isinstance(CliRunner().invoke(app, ["token", "revoke", "x", "--tokens", str(file.path)]).exception, LookupError)
+    assert isinstance(
+        CliRunner().invoke(app, ["token", "revoke", "x", "--tokens", str(file.path)]).exception, LookupError
+    )
