@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
+from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from tests.helpers.finding import NOW, found
 
@@ -101,3 +104,58 @@ def test_delete_all_keeps_to_its_scope(memory: Memory) -> None:
     assert [episode.text for episode in memory.get_all(user_id="ada")] == ["guide said so in r1"]
     assert len(memory.get_all(user_id="bob")) == 1
     assert memory.delete_all(user_id="ada") == 1
+
+
+def test_metadata_and_expiry_change_without_the_text(eager: Memory) -> None:
+    key = eager.add("I live in Leeds.", user_id="ana", metadata={"a": 1})[0].id
+    eager.flush()
+    eager.update(key, user_id="ana", metadata={"b": 2})
+    assert eager.get(key, user_id="ana").metadata == {"a": 1, "b": 2}
+    assert [hit.id for hit in eager.search("Leeds", user_id="ana", filters={"b": 2})] == [key]
+    assert [fact.object for fact in eager.facts(user_id="ana")] == ["Leeds"]
+    eager.update(key, user_id="ana", expiration_date="2020-01-01")
+    eager.flush()
+    assert eager.facts(user_id="ana") == eager.search("Leeds", user_id="ana") == eager.get_all(user_id="ana") == []
+    assert eager.get(key, user_id="ana") is None
+    assert eager.get(key, user_id="ana", expired=True).text == "I live in Leeds."
+    assert [hit.id for hit in eager.search("Leeds", user_id="ana", expired=True)] == [key]
+    assert [one.id for one in eager.get_all(user_id="ana", expired=True)] == [key]
+    eager.update(key, user_id="ana", expiration_date=None)
+    eager.flush()
+    assert [fact.object for fact in eager.facts(user_id="ana")] == ["Leeds"]
+    reasons = [event.reason for event in eager.history(key, user_id="ana") if event.event == "UPDATE"]
+    assert reasons == [
+        '{"metadata": {"a": 1}}',
+        '{"expires_at": null}',
+        '{"expires_at": "2020-01-01T00:00:00+00:00"}',
+    ]
+    assert eager.verify() == []
+
+
+def test_metadata_that_was_changed_is_erased_too(eager: Memory) -> None:
+    key = eager.add("I live in Leeds.", user_id="ana", metadata={"note": "the secret garden gate"})[0].id
+    eager.update(key, user_id="ana", metadata={"note": "-"})
+    assert "secret garden gate" in eager.history(key, user_id="ana")[-1].reason
+    path = eager.components.database.path
+    assert eager.erase(user_id="ana", memory_id=key).found == 0
+    assert b"secret garden gate" not in path.read_bytes()
+
+
+def test_a_condition_bounds_reads(eager: Memory) -> None:
+    for number in range(5):
+        eager.add(f"Tea number {number}.", user_id="ana", metadata={"n": number})
+    found = eager.search("tea", user_id="ana", where=lambda one: one.metadata["n"] > 2)
+    assert {hit.unit.metadata["n"] for hit in found} == {3, 4}
+    assert [one.metadata["n"] for one in eager.get_all(user_id="ana", where=lambda one: one.metadata["n"] > 2)] == [
+        3,
+        4,
+    ]
+    assert eager.search("tea", user_id="ana", where=lambda _: False) == []
+
+
+def test_an_update_must_change_something(eager: Memory) -> None:
+    key = eager.add("I live in Leeds.", user_id="ana")[0].id
+    for wrong in ({}, {"metadata": ["a"]}, {"metadata": {"a": {1}}}, {"expiration_date": "soon"}, {"text": " "}):
+        with pytest.raises(InvalidInputError):
+            eager.update(key, user_id="ana", **wrong)
+    assert len(eager.history(key, user_id="ana")) == 1
