@@ -37,6 +37,7 @@ class Listed(OfRun):
 
     limit: Count | None = 100
     now: Time | None = None
+    expired: bool = False
 
 
 class Logged(OfRun):
@@ -123,17 +124,15 @@ async def add_many(asked: Annotated[Streamed, Query()], asker: Writer, here: Her
 @router.get("/messages", operation_id="get_all", response_model=list[Episode])
 async def get_all(asked: Annotated[Listed, Query()], asker: Reader, here: Here) -> Response:
     """Active messages of a scope in the order they came."""
-    scope = asked.scope(asker)
-    return await here.work.json(list[Episode], here.memory.get_all, **scope, limit=asked.limit, now=asked.now)
+    scope, options = asked.scope(asker), asked.model_dump(include={"limit", "now", "expired"})
+    return await here.work.json(list[Episode], here.memory.get_all, **scope, **options)
 
 
 @router.post("/messages/query", operation_id="query", response_model=list[Episode])
 async def query(body: QueryBody, asker: Reader, here: Here) -> Response:
     """Active messages of a scope whose metadata fit `filters`."""
-    scope = body.scope(asker)
-    return await here.work.json(
-        list[Episode], here.memory.get_all, **scope, filters=body.filters, limit=body.limit, now=body.now
-    )
+    scope, options = body.scope(asker), body.model_dump(include={"filters", "limit", "now", "expired"})
+    return await here.work.json(list[Episode], here.memory.get_all, **scope, **options)
 
 
 @router.delete("/messages", operation_id="delete_all", response_model=Counted)
@@ -156,9 +155,9 @@ async def get(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, 
 
 @router.patch("/messages/{memory_id}", operation_id="update", response_model=Episode)
 async def update(memory_id: str, body: UpdateBody, asker: Writer, here: Here) -> Response:
-    """Replace a message's text; the old one stays in the history."""
-    user = body.user(asker)
-    return await here.work.json(Episode, here.memory.update, memory_id, body.text, user_id=user)
+    """Replace a message's text, keys of its metadata, or its expiration date; the history keeps the old."""
+    user, changes = body.user(asker), body.model_dump(exclude={"user_id"}, exclude_unset=True)
+    return await here.work.json(Episode, here.memory.update, memory_id, user_id=user, **changes)
 
 
 @router.delete("/messages/{memory_id}", operation_id="delete", response_model=Changed)

@@ -96,9 +96,11 @@ class AddedOut(BaseModel):
 
 
 class UpdateBody(OfUser):
-    """The new text of a message."""
+    """What changes of a message: its text, keys of its metadata, its expiration date (null: none)."""
 
-    text: str
+    text: str | None = None
+    metadata: dict[str, Any] | None = None
+    expiration_date: Time | None = None
 
 
 class FeedbackBody(OfUser):
@@ -124,6 +126,7 @@ class QueryBody(Filtered):
 
     limit: Count | None = 100
     now: Time | None = None
+    expired: bool = False
 
 
 class SearchBody(Filtered):
@@ -139,6 +142,7 @@ class SearchBody(Filtered):
     as_of: Time | None = None
     now: Time | None = None
     explain: bool = False
+    expired: bool = False
 
 
 class AskBody(Filtered):

@@ -21,6 +21,7 @@ from nscma_torch.server.app import create_app
 from nscma_torch.server.rooms import Settings
 from nscma_torch.server.running import Serving, bound
 from nscma_torch.server.tokens import Tokens
+from tests.helpers.noting import NotedTasks
 
 HOST = "http://127.0.0.1:8765"
 
@@ -54,7 +55,9 @@ def served(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path)
     with ExitStack() as stack:
 
         def make(server: dict[str, Any] | None = None, **options: Any) -> Served:
-            memory = open_memory(config={"server": server or {}}, proxy=light_proxy)
+            memory = open_memory(
+                config={"gate": {"rule": "everything"}, "server": server or {}}, proxy=light_proxy, tasks=NotedTasks()
+            )
             return stack.enter_context(serving(memory, tmp_path / "store.db.tokens", **options))
 
         yield make

@@ -57,7 +57,7 @@ def operations(document: dict[str, Any]) -> Iterator[Operation]:
                 one.params["relation"] = "lives_in"
             if one.id == "erase":
                 one.body = {"memory_id": "…"}
-            if one.id == "mem0_update":
+            if one.id in ("update", "mem0_update"):
                 one.body = {"text": "Another text."}
             yield one
 

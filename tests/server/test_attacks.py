@@ -11,6 +11,7 @@ import pytest
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
 from tests.conftest import LIGHT
+from tests.helpers.noting import NotedTasks
 from tests.server.conftest import Served, serving
 from tests.server.operations import PUBLIC, Operation, operations
 
@@ -32,9 +33,9 @@ def bens_own(served: Callable[..., Served]) -> Bens:
 @pytest.fixture(scope="module")
 def bens(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Embedder) -> Iterator[Bens]:
     """The same, of all tests that must leave it as it is."""
-    folder = tmp_path_factory.mktemp("ben")
+    folder, config = tmp_path_factory.mktemp("ben"), {**LIGHT, "gate": {"rule": "everything"}, "server": FAST}
     with (
-        Memory(folder / "store.db", config={**LIGHT, "server": FAST}, proxy=light_proxy, embedder=embedder) as memory,
+        Memory(folder / "store.db", config=config, proxy=light_proxy, embedder=embedder, tasks=NotedTasks()) as memory,
         serving(memory, folder / "tokens") as server,
     ):
         yield filled(server)
@@ -42,8 +43,8 @@ def bens(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: E
 
 def filled(server: Served) -> Bens:
     memory = server.memory
-    said = memory.add(f"My {SECRET} is in Porto, and I live in Lisbon.", user_id="ben")[0]
-    memory.add("I live in Braga now.", user_id="ben")
+    said = memory.add(f"My {SECRET} is in Porto. {{Ben|lives_in|Lisbon}}", user_id="ben")[0]
+    memory.add("I live in Braga now {Ben|lives_in|Braga}.", user_id="ben")
     memory.flush()
     skill = memory.add_skill(f"tune the {SECRET}", trigger="it is out of tune", steps=["listen"], user_id="ben")
     (decision, *_) = memory.decisions(user_id="ben")
@@ -131,7 +132,7 @@ def test_every_operation_works_for_whom_it_is_meant(bens_own: Bens) -> None:
     """So that what is refused above is not refused to everybody. What ends a memory comes last."""
     server, all_, ids = bens_own
     anyone, ben = server.token(None), server.token("ben")
-    last = ["undo", "delete", "mem0_delete", "delete_all", "mem0_delete_all", "erase", "reset", "mem0_reset"]
+    last = ["undo", "mem0_delete", "delete", "delete_all", "mem0_delete_all", "erase", "reset", "mem0_reset"]
     expected = {"record": 404, "merge": 422, "import": 422}  # there is no record, no proposal, and no export sent
     for one in sorted(all_, key=lambda one: last.index(one.id) if one.id in last else -1):
         request = one.request(ids, "ben")

@@ -52,7 +52,7 @@ def test_messages_there_and_back(server: Served) -> None:
 
 
 def test_search_and_ask_give_what_memory_gives(server: Served) -> None:
-    server.memory.add("I live in Porto.", user_id="default", metadata={"place": True})
+    server.memory.add("Ben lives in Porto. {Ben|lives_in|Porto}", user_id="default", metadata={"place": True})
     server.memory.add("My cat is called Miso.", user_id="default", agent_id="vet")
     server.memory.flush()
     hits = server.client.post("/v1/search", json={"query": "Where is Porto?", "explain": True, "top_k": 2}).json()
@@ -60,10 +60,11 @@ def test_search_and_ask_give_what_memory_gives(server: Served) -> None:
     assert [(one["id"], one["score"], one["parts"]) for one in hits] == [(o.id, o.score, o.parts) for o in expected]
     narrow = {"query": "Miso", "filters": {"agent_id": "vet"}}
     assert [one["text"] for one in server.client.post("/v1/search", json=narrow).json()] == ["My cat is called Miso."]
-    answer = server.client.post("/v1/ask", json={"question": "Where do I live?"}).json()
-    asked = server.memory.ask("Where do I live?", user_id="default")
+    answer = server.client.post("/v1/ask", json={"question": "Where does Ben live?"}).json()
+    asked = server.memory.ask("Where does Ben live?", user_id="default")
     assert (answer["text"], answer["confidence"]) == (asked.text, asked.confidence)
-    assert [one["text"] for one in answer["evidence"]] == ["I live in Porto."] == [one.text for one in asked.evidence]
+    assert [one["text"] for one in answer["evidence"]] == [one.text for one in asked.evidence]
+    assert [one["id"] for one in answer["facts"]] == [one.id for one in asked.facts] and asked.text == "Porto"
 
 
 def test_a_question_follows_another(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +84,7 @@ def test_a_question_follows_another(server: Served, monkeypatch: pytest.MonkeyPa
 
 
 def test_facts_and_what_the_curator_decided(server: Served) -> None:
-    for text in ("I live in Lisbon.", "I moved to Porto."):
+    for text in ("{user|lives_in|Lisbon}", "I moved. {user|lives_in|Porto}"):
         server.memory.add(text, user_id="default")
     server.memory.flush()
     get = server.client.get

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
 from tests.conftest import LIGHT
+from tests.helpers.noting import NotedTasks
 from tests.server.conftest import Served, serving
 from tests.server.operations import Operation, operations, resolved
 
@@ -33,7 +34,7 @@ def fuzzed(
     folder = tmp_path_factory.mktemp("fuzz")
     config = {**LIGHT, "server": {"rate": 1e6, "burst": 1_000_000, "max_body": 100_000}}
     with (
-        Memory(folder / "store.db", config=config, proxy=light_proxy, embedder=embedder) as memory,
+        Memory(folder / "store.db", config=config, proxy=light_proxy, embedder=embedder, tasks=NotedTasks()) as memory,
         serving(memory, folder / "tokens") as server,
     ):
         memory.add("The xylophone is Ben's.", user_id="ben")

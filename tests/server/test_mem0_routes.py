@@ -1,43 +1,52 @@
-"""mem0's paths answer in mem0's forms."""
+"""mem0's paths answer as mem0's own names do (`tests/compat`), for the user of the token."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 
+from nscma_torch.compat.mem0 import Memory as Mem0
 from tests.server.conftest import Served
 
 
 def test_a_memory_from_beginning_to_end(served: Callable[..., Served]) -> None:
-    client = (server := served()).client
+    client, named = (server := served()).client, Mem0.over(server.memory)
     said = [{"role": "user", "content": "I live in Porto."}, {"role": "assistant", "content": "Noted."}]
-    added = client.post("/memories", json={"messages": said, "user_id": "ana", "metadata": {"topic": "home"}}).json()
-    first, _ = added["results"]
-    assert first == {"id": first["id"], "memory": "I live in Porto.", "event": "ADD"}
-    path = f"/memories/{first['id']}"
-    ana = {"user_id": "ana"}
-    item = client.get(path, params=ana).json()
-    assert item["memory"] == "I live in Porto." and item["metadata"] == {"topic": "home"} and item["user_id"] == "ana"
-    assert item["hash"] == hashlib.md5(b"I live in Porto.").hexdigest() and item["created_at"]
-    assert [one["id"] for one in client.get("/memories", params={**ana, "top_k": 1}).json()["results"]] == [first["id"]]
-    found = client.post("/search", json={"query": "Porto", **ana, "top_k": 1, "filters": {"topic": "home"}}).json()
-    assert found["results"][0]["memory"] == "I live in Porto." and found["results"][0]["score"] > 0
-    assert client.put(path, json={"text": "I live in Faro.", **ana}).json() == {
-        "message": "Memory updated successfully!"
-    }
-    assert client.put(path, json={"data": "I live in Braga.", **ana}).status_code == 200
+    body = {"messages": said, "user_id": "ana", "run_id": "r", "metadata": {"topic": "home"}}
+    first, second = client.post("/memories", json=body).json()["results"]
+    assert (first["memory"], first["event"], second["role"]) == ("I live in Porto.", "ADD", "assistant")
+    ana, path = {"user_id": "ana"}, f"/memories/{first['id']}"
+    assert client.get(path, params=ana).json() == named.get(first["id"])
+    assert client.get("/memories", params={**ana, "top_k": 1}).json() == named.get_all(user_id="ana", top_k=1)
+    asked = {"query": "Porto", "filters": {"OR": [{"topic": {"in": ["home"]}}]}, "explain": True, "threshold": 0.2}
+    found = client.post("/search", json={**asked, **ana}).json()
+    assert found["results"] and found == named.search(**asked, user_id="ana")
+    updated = client.put(path, json={"text": "I live in Faro.", "metadata": {"topic": "house"}, **ana})
+    assert updated.json() == {"message": "Memory updated successfully!"}
+    assert client.put(path, json={"data": "I live in Braga.", "expiration_date": "2099-01-01", **ana}).is_success
     assert client.put(path, json={"data": "a", "text": "b", **ana}).status_code == 422
+    item = client.get(path, params=ana).json()
+    assert (item["memory"], item["expiration_date"]) == ("I live in Braga.", "2099-01-01")
+    assert item["metadata"]["topic"] == "house"
     assert client.delete(path, params=ana).json() == {"message": "Memory deleted successfully!"}
-    assert client.get(path, params=ana).json() is None
+    assert client.get(path, params=ana).json() is None and client.delete(path, params=ana).status_code == 404
     history = client.get(f"{path}/history", params=ana).json()
-    assert [(one["event"], one["old_memory"], one["new_memory"], one["is_deleted"]) for one in history] == [
-        ("ADD", None, "I live in Porto.", False),
-        ("UPDATE", "I live in Porto.", "I live in Faro.", False),
-        ("UPDATE", "I live in Faro.", "I live in Braga.", False),
-        ("DELETE", "I live in Braga.", None, True),
-    ]
-    assert len({one["id"] for one in history}) == 4
+    assert [one["event"] for one in history][::3] == ["ADD", "DELETE"] and history == named.history(first["id"])
     assert client.delete("/memories", params=ana).json() == {"message": "Memories deleted successfully!"}
     assert client.get("/memories", params=ana).json() == {"results": []}
     assert client.post("/reset").json() == {"message": "All memories reset"}
     assert server.memory.stats().users == 0
+
+
+def test_blanks_reach_nobody_else(served: Callable[..., Served]) -> None:
+    """mem0 cuts blanks from ids; the user of a token is who the token says, to the letter."""
+    server = served()
+    server.memory.add("The xylophone is Ana's.", user_id="ana")
+    neighbour = server.token(" ana ")
+    for got in (
+        server.client.get("/memories", headers=neighbour),
+        server.client.post("/search", json={"query": "xylophone"}, headers=neighbour),
+        server.client.post("/memories", json={"messages": "x"}, headers=neighbour),
+        server.client.delete("/memories", headers=neighbour),
+    ):
+        assert got.status_code == 422 and "blank" in got.json()["detail"] and "xylophone" not in got.text
+    assert server.memory.stats().messages == 1 and len(server.memory.get_all(user_id="ana")) == 1
