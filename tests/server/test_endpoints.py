@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from nscma_torch.errors import EngineUnavailableError, MissingDependencyError, StoreBusyError, StoreFullError
-from nscma_torch.records import Answer, FactQuery
+from nscma_torch.records import Answer, Fact, FactQuery
 from nscma_torch.server.rooms import House, Room
 from tests.server.conftest import Served
 
@@ -64,20 +65,23 @@ def test_search_and_ask_give_what_memory_gives(server: Served) -> None:
     asked = server.memory.ask("Where does Ben live?", user_id="default")
     assert (answer["text"], answer["confidence"]) == (asked.text, asked.confidence)
     assert [one["text"] for one in answer["evidence"]] == [one.text for one in asked.evidence]
-    assert [one["id"] for one in answer["facts"]] == [one.id for one in asked.facts] and asked.text == "Porto"
 
 
 def test_a_question_follows_another(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The query of an answer comes back as it went out."""
+    """The query of an answer comes back as it went out, and its facts go out as they are."""
+    server.memory.add("{Ben|lives_in|Porto}", user_id="default")
+    server.memory.flush()
+    (fact,) = server.memory.facts(user_id="default")
     query = FactQuery("object", ("sister", "lives_in"), "user", previous=True, as_of=datetime(2026, 1, 2, tzinfo=UTC))
     follows: list[Answer | None] = []
 
     def ask(*_: object, follows_: list[Answer | None] = follows, **named: Any) -> Answer:
         follows_.append(named["follows"])
-        return Answer("Porto", False, 0.9, (), query=query)
+        return Answer("Porto", False, 0.9, (), facts=(fact,), query=query)
 
     monkeypatch.setattr("nscma_torch.memory.Memory.ask", ask)
     first = server.client.post("/v1/ask", json={"question": "Where does my sister live?"}).json()
+    assert TypeAdapter(Fact).validate_python(first["facts"][0]) == fact
     body = {"question": "And before that?", "follows": first["query"]}
     assert server.client.post("/v1/ask", json=body).status_code == 200
     assert follows[0] is None and follows[1] is not None and follows[1].query == query
