@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from nscma_torch.errors import ConfigError, StoreAccessError
+from nscma_torch.memory import Memory
 from nscma_torch.server.access import is_loopback
 from nscma_torch.server.protocol import patient
 from nscma_torch.server.rooms import House, Settings
@@ -81,8 +82,16 @@ class Serving(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            self._house.slow.begin(_load_models, self._house.memory)
             self._told()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._house.stopping.set()
         await super().shutdown(sockets)
+
+
+def _load_models(memory: Memory) -> None:
+    """So that the first request does not wait for it; what cannot be loaded is said to the request that needs it."""
+    parts = memory.components
+    parts.embedder.embed(["Hello."])
+    _ = parts.writer, parts.retriever, parts.tasks

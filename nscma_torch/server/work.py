@@ -48,6 +48,10 @@ class Work:
         future.add_done_callback(self._done)
         return await asyncio.shield(future)
 
+    def begin(self, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Run a call whose outcome nobody waits for."""
+        self._pool.submit(call, *args, **kwargs)
+
     async def json(self, kind: Any, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Response:
         """What the call returns as an answer in JSON, written in the same thread: lists can be long.
 
