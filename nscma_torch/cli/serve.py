@@ -31,6 +31,19 @@ def serve(
             "--user", help="Whose memory, where a request has no token and names nobody.", envvar="NSCMA_USER"
         ),
     ] = o.USER,
+    upstream: Annotated[
+        str | None,
+        typer.Option(
+            "--upstream",
+            help="Address of vLLM, llama.cpp or Ollama: serve its chat completions with this memory.",
+            envvar="NSCMA_UPSTREAM",
+            metavar="URL",
+        ),
+    ] = None,
+    upstream_key: Annotated[
+        str | None,
+        typer.Option("--upstream-key", help="Environment variable that holds its key.", metavar="VARIABLE"),
+    ] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
@@ -49,6 +62,13 @@ def serve(
 
     settings = Settings(tokens or beside(store), host, port, user)
     refuse_open_doors(settings)
+    rooms = []
+    if upstream is not None:
+        require("httpx2", extra="server", purpose="`nscma serve --upstream`")
+        from nscma_torch.server.proxy import room as proxy
+        from nscma_torch.server.proxy.upstream_server import key_of
+
+        rooms.append(proxy.room(upstream, key_of(upstream_key)))
     with bound(settings) as listening:
         name = f"[{host}]" if ":" in host else host
         url = f"http://{name}:{listening.getsockname()[1]}"
@@ -60,5 +80,5 @@ def serve(
                 warn(f"{event}: {store} at {url}")
 
         with Memory(store, config=config, background=True) as memory:
-            run(create_app(memory, settings), listening, started=lambda: tell("serving"))
+            run(create_app(memory, settings, rooms=rooms), listening, started=lambda: tell("serving"))
         tell("stopped")

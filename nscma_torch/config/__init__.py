@@ -32,6 +32,7 @@ from nscma_torch.config.sections import (
     Score,
     Server,
     Store,
+    Upstream,
     Worker,
 )
 
@@ -62,6 +63,7 @@ __all__ = [
     "Section",
     "Server",
     "Store",
+    "Upstream",
     "Worker",
     "default_toml",
     "load_config",

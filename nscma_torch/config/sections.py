@@ -569,6 +569,24 @@ class Server(Section):
     )
 
 
+class Upstream(Section):
+    """The memory proxy in front of a model's server (`nscma serve --upstream`)."""
+
+    tokens: int = Field(
+        1024, gt=0, description="Most tokens, by the embedder's count, of the block of what is recalled."
+    )
+    passages: int = Field(6, gt=0, description="Most passages in it.")
+    facts: int = Field(12, ge=0, description="Most facts in it.")
+    deadline: float = Field(
+        2.0, gt=0, description="Seconds that recall may take, and storing; then the answer goes on without it."
+    )
+    exchanges: int = Field(
+        2048, gt=0, description="Exchanges whose block is kept in this process for their tool-calling turns."
+    )
+    connect: float = Field(10.0, gt=0, description="Seconds to reach the model's server.")
+    silence: float = Field(600.0, gt=0, description="Seconds that it may send nothing.")
+
+
 class Controller(Section):
     """Layer 2: working memory, and the loop that decides when to look."""
 
@@ -642,6 +660,7 @@ class Config(Section):
     records: Records = Records()
     worker: Worker = Worker()
     server: Server = Server()
+    upstream: Upstream = Upstream()
     controller: Controller = Controller()
 
     def unmade(self, kinds: Iterable[str]) -> list[str]:

@@ -19,6 +19,7 @@ from nscma_torch.server.access import is_loopback
 from nscma_torch.server.problems import problem
 from nscma_torch.server.rooms import Settings
 
+_OF_THE_PROXY = ("Memory", "Recalled", "Tokens", "Seconds", "Stores")
 _OWN = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -60,7 +61,7 @@ def cors(app: FastAPI, limits: Server) -> None:
             allow_origins=list(limits.origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
-            expose_headers=["Retry-After", "WWW-Authenticate"],
+            expose_headers=["Retry-After", "WWW-Authenticate", *(f"X-NSCMA-{name}" for name in _OF_THE_PROXY)],
         )
 
 

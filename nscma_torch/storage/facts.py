@@ -198,6 +198,7 @@ def select_facts(
     *,
     subjects: Collection[str] | None = None,
     relations: Collection[str] | None = None,
+    ids: Collection[str] | None = None,
     as_of: int | None = None,
     known_at: int | None = None,
     statuses: Collection[str] = ("active", "disputed"),
@@ -206,6 +207,7 @@ def select_facts(
 
     Args:
         subjects: their keys, those of merged entities too; None for all.
+        ids: of facts; None for all.
         as_of: what held at this time (microseconds), whatever became of it since: archived facts too.
         known_at: as it was believed at that time (microseconds); None for now.
         statuses: which ones, without `as_of`.
@@ -222,6 +224,8 @@ def select_facts(
         clauses += [begun, or_(_F.valid_to.is_(None), ~ended)]
     if relations is not None:
         clauses.append(_F.relation.in_(sorted(relations)))
+    if ids is not None:
+        clauses.append(_F.id.in_(sorted(ids)))
     if scope.run_id is not None:
         run = select(_S.seq).join(fact_sources, fact_sources.c.statement_seq == _S.seq)
         run = run.join(episodes, episodes.c.seq == _S.episode_seq)

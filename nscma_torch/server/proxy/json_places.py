@@ -1,0 +1,60 @@
+"""Where the parts of a JSON text begin and end, so that one of them can be changed and the rest stays byte for byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+_DECODER = json.JSONDecoder()
+_BLANK = re.compile(r"[ \t\n\r]*")
+
+
+class Place(NamedTuple):
+    """A value and where it is written: `text[start:end]`."""
+
+    value: Any
+    start: int
+    end: int
+
+
+def members(text: str, start: int) -> dict[str, Place]:
+    """The values of the object that begins at `start`, by key; of a key that is there twice the last, as in `json`.
+
+    The text must be JSON.
+    """
+    found: dict[str, Place] = {}
+    at = _after(text, start + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        found[key] = one = _value(text, _after(text, at) + 1)
+        at = _next(text, one.end)
+    return found
+
+
+def elements(text: str, start: int) -> Iterator[Place]:
+    """The values of the array that begins at `start`. The text must be JSON."""
+    at = _after(text, start + 1)
+    while text[at] != "]":
+        one = _value(text, at)
+        yield one
+        at = _next(text, one.end)
+
+
+def _value(text: str, at: int) -> Place:
+    start = _after(text, at)
+    value, end = _DECODER.raw_decode(text, start)
+    return Place(value, start, end)
+
+
+def _next(text: str, at: int) -> int:
+    """Behind the comma after a value, or at the bracket that closes."""
+    at = _after(text, at)
+    return _after(text, at + 1) if text[at] == "," else at
+
+
+def _after(text: str, at: int) -> int:
+    """Behind white space."""
+    match = _BLANK.match(text, at)
+    return at if match is None else match.end()

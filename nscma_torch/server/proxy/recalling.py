@@ -1,0 +1,159 @@
+"""What a user turn recalls: passages by search, facts that bear on them or on who is named; and the same once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection
+
+from nscma_torch.config import Upstream
+from nscma_torch.curator.fact_views import holding
+from nscma_torch.memory import Memory
+from nscma_torch.recalls import Recalls
+from nscma_torch.records import Fact, Hit, Scope
+from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.server.proxy.block import Block, Passage, fitting
+from nscma_torch.server.proxy.chat_request import Turn
+from nscma_torch.storage import episodes, facts, facts_told
+from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.statement_groups import Key
+from nscma_torch.storage.turns import ECHO
+from nscma_torch.text.names import name_key
+
+RECALLED = "recalled"  # metadata of a user turn: what its block showed
+EXCHANGE = "exchange"  # metadata of a reply: the key of its exchange, which is asked for again where a client retries
+_NAMED_WORDS = 100  # of a turn, in which names are looked for
+_LONGEST_NAME = 3  # words
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a block shows, by ids: passages as (message, start, end). It is kept with the turn."""
+
+    passages: tuple[tuple[str, int, int], ...] = ()
+    facts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, block: Block) -> Choice:
+        """What is in a block."""
+        passages = tuple((one.episode.id, one.start, one.end) for one in block.passages)
+        return cls(passages, tuple(fact.id for fact in block.facts))
+
+    @classmethod
+    def read(cls, metadata: Mapping[str, Any]) -> Choice:
+        """What a stored turn's block showed."""
+        kept = metadata.get(RECALLED, {})
+        passages = tuple((id, start, end) for id, start, end in kept.get("passages", ()))
+        return cls(passages, tuple(kept.get("facts", ())))
+
+    def metadata(self) -> dict[str, Any]:
+        """As it is kept; nothing for an empty choice."""
+        if not (self.passages or self.facts):
+            return {}
+        return {RECALLED: {"passages": [list(one) for one in self.passages], "facts": list(self.facts)}}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The block of a turn, which is as of `at`; `key` names the exchange, and is the stored turn's idempotency key."""
+
+    key: str
+    at: datetime
+    block: Block = field(default_factory=Block)
+
+
+class Recalling:
+    """Looks up what a turn recalls; its calls block."""
+
+    def __init__(self, memory: Memory, settings: Upstream) -> None:
+        self._memory = memory
+        self._settings = settings
+        self._recalls = Recalls.of(memory.components.database, memory.config)
+
+    def only(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime) -> Found:
+        """What a turn recalls at this time."""
+        return Found(keys[0], at, self._shown(user_id, self._chosen(user_id, turn, keys[0], at), at))
+
+    def again(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime) -> Found:
+        """What the block of a turn showed that is stored under one of these keys, else what it recalls at this time."""
+        with self._memory.components.database.read() as connection:
+            known = episodes.known_keys(connection, user_id, keys)
+        for key in keys:
+            if key in known:
+                stored = known[key]
+                shown = self._shown(user_id, Choice.read(stored.metadata), stored.occurred_at)
+                return Found(key, stored.occurred_at, shown)
+        return self.only(user_id, turn, keys, at)
+
+    def queue(self) -> None:
+        """Hand on what was found, to be counted."""
+        self._recalls.queue()
+
+    def _chosen(self, user_id: str, turn: Turn, key: str, at: datetime) -> Choice:
+        """What fits a turn best and is not in its conversation already."""
+        parts = self._memory.components
+        config, question = parts.config, turn.text[: parts.config.limits.max_question_characters]
+        bounds = Bounds(
+            Scope(user_id), at, timedelta(seconds=config.limits.max_clock_skew), ("chunk",), without={ECHO: True}
+        )
+        hits = parts.retriever.retrieve(question, bounds, top_k=2 * self._settings.passages).hits
+        new: dict[str, Hit] = {}
+        for hit in hits:
+            text = hit.text.strip()
+            if text not in turn.context and hit.unit.metadata.get(EXCHANGE) != key:
+                new.setdefault(text, hit)
+        kept = list(new.values())[: self._settings.passages]
+        self._recalls.note(user_id, kept, at=at)
+        passages = tuple((hit.unit.episode_ids[0], hit.unit.start, hit.unit.end) for hit in kept)
+        with parts.database.read() as connection:
+            of_facts = self._facts(connection, user_id, question, [hit.unit.episode_ids[0] for hit in hits], at)
+        return Choice(passages, tuple(fact.id for fact in of_facts))
+
+    def _facts(
+        self, connection: Connection, user_id: str, question: str, messages: Sequence[str], at: datetime
+    ) -> list[Fact]:
+        """Facts of whom or what the turn names, and those that stand now where the messages say something."""
+        told = facts_told.groups_told(connection, user_id, messages)
+        named = _names(question)
+        wanted = {key.subject for key in told} | named
+        if not wanted:
+            return []
+        known = facts.select_facts(connection, Scope(user_id), subjects=wanted, known_at=to_micros(at))
+        ranked = []
+        for fact in holding(known, at):
+            subject = name_key(fact.subject)
+            place = told.get(Key(subject, fact.relation, fact.topic))
+            if place is not None or subject in named:
+                ranked.append((len(messages) if place is None else place, -fact.confidence, fact.id, fact))
+        return [fact for *_, fact in sorted(ranked)[: self._settings.facts]]
+
+    def _shown(self, user_id: str, choice: Choice, at: datetime) -> Block:
+        """The block of a choice; what was deleted since is left out."""
+        with self._memory.components.database.read() as connection:
+            passages = []
+            for episode_id, start, end in choice.passages:
+                episode = episodes.find(connection, user_id, episode_id)
+                if episode is not None and episode.status != "deleted":
+                    passages.append(Passage(episode, start, end))
+            known = facts.select_facts(connection, Scope(user_id), ids=choice.facts, known_at=to_micros(at))
+            by_id = {fact.id: fact for fact in known if _stands(connection, user_id, fact)}
+        chosen = [by_id[one] for one in choice.facts if one in by_id]
+        embedder = self._memory.components.new_embedder
+        return fitting(chosen, passages, self._settings.tokens, embedder.count_tokens)
+
+
+def _stands(connection: Connection, user_id: str, fact: Fact) -> bool:
+    """Whether a message that states it is there."""
+    sources = (episodes.find(connection, user_id, one) for one in fact.episode_ids)
+    return any(episode is not None and episode.status != "deleted" for episode in sources)
+
+
+def _names(text: str) -> set[str]:
+    """Keys of all runs of a few words: what may be a name."""
+    words = text.split()[:_NAMED_WORDS]
+    runs = (words[i : i + n] for n in range(1, _LONGEST_NAME + 1) for i in range(len(words) - n + 1))
+    keys = {name_key(" ".join(run)) for run in runs}
+    return {key.removesuffix("'s") for key in keys} | keys - {""}

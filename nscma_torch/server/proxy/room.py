@@ -1,0 +1,135 @@
+"""/v1/chat/completions and /v1/models: the model's server, with what the memory holds in the newest user turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import httpx2
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from nscma_torch.errors import ScopeError
+from nscma_torch.server.access import Principal, Reader
+from nscma_torch.server.proxy.chat_request import ChatRequest
+from nscma_torch.server.proxy.exchanges import OFF, Exchanges
+from nscma_torch.server.proxy.keeping import Keeping
+from nscma_torch.server.proxy.recalling import Recalling
+from nscma_torch.server.proxy.relay import Ended, Relay
+from nscma_torch.server.proxy.upstream_server import UpstreamServer
+from nscma_torch.server.rooms import House, MakesRoom, Room
+
+CHAT, MODELS = "/v1/chat/completions", "/v1/models"
+_SHORT_BODY = 1 << 16  # bytes that are parsed on the event loop
+_ANSWER_FACTOR = 16  # bytes of an answer in JSON, events and log-probabilities, for one of its text
+_NOT_SERVED = (
+    *("embeddings", "completions", "responses", "moderations", "rerank", "score", "tokenize", "batches", "files"),
+    *(
+        "models/{rest:path}",
+        "audio/{rest:path}",
+        "images/{rest:path}",
+        "fine_tuning/{rest:path}",
+        "responses/{rest:path}",
+    ),
+    *("chat/completions/{rest:path}", "assistants", "threads", "uploads", "vector_stores"),
+)
+_BODY = {"application/json": {"schema": {"type": "object", "additionalProperties": True}}}
+_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "what the model's server answers",
+        "content": {"application/json": {}, "text/event-stream": {}},
+    }
+}
+
+
+def room(url: str, key: str | None = None) -> MakesRoom:
+    """The proxy in front of a server; arguments and errors as of `UpstreamServer`."""
+
+    def made(house: House) -> Room:
+        proxy = Proxy(house, UpstreamServer(url, key, house.config.upstream))
+        return Room((proxy.router(),), lifespan=proxy.lifespan)
+
+    return made
+
+
+class Proxy:
+    """Passes requests on to one server."""
+
+    def __init__(self, house: House, server: UpstreamServer) -> None:
+        settings = house.config.upstream
+        recalling = Recalling(house.memory, settings)
+        self._house = house
+        self._server = server
+        self._exchanges = Exchanges(recalling, house.work, settings)
+        self._keeping = Keeping(house.memory, recalling, house.work, settings)
+        self._client: httpx2.AsyncClient | None = None
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """The connections to the server."""
+        async with self._server.client() as self._client:
+            yield
+
+    def router(self) -> APIRouter:
+        """Its endpoints."""
+        router = APIRouter(tags=["proxy"])
+
+        @router.post(
+            CHAT, operation_id="chat_completions", response_class=Response, responses=_ANSWER,
+            openapi_extra={"requestBody": {"required": True, "content": _BODY}},
+        )  # fmt: skip
+        async def chat(request: Request, asker: Reader) -> Response:
+            """A chat completion of the model's server, with what the memory recalls for the newest user turn.
+
+            Headers say what was recalled. The field `user` says whose memory it is where the token does not.
+            """
+            return await self._chat(request, asker)
+
+        @router.get(MODELS, operation_id="models", response_class=Response, responses=_ANSWER)
+        async def models(request: Request, _: Reader) -> Response:
+            """The models of the model's server."""
+            return Relay(self._open, self._sent_on(request, MODELS, None), {})
+
+        async def unserved(_: Request) -> Response:
+            raise HTTPException(404, f"of the model's server {CHAT} and {MODELS} are served; ask it for others itself")
+
+        for path in _NOT_SERVED:
+            router.add_api_route(
+                f"/v1/{path}", unserved, methods=["GET", "POST", "PUT", "DELETE"], include_in_schema=False
+            )
+        return router
+
+    async def _chat(self, request: Request, asker: Principal) -> Response:
+        body = await request.body()
+        asked = ChatRequest.read(body) if len(body) <= _SHORT_BODY else await asyncio.to_thread(ChatRequest.read, body)
+        user, turn = _user_of(asker, request, asked), asked.turn
+        recall = OFF if turn is None else await self._exchanges.recall(user, turn)
+        ended: Ended | None = None
+        if turn is not None and recall.found is not None and "write" in asker.rights:
+            ended = partial(self._keeping.keep, user, turn, recall.found)
+        headers = recall.headers() | {"x-nscma-stores": "no" if ended is None else "yes"}
+        sent = self._sent_on(request, CHAT, asked.with_block(recall.block))
+        most = _ANSWER_FACTOR * self._house.config.limits.max_message_bytes
+        return Relay(self._open, sent, headers, ended=ended, most=most)
+
+    @property
+    def _open(self) -> httpx2.AsyncClient:
+        assert self._client is not None  # the lifespan has begun
+        return self._client
+
+    def _sent_on(self, request: Request, path: str, body: bytes | None) -> httpx2.Request:
+        headers = self._server.headers_on(request.headers.items())
+        params = httpx2.QueryParams(request.url.query).remove("user_id")  # whose memory is not the model's business
+        return self._open.build_request(request.method, path, params=params, content=body, headers=headers)
+
+
+def _user_of(asker: Principal, request: Request, asked: ChatRequest) -> str:
+    """Whose memory it is: the token's user; the one who is named where the token is for any, or there is none."""
+    if asker.user_id is not None:
+        return asker.user_id
+    try:
+        return asker.user(request.query_params.get("user_id"), asked.user)
+    except ScopeError as error:
+        raise ScopeError(f"{error}, here the field `user` of the request") from error

@@ -1,0 +1,94 @@
+"""The model's server: its address and key, and which headers go on to it and come back from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+import httpx2
+
+from nscma_torch.config import Upstream
+from nscma_torch.errors import ConfigError
+from nscma_torch.server.access import is_loopback
+
+_OF_THE_CONNECTION = {
+    *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"),
+    *("transfer-encoding", "upgrade"),
+}
+_NOT_ON = {
+    *_OF_THE_CONNECTION,
+    *("host", "content-length", "accept-encoding", "expect"),
+    *("authorization", "x-api-key", "cookie"),  # who asks here is nobody's business there
+    *("origin", "referer", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"),
+}
+_NOT_BACK = {*_OF_THE_CONNECTION, "content-encoding", "date", "server", "set-cookie"}
+_PREFIXES_NOT_BACK = ("access-control-", "x-nscma-")
+
+
+class UpstreamServer:
+    """Where requests go.
+
+    Args:
+        url: of an OpenAI-compatible server, with or without /v1.
+        key: sent as a bearer token.
+
+    Raises `ConfigError` for what is no address of a server, or no key.
+    """
+
+    def __init__(self, url: str, key: str | None, settings: Upstream) -> None:
+        self.root = _root(url)
+        if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
+            raise ConfigError("the key of the upstream has characters that no HTTP header carries, or none")
+        self._key = key
+        self._settings = settings
+
+    def client(self) -> httpx2.AsyncClient:
+        """A client of it, to be closed by the caller. It keeps no cookies: they would go from user to user."""
+        settings = self._settings
+        return httpx2.AsyncClient(
+            base_url=str(self.root),
+            timeout=httpx2.Timeout(settings.silence, connect=settings.connect, pool=None),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=3.0),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            trust_env=not (self.root.host == "localhost" or is_loopback(self.root.host)),
+        )
+
+    def headers_on(self, given: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """What of a client's headers goes on, with the key. The answer is to come as it is, not compressed."""
+        passed = [(name, value) for name, value in given if _passes_on(name.lower())]
+        own = [] if self._key is None else [("authorization", f"Bearer {self._key}")]
+        return [*passed, *own, ("accept-encoding", "identity")]
+
+
+def headers_back(answer: httpx2.Response) -> list[tuple[str, str]]:
+    """What of an answer's headers goes to the client; its body is handed on decoded."""
+    drop = _NOT_BACK | ({"content-length"} if "content-encoding" in answer.headers else set())
+    many = ((name.lower(), value) for name, value in answer.headers.multi_items())
+    return [(name, value) for name, value in many if name not in drop and not name.startswith(_PREFIXES_NOT_BACK)]
+
+
+def key_of(variable: str | None) -> str | None:
+    """The key in an environment variable. Raises `ConfigError` where that is not set."""
+    if variable is None:
+        return None
+    key = os.environ.get(variable)
+    if not key:  # the name is not repeated: it may be the key itself
+        raise ConfigError("--upstream-key names no environment variable that is set; put the key into one, name that")
+    return key
+
+
+def _passes_on(name: str) -> bool:
+    return name not in _NOT_ON and not name.startswith("x-nscma-")
+
+
+def _root(url: str) -> httpx2.URL:
+    try:
+        root = httpx2.URL(url.rstrip("/").removesuffix("/v1"))
+    except httpx2.InvalidURL as error:
+        raise ConfigError(f"{url!r} is no URL: {error}; write --upstream http://127.0.0.1:8000") from error
+    if root.scheme not in ("http", "https") or not root.host:
+        raise ConfigError(f"{url!r} is no URL of a server; write --upstream http://127.0.0.1:8000")
+    if root.userinfo:
+        raise ConfigError("the address of the upstream holds a password; put the key into an environment variable")
+    return root

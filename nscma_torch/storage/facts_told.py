@@ -1,0 +1,27 @@
+"""What facts bear on messages: the groups of which the messages state something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, select
+
+from nscma_torch.storage import entities
+from nscma_torch.storage.fact_schema import statements
+from nscma_torch.storage.schema import episodes
+from nscma_torch.storage.statement_groups import Key
+
+_S, _E = statements.c, episodes.c
+
+
+def groups_told(connection: Connection, user_id: str, episode_ids: Sequence[str]) -> dict[Key, int]:
+    """The groups of the user's facts that these messages state something of, with the place of the first that does."""
+    places = {episode_id: place for place, episode_id in reversed(list(enumerate(episode_ids)))}
+    query = select(_E.id, _S.namespace, _S.subject, _S.relation, _S.topic).join(episodes, _E.seq == _S.episode_seq)
+    rows = connection.execute(query.where(_E.user_id == user_id, _E.id.in_(sorted(places)))).all()
+    into = {namespace: entities.canonical(connection, namespace) for namespace in {row.namespace for row in rows}}
+    found: dict[Key, int] = {}
+    for row in rows:
+        key = Key(into[row.namespace].get(row.subject, row.subject), row.relation, row.topic)
+        found[key] = min(places[row.id], found.get(key, len(places)))
+    return found

@@ -1,0 +1,181 @@
+"""An exchange: what is recalled into the newest user turn, what stays, and what is stored when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from eval.harness.fake_chat_server import Asked, Said, completion
+from nscma_torch.errors import StoreBusyError
+from nscma_torch.server.proxy.block import CLOSE, OPEN
+from nscma_torch.server.proxy.recalling import Recalling
+from tests.server.proxy.conftest import Proxied, user
+
+MakeProxied = Callable[..., Proxied]
+FACT = "My sister Marta works at the harbour in Porto."
+CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Porto"}'}}
+WANTS_TOOL = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "rain"}
+
+
+def block_of(text: str) -> str:
+    assert text.count(OPEN) == text.count(CLOSE) == 1
+    return text[text.index(OPEN) :]
+
+
+def test_what_was_said_comes_back_in_the_newest_turn_alone(proxied: MakeProxied) -> None:
+    proxy = proxied()
+    first = proxy.chat(user(FACT))
+    assert first.headers["x-nscma-memory"] == "nothing" and proxy.sent() == [user(FACT)]
+    earlier = [{"role": "system", "content": "Be brief."}, user("Hello!"), {"role": "assistant", "content": "Hi."}]
+    got = proxy.chat(*earlier, user("Where does Marta work?"))
+    *before, newest = proxy.sent()
+    assert before == earlier and newest["content"].startswith("Where does Marta work?\n\n" + OPEN)
+    assert "Marta works at the harbour in Porto." in block_of(newest["content"])
+    told = {name: value for name, value in got.headers.items() if name.startswith("x-nscma")}
+    (said,) = [one for one in proxy.memory.get_all(user_id="default") if one.text == FACT]
+    assert told["x-nscma-memory"] == "recalled" and said.id in told["x-nscma-recalled"].split(",")
+    assert 0 < int(told["x-nscma-tokens"]) <= 1024 and float(told["x-nscma-seconds"]) > 0
+    assert got.json()["choices"][0]["message"]["content"] == "I read 4 messages."
+
+
+def test_facts_are_those_that_stand_now(proxied: MakeProxied, open_memory: Any) -> None:
+    """A passage may be out of date; the fact beside it is not."""
+    proxy = proxied()
+    proxy.memory.add("I live in Leeds.", user_id="default", timestamp="2026-01-06")
+    proxy.memory.add("I moved from Leeds to Porto.", user_id="default", timestamp="2026-03-05")
+    proxy.memory.flush()
+    facts = proxy.memory.facts(user_id="default")
+    proxy.chat(user("Do you know Leeds?"))
+    assert [fact.object for fact in facts] == ["Porto"]
+    assert '"fact": "user lives in Porto"' in block_of(proxy.sent()[-1]["content"])
+
+
+def test_an_exchange_is_stored_once_without_its_block(proxied: MakeProxied) -> None:
+    proxy = proxied()
+    proxy.memory.add(FACT, user_id="default")
+    before = proxy.stored()
+    for _ in range(2):  # a client that tries again
+        proxy.chat(user("Tell me of my sister Marta, please. I saw her on Monday."))
+        assert OPEN in proxy.sent()[-1]["content"]
+    asked, reply = proxy.stored()[len(before) :]
+    assert asked == ("user", "Tell me of my sister Marta, please. I saw her on Monday.")
+    assert reply == ("assistant", "I read 1 messages.")
+    kept = {one.role: one for one in proxy.memory.get_all(user_id="default", where=lambda one: one.text != FACT)}
+    assert kept["user"].session == kept["assistant"].session and kept["assistant"].metadata["evidence"]
+
+
+def test_two_equal_turns_of_a_conversation_are_two(proxied: MakeProxied) -> None:
+    proxy = proxied()
+    said = [user("ok")]
+    for _ in range(2):
+        reply = proxy.chat(*said).json()["choices"][0]["message"]
+        said += [reply, user("ok")]
+    assert [text for role, text in proxy.stored() if role == "user"] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_turns_of_tools_get_the_same_block(restarted: bool, proxied: MakeProxied) -> None:
+    """Byte for byte, though the memory holds more by then; also where the process does not remember it."""
+    calls = [completion(None, tool_calls=[CALL]), completion(None, tool_calls=[CALL]), completion("It rains there.")]
+    proxy = proxied(lambda _: calls[len(proxy.upstream.asked) - 1])
+    proxy.memory.add(FACT, user_id="default")
+    proxy.memory.add("I live in Leeds.", user_id="default")
+    proxy.memory.flush()
+    turn = user("I am off to see Marta in Leeds. What is the weather?")
+    messages = [turn]
+    proxy.chat(*messages)
+    sent = [proxy.sent()[0]]
+    assert FACT in sent[0]["content"]
+    for _ in range(2):
+        proxy.memory.add("Marta says that the harbour of Leeds is closed. I live in Porto now.", user_id="default")
+        proxy.memory.flush()
+        if restarted:
+            exchanges_of(proxy).forget()
+        messages += [WANTS_TOOL, RESULT]
+        got = proxy.chat(*messages)
+        sent.append(proxy.sent()[0])
+        assert proxy.sent()[1:] == messages[1:] and got.headers["x-nscma-memory"] == "recalled"
+    assert sent[0] == sent[1] == sent[2]
+    exchange = [one for one in proxy.stored() if one[1] in (turn["content"], "It rains there.")]
+    assert exchange == [("user", turn["content"]), ("assistant", "It rains there.")]
+    assert not any("weather(" in text for _, text in proxy.stored())
+
+
+def exchanges_of(proxy: Proxied) -> Any:
+    """The exchanges that a proxy keeps; erasing reaches them by this registry."""
+    from nscma_torch import erasable_cache
+    from nscma_torch.server.proxy.exchanges import Exchanges
+
+    (found,) = [
+        one for one in erasable_cache._keepers if isinstance(one, Exchanges) and one._recalling._memory is proxy.memory
+    ]
+    return found
+
+
+def test_what_is_erased_leaves_the_exchange(proxied: MakeProxied) -> None:
+    proxy = proxied(lambda _: completion(None, tool_calls=[CALL]))
+    (secret,) = proxy.memory.add("Marta's number is 5550123.", user_id="default")
+    turn = user("Call Marta, please.")
+    proxy.chat(turn)
+    assert "5550123" in proxy.sent()[0]["content"]
+    proxy.memory.erase(user_id="default", memory_id=secret.id)
+    proxy.chat(turn, WANTS_TOOL, RESULT)
+    assert "5550123" not in proxy.upstream.asked[-1].body.decode()
+
+
+def test_turns_of_tools_have_no_block_where_their_turn_had_none(proxied: MakeProxied, monkeypatch: Any) -> None:
+    proxy = proxied(lambda _: completion(None, tool_calls=[CALL]))
+    proxy.memory.add(FACT, user_id="default")
+    with monkeypatch.context() as patch:
+        patch.setattr(Recalling, "_chosen", failing(StoreBusyError("held")))
+        proxy.chat(user("Where is Marta?"))
+    proxy.chat(user("Where is Marta?"), WANTS_TOOL, RESULT)
+    assert proxy.sent()[0] == user("Where is Marta?")
+    proxy.chat(user("Where is Marta?"))  # asked again
+    assert FACT in proxy.sent()[0]["content"]
+
+
+def failing(error: Exception) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail
+
+
+def test_it_is_the_same_block_for_the_same_memory(proxied: MakeProxied) -> None:
+    proxy = proxied()
+    for i in range(20):
+        proxy.memory.add(f"Marta's boat number {i} lies in Porto.", user_id="default")
+    token = proxy.served.token("default", "read")
+    blocks = set()
+    for _ in range(3):
+        proxy.chat(user("Which boats does Marta have?"), headers=token)
+        blocks.add(proxy.sent()[-1]["content"])
+    assert len(blocks) == 1 and blocks.pop().count("boat number") == 6
+
+
+@pytest.mark.parametrize("budget", [1, 150, 180, 1024])
+def test_the_budget(budget: int, proxied: MakeProxied) -> None:
+    """Passages are whole or left out."""
+    proxy = proxied(upstream={"tokens": budget})
+    texts = [f"Marta's boat number {i} lies in {town}." for i, town in enumerate(["Porto", "Leeds", "Oslo", "Rome"])]
+    for text in texts:
+        proxy.memory.add(text, user_id="default")
+    got = proxy.chat(user("Which boats does Marta have?"))
+    content = proxy.sent()[-1]["content"]
+    shown = sum(text in content for text in texts)
+    assert content.count("boat number") == shown and int(got.headers.get("x-nscma-tokens", 0)) <= budget
+    assert (shown == 0, shown == 4) == (budget == 1, budget == 1024)
+
+
+def test_replies_that_repeat_and_questions_are_not_recalled(proxied: MakeProxied) -> None:
+    proxy = proxied(lambda _: completion("Your sister Marta works at the harbour in Porto."))
+    proxy.memory.add(FACT, user_id="default")
+    for _ in range(3):
+        proxy.chat(user("Where does my sister Marta work?"), user("Well?"), user("Where does Marta work?"))
+        proxy.chat(user("Marta?"))
+    content = block_of(proxy.sent()[-1]["content"])
+    assert content.count("harbour") == 1 and '"who": "assistant"' not in content
