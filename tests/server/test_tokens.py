@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,15 @@ import pytest
 from typer.testing import CliRunner
 
 from nscma_torch.cli import app
-from nscma_torch.errors import ConfigError, ForbiddenError, InvalidInputError, ScopeError, StoreAccessError, TokenError
+from nscma_torch.errors import (
+    ConfigError,
+    ForbiddenError,
+    InvalidInputError,
+    MissingDependencyError,
+    ScopeError,
+    StoreAccessError,
+    TokenError,
+)
 from nscma_torch.server.access import Access, Principal, is_loopback
 from nscma_torch.server.rooms import Settings
 from nscma_torch.server.running import bound, refuse_open_doors
@@ -172,3 +181,10 @@ def test_commands(tmp_path: Path) -> None:
     assert isinstance(
         CliRunner().invoke(app, ["token", "revoke", "x", "--tokens", str(file.path)]).exception, LookupError
     )
+
+
+def test_the_command_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    done = CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "s.db")])
+    assert isinstance(done.exception, MissingDependencyError) and "nscma-torch[server]" in str(done.exception)
+    assert not list(tmp_path.iterdir())
