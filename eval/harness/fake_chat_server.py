@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,12 +32,12 @@ class Said:
 
     Args:
         pieces: of its body, each sent by itself.
-        length: whether its length is told; else it comes in chunks.
+        length: whether its length is told, for a list of pieces; else it comes in chunks.
         ends: "whole"; "broken": the connection is closed behind the last piece; "held": nothing more comes until the
             client closes.
     """
 
-    pieces: Sequence[bytes]
+    pieces: Iterable[bytes]
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
     length: bool = False
@@ -53,9 +53,11 @@ class FakeChatServer:
     asked: list[Asked] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
     told: threading.Event = field(default_factory=threading.Event)  # all pieces of a held answer are out
+    writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
+        self.writers.add(writer)
         try:
             while (asked := await _read(reader)) is not None:
                 self.asked.append(asked)
@@ -70,6 +72,7 @@ class FakeChatServer:
         except ConnectionError:
             self.left.set()
         finally:
+            self.writers.discard(writer)
             writer.close()
 
 
@@ -85,10 +88,9 @@ def fake_chat_server(answer: Callable[[Asked], Said]) -> Iterator[FakeChatServer
 
     async def end() -> None:
         listening.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in list(server.writers):
+            writer.close()
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
     try:
         yield server

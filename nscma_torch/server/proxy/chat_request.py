@@ -85,7 +85,7 @@ class ChatRequest:
 
     def with_block(self, block: str) -> bytes:
         """The body with a block at the end of the newest user turn: the text goes on, or there is one more part."""
-        if not block:
+        if not block or self.turn is None:
             return self.body
         if self._parts:
             added = ("" if self._first else ", ") + json.dumps({"type": "text", "text": block})

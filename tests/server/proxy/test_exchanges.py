@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.harness.fake_chat_server import Asked, Said, completion
+from eval.harness.fake_chat_server import completion
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.server.proxy.block import CLOSE, OPEN
 from nscma_torch.server.proxy.recalling import Recalling
