@@ -1,0 +1,190 @@
+"""How programs that speak MCP are told of a server, and of hooks: which file, which keys.
+
+Formats were read in public documents, which server/README.md names; they were not tried in the programs themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.server.mcp.settings_files import Change, Edit, Hook, Include, Put
+
+NAME = "nscma"
+TOKEN = "NSCMA_TOKEN"  # the environment variable; a token itself is written nowhere
+_HOOK_SECONDS = 10
+_START_SECONDS = 30
+_OWN = re.compile(r"nscma[^ ]* hook (recall|retain)")
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A server that the program starts itself, and speaks to on stdio."""
+
+    command: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that runs already; `token` when it wants one."""
+
+    url: str
+    token: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program.
+
+    Args:
+        home: its settings file of the user, None where only a project has one.
+        project: its settings file within a project, None where there is none.
+        keys: where the servers are in that file.
+        started, running: the entry of a server there; None where the program cannot do it.
+        more: further changes for a server that runs.
+        hooks: the settings file of hooks, of the user and of a project.
+        bearer: how an environment variable is written in a header, None where that is not documented.
+    """
+
+    title: str
+    home: Callable[[], Path] | None
+    project: str | None
+    keys: tuple[str, ...]
+    started: Callable[[Started], dict[str, Any]]
+    running: Callable[[str, dict[str, str]], dict[str, Any]] | None
+    bearer: str | None = None
+    form: str = "json"
+    more: Sequence[Change] = ()
+    hooks: tuple[Callable[[], Path], str] | None = None
+    note: str = ""
+
+    def server(self, how: Started | Running, project: Path | None) -> Edit:
+        """The change that tells of the server. Raises `InvalidInputError` for what the program cannot do."""
+        path = self._file(self.home, self.project, project)
+        if isinstance(how, Started):
+            return Edit(path, self.form, [Put((*self.keys, NAME), self.started(how))])
+        if self.running is None:
+            raise InvalidInputError(f"{self.title} starts its servers itself: leave --url out")
+        if how.token and self.bearer is None:
+            raise InvalidInputError(
+                f"{self.title} documents no way to take a token from the environment; leave --token out, and put the "
+                "header 'Authorization: Bearer …' in by hand"
+            )
+        headers = {"Authorization": f"Bearer {self.bearer}"} if how.token else {}
+        more = self.more if how.token else ()
+        return Edit(path, self.form, [Put((*self.keys, NAME), self.running(how.url, headers)), *more])
+
+    def hooking(self, command: Callable[[str], Sequence[str]], project: Path | None) -> Edit:
+        """The change that has it recall at a prompt, and retain at a prompt and a stop; `command` gives the words."""
+        if self.hooks is None:
+            raise InvalidInputError(f"{self.title} has no hooks that are documented; leave --hooks out")
+        path = self._file(self.hooks[0], self.hooks[1], project)
+        events = {"UserPromptSubmit": ("recall", "retain"), "Stop": ("retain",)}
+        changes = [Hook(event, [_hook(command(one)) for one in what], _OWN) for event, what in events.items()]
+        return Edit(path, "json", changes)
+
+    def _file(self, home: Callable[[], Path] | None, within: str | None, project: Path | None) -> Path:
+        if project is not None:
+            if within is None:
+                raise InvalidInputError(f"{self.title} has no settings file in a project; leave --project out")
+            return project / within
+        if home is None:
+            raise InvalidInputError(f"{self.title} keeps it in a project: name one with --project")
+        return home()
+
+
+def program() -> list[str]:
+    """How this program is started from anywhere: a client has another PATH than the shell."""
+    beside = Path(sys.executable).with_name("nscma.exe" if os.name == "nt" else "nscma")
+    return [str(beside)] if beside.exists() else [sys.executable, "-m", "nscma_torch"]
+
+
+def _hook(words: Sequence[str]) -> dict[str, Any]:
+    join = subprocess.list2cmdline if os.name == "nt" else shlex.join
+    return {"type": "command", "command": join(words), "timeout": _HOOK_SECONDS}
+
+
+def _plain(how: Started) -> dict[str, Any]:
+    return {"command": how.command[0], "args": list(how.command[1:])}
+
+
+def _typed(how: Started) -> dict[str, Any]:
+    return {"type": "stdio", **_plain(how)}
+
+
+def _headed(headers: dict[str, str]) -> dict[str, Any]:
+    return {"headers": headers} if headers else {}
+
+
+def _http(url: str, headers: dict[str, str]) -> dict[str, Any]:
+    return {"type": "http", "url": url, **_headed(headers)}
+
+
+def _at(key: str) -> Callable[[str, dict[str, str]], dict[str, Any]]:
+    return lambda url, headers: {key: url, **_headed(headers)}
+
+
+def _codex(url: str, headers: dict[str, str]) -> dict[str, Any]:
+    return {"url": url, **({"bearer_token_env_var": TOKEN} if headers else {})}
+
+
+def _codex_home() -> Path:
+    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+
+
+def _desktop() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "Claude" / "claude_desktop_config.json"
+    if os.name == "nt":
+        return Path(os.environ.get("APPDATA") or Path.home()) / "Claude" / "claude_desktop_config.json"
+    return Path.home() / ".config" / "Claude" / "claude_desktop_config.json"
+
+
+_INPUT = Include(
+    ("inputs",),
+    {"type": "promptString", "id": "nscma-token", "description": "Token of the NSCMA server", "password": True},
+    "id",
+)
+
+CLIENTS: dict[str, Client] = {
+    "claude-code": Client(
+        "Claude Code", lambda: Path.home() / ".claude.json", ".mcp.json", ("mcpServers",), _typed, _http,
+        bearer="${NSCMA_TOKEN}",
+        hooks=(lambda: Path.home() / ".claude" / "settings.json", ".claude/settings.json"),
+        note="Claude Code writes ~/.claude.json too: end it before --write.",
+    ),
+    "claude-desktop": Client("Claude Desktop", _desktop, None, ("mcpServers",), _plain, None, note="Restart it."),
+    "codex": Client(
+        "Codex", lambda: _codex_home() / "config.toml", ".codex/config.toml", ("mcp_servers",),
+        lambda how: {**_plain(how), "startup_timeout_sec": _START_SECONDS}, _codex, bearer=TOKEN, form="toml",
+        hooks=(lambda: _codex_home() / "hooks.json", ".codex/hooks.json"),
+        note="Codex runs hooks unless [features] hooks = false is in its config.toml.",
+    ),
+    "cursor": Client(
+        "Cursor", lambda: Path.home() / ".cursor" / "mcp.json", ".cursor/mcp.json", ("mcpServers",), _plain,
+        _at("url"), bearer="${env:NSCMA_TOKEN}",
+    ),
+    "vscode": Client(
+        "VS Code", None, ".vscode/mcp.json", ("servers",), _typed, _http, bearer="${input:nscma-token}",
+        more=(_INPUT,), note="VS Code asks for the token once, and keeps it.",
+    ),
+    "windsurf": Client(
+        "Windsurf", lambda: Path.home() / ".codeium" / "windsurf" / "mcp_config.json", None, ("mcpServers",), _plain,
+        _at("serverUrl"), bearer="${env:NSCMA_TOKEN}",
+    ),
+    "gemini-cli": Client(
+        "Gemini CLI", lambda: Path.home() / ".gemini" / "settings.json", ".gemini/settings.json", ("mcpServers",),
+        _plain, _at("httpUrl"), bearer="${NSCMA_TOKEN}",
+    ),
+    "lm-studio": Client(
+        "LM Studio", lambda: Path.home() / ".lmstudio" / "mcp.json", None, ("mcpServers",), _plain, _at("url"),
+    ),
+}  # fmt: skip

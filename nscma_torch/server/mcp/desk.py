@@ -1,0 +1,87 @@
+"""Where calls of MCP clients reach the memory: who asks, what they may, and threads in which the memory works."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from starlette.requests import Request
+
+from nscma_torch.server.access import Principal, principal_of
+from nscma_torch.server.tokens import Right
+from nscma_torch.server.work import Work
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
+
+T = TypeVar("T")
+Scope = dict[str, Any]  # user_id and agent_id, as the methods of Memory take them
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, and whose memory they name.
+
+    Args:
+        users: users that the address names; one at most, and the token's own where it has one.
+        agent_id: narrows everything to one agent.
+    """
+
+    principal: Principal
+    users: tuple[str, ...] = ()
+    agent_id: str | None = None
+
+    def scope(self, right: Right) -> Scope:
+        """Whose memory it is. Raises `ForbiddenError` for a right that is missing, or another user."""
+        self.principal.need(right)
+        return {"user_id": self.principal.user(*self.users), "agent_id": self.agent_id}
+
+
+def over_http(request: Request | None) -> Asker:
+    """Who asks by HTTP: the token says it; `?user_id=` names the user where the token is for any."""
+    assert request is not None
+    query = request.query_params
+    return Asker(principal_of(request.scope), tuple(query.getlist("user_id")), query.get("agent_id"))
+
+
+class Desk:
+    """Takes calls of tools and resources.
+
+    Args:
+        memory: gives the memory, which may still be opening.
+        work: for calls; `slow` for those that take long.
+        asking: tells who asks, by the HTTP request, None on stdio.
+    """
+
+    def __init__(
+        self,
+        memory: Callable[[], Awaitable[Memory]],
+        work: Work,
+        slow: Work,
+        asking: Callable[[Request | None], Asker],
+    ) -> None:
+        self._memory = memory
+        self._work = work
+        self._slow = slow
+        self._asking = asking
+        self._asker: ContextVar[Asker] = ContextVar("asker")
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Middleware of the protocol's server: for the time of a request it is known who asks."""
+        token = self._asker.set(self._asking(ctx.request))
+        try:
+            return await call_next(ctx)
+        finally:
+            self._asker.reset(token)
+
+    async def call(self, right: Right, call: Callable[[Memory, Scope], T], *, slow: bool = False) -> T:
+        """What the call returns, for whom it is asked. It is run to its end even where the client cancels or leaves.
+
+        Raises `ForbiddenError` before anything is done where the right is missing.
+        """
+        scope = self._asker.get().scope(right)
+        memory = await self._memory()
+        return await (self._slow if slow else self._work).run(call, memory, scope)

@@ -1,0 +1,68 @@
+"""Streamable HTTP at /mcp of the server, for the tokens of its door.
+
+There are no sessions: each request stands alone and names its token, so that nobody can take another's session, several
+servers can stand behind one address, and a restart is not noticed. Answers are plain JSON, no streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.types import Receive, Scope, Send
+
+from nscma_torch.server.mcp.desk import Desk, over_http
+from nscma_torch.server.mcp.serving import MemoryServer, memory_server
+from nscma_torch.server.rooms import House, Room
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
+
+PATH = "/mcp"
+
+
+def room(house: House) -> Room:
+    """The endpoint of the protocol."""
+
+    async def memory() -> Memory:
+        return house.memory
+
+    endpoint = _Endpoint(memory_server(Desk(memory, house.work, house.slow, over_http)), house.config.server.max_body)
+    router = APIRouter()
+    router.add_route(PATH, endpoint, methods=["POST"], include_in_schema=False)  # type: ignore[arg-type]
+    return Room((router,), lifespan=endpoint.lifespan)
+
+
+class _Endpoint:
+    """An ASGI application of its own path, without the slash that a mount wants behind it."""
+
+    def __init__(self, server: MemoryServer, max_body: int) -> None:
+        self._server = server
+        self._max_body = max_body
+        self._managers: dict[asyncio.AbstractEventLoop, StreamableHTTPSessionManager] = {}
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Open it in the running event loop."""
+        self._server.streamable_http_app(
+            stateless_http=True,
+            json_response=True,
+            max_request_body_size=self._max_body,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `guards.Sites` does
+        )
+        manager = self._server.session_manager  # of the application just made; each runs once
+        loop = asyncio.get_running_loop()
+        async with manager.run():
+            self._managers[loop] = manager
+            try:
+                yield
+            finally:
+                del self._managers[loop]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._managers[asyncio.get_running_loop()].handle_request(scope, receive, send)

@@ -1,0 +1,49 @@
+"""The resources: the profile of the user, the recent conversations, and the last turns of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.mcpserver import MCPServer
+
+from nscma_torch.server.mcp.answers import Line, Passage, Profile, Talk, Talks, Turns
+from nscma_torch.server.mcp.desk import Desk, Scope
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
+
+_JSON = "application/json"
+_RECENT = 20
+
+
+def add_resources(server: MCPServer[Any], desk: Desk) -> None:
+    """Register them; what is read is the asker's own."""
+
+    @server.resource("nscma://profile", name="profile", title="Profile of the user", mime_type=_JSON)
+    async def profile() -> str:
+        """Dated lines about the user, each with the messages that it rests on."""
+
+        def told(memory: Memory, scope: Scope) -> str:
+            return Profile(lines=[Line.of(one) for one in memory.profile(**scope)]).model_dump_json()
+
+        return await desk.call("read", told)
+
+    @server.resource("nscma://sessions", name="sessions", title="Recent conversations", mime_type=_JSON)
+    async def sessions() -> str:
+        """The conversations last spoken in, newest first, each with how it began."""
+
+        def told(memory: Memory, scope: Scope) -> str:
+            found = memory.sessions(**scope, limit=_RECENT)
+            return Talks(sessions=[Talk.of(one) for one in found]).model_dump_json()
+
+        return await desk.call("read", told)
+
+    @server.resource("nscma://sessions/{name}", name="session", title="A conversation", mime_type=_JSON)
+    async def session(name: str) -> str:
+        """The last turns of a conversation, word for word."""
+
+        def told(memory: Memory, scope: Scope) -> str:
+            found = memory.window(**scope, session=name)
+            return Turns(messages=[Passage.of_episode(one) for one in found]).model_dump_json()
+
+        return await desk.call("read", told)

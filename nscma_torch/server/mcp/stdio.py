@@ -1,0 +1,66 @@
+"""The protocol on stdin and stdout, for one user, over a store of its own process with the worker inside.
+
+The memory is opened while the client says hello, for clients wait few seconds for that; a store that cannot be opened
+is told by every tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nscma_torch.records import Scope
+from nscma_torch.server.access import Principal
+from nscma_torch.server.mcp.desk import Asker, Desk
+from nscma_torch.server.mcp.serving import memory_server
+from nscma_torch.server.problems import log
+from nscma_torch.server.tokens import Right
+from nscma_torch.server.work import Work
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
+
+_THREADS, _WAITING = 8, 128
+_SLOW, _SLOW_WAITING = 2, 32  # calls that take long
+
+
+def serve(store: Path, config: Path | None, user: str, agent: str | None, rights: Iterable[Right]) -> None:
+    """Answer one client until it closes stdin. What was acknowledged is on disk; what is queued stays queued.
+
+    Raises `ScopeError` for a user or agent that cannot be one.
+    """
+    whose = Scope(user, agent)
+    asker = Asker(Principal(whose.user_id, frozenset(rights), "stdio"), agent_id=whose.agent_id)
+    asyncio.run(_serve(store, config, asker))
+
+
+async def _serve(store: Path, config: Path | None, asker: Asker) -> None:
+    work, slow = Work(_THREADS, _WAITING), Work(_SLOW, _SLOW_WAITING)
+    opening = asyncio.ensure_future(slow.run(_opened, store, config))
+    opening.add_done_callback(_tell)
+
+    async def memory() -> Memory:
+        return await asyncio.shield(opening)
+
+    try:
+        await memory_server(Desk(memory, work, slow, lambda _: asker)).run_stdio_async()
+    finally:
+        await asyncio.wait([opening])
+        work.close()
+        slow.close()
+        if opening.exception() is None:
+            opening.result().close()
+
+
+def _opened(store: Path, config: Path | None) -> Memory:
+    from nscma_torch.memory import Memory
+
+    return Memory(store, config=config, background=True)
+
+
+def _tell(opening: asyncio.Future[Memory]) -> None:
+    error = opening.exception()
+    if error is not None:
+        log.error("the memory in the store is out of reach: %s", error)

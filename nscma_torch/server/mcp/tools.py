@@ -1,0 +1,160 @@
+"""The six tools. Their descriptions are read by models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.server.mcpserver import MCPServer
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.records import EraseReceipt
+from nscma_torch.server.mcp.answers import Answered, Change, Facts, Forgotten, KnownFact, Passage, Past, Recalled
+from nscma_torch.server.mcp.answers import Remembered as Stored
+from nscma_torch.server.mcp.desk import Desk, Scope
+from nscma_torch.server.schemas import Id, Time
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
+
+AsOf = Annotated[Time | None, Field(description="the memory as it was at this time (ISO 8601)")]
+Few = Annotated[int, Field(ge=1, le=50, description="how many at most")]
+Many = Annotated[int, Field(ge=1, le=500, description="how many at most")]
+
+
+class Tools:
+    """The tools over a desk; each method is one, and its docstring is what models are told."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def add_to(self, server: MCPServer[Any]) -> None:
+        """Register them."""
+        for tool, title, hints in (
+            (self.remember, "Remember", _hints(read=False)),
+            (self.recall, "Recall passages", _hints(read=True)),
+            (self.ask, "Ask the memory", _hints(read=True)),
+            (self.facts, "List facts", _hints(read=True)),
+            (self.forget, "Forget a message", _hints(read=False, destructive=True, idempotent=True)),
+            (self.history, "Show the history", _hints(read=True)),
+        ):
+            hints.title = title
+            server.add_tool(tool, title=title, annotations=hints)
+
+    async def remember(
+        self,
+        text: Annotated[str, Field(description="whole sentences with names and dates")],
+        role: Annotated[
+            Literal["user", "assistant"], Field(description="who said it; of the user's words, in the first person")
+        ] = "user",
+        said_at: Annotated[Time | None, Field(description="when it was said (ISO 8601), if not now")] = None,
+        session: Annotated[str | None, Field(description="name of the conversation")] = None,
+        key: Annotated[
+            str | None, Field(description="a retry with the same key stores nothing twice", max_length=256)
+        ] = None,
+    ) -> Stored:
+        """Store what is worth knowing in later conversations, in the user's own words; what changed replaces itself."""
+        message = {"role": role, "content": text, "session": session}
+
+        def stored(memory: Memory, scope: Scope) -> Stored:
+            (added,) = memory.add([message], **scope, timestamp=said_at, idempotency_key=key)
+            return Stored.of(added)
+
+        return await self._desk.call("write", stored)
+
+    async def recall(
+        self,
+        query: Annotated[str, Field(description="a question or a few words")],
+        limit: Few = 8,
+        as_of: AsOf = None,
+    ) -> Recalled:
+        """Find stored passages that fit a query, best first. Use it before you say that you do not know the user."""
+
+        def found(memory: Memory, scope: Scope) -> Recalled:
+            hits = memory.search(query, **scope, top_k=limit, as_of=as_of)
+            return Recalled(passages=[Passage.of_hit(hit) for hit in hits])
+
+        return await self._desk.call("read", found)
+
+    async def ask(
+        self,
+        question: Annotated[str, Field(description="one question, in a whole sentence")],
+        as_of: AsOf = None,
+    ) -> Answered:
+        """Answer one question from the memory, with evidence. `known` false means that nothing stored answers it."""
+
+        def answered(memory: Memory, scope: Scope) -> Answered:
+            return Answered.of(memory.ask(question, **scope, as_of=as_of))
+
+        return await self._desk.call("read", answered)
+
+    async def facts(
+        self,
+        subject: Annotated[str | None, Field(description="whom or what they are about; 'user' is the user")] = None,
+        relation: Annotated[str | None, Field(description="such as lives_in, works_at, favourite")] = None,
+        topic: Annotated[str | None, Field(description="what of a kind, such as 'colour' of favourite")] = None,
+        as_of: AsOf = None,
+        past: Annotated[bool, Field(description="also what holds no longer")] = False,
+        limit: Many = 50,
+    ) -> Facts:
+        """List facts (subject, relation, object) with the time they hold. Without arguments: all that hold now."""
+
+        def found(memory: Memory, scope: Scope) -> Facts:
+            every = memory.facts(**scope, subject=subject, relation=relation, topic=topic, as_of=as_of, archived=past)
+            shown = [KnownFact.of(one) for one in every[:limit]]
+            return Facts(facts=shown, left_out=len(every) - len(shown))
+
+        return await self._desk.call("read", found)
+
+    async def forget(
+        self,
+        id: Annotated[Id, Field(description="id of a message, as recall gives it")],
+        action: Annotated[
+            Literal["hide", "restore", "erase"],
+            Field(description="hide it, bring it back, or erase it for good; erase only when the user asks for that"),
+        ] = "hide",
+    ) -> Forgotten:
+        """Hide a message and what follows from it; restore undoes that. Or erase it from disk; nothing undoes that."""
+
+        def erased(memory: Memory, scope: Scope) -> EraseReceipt:
+            return memory.erase(user_id=scope["user_id"], memory_id=id)
+
+        def changed(memory: Memory, scope: Scope) -> bool:
+            change = memory.delete if action == "hide" else memory.restore
+            return change(id, user_id=scope["user_id"])
+
+        if action == "erase":
+            receipt = await self._desk.call("erase", erased, slow=True)
+            return Forgotten(id=id, action=action, changed=True, reset=receipt.rebuilt, left=receipt.found)
+        return Forgotten(id=id, action=action, changed=await self._desk.call("write", changed))
+
+    async def history(
+        self,
+        id: Annotated[Id | None, Field(description="id of a message")] = None,
+        subject: Annotated[str | None, Field(description="of facts, together with relation")] = None,
+        relation: Annotated[str | None, Field(description="of facts, together with subject")] = None,
+        topic: Annotated[str | None, Field(description="what of a kind, such as 'colour' of favourite")] = None,
+    ) -> Past:
+        """Show what happened to a message (give id), or what replaced what (give subject and relation)."""
+
+        def happened(memory: Memory, scope: Scope) -> Past:
+            if id is not None and subject is None and relation is None and topic is None:
+                events = memory.history(id, user_id=scope["user_id"])
+                return Past(changes=[Change.of(one) for one in events])
+            if id is None and subject is not None and relation is not None:
+                line = memory.timeline(subject, relation, **scope, topic=topic)
+                return Past(facts=[KnownFact.of(one) for one in line])
+            raise InvalidInputError("give the id of a message, or a subject and a relation")
+
+        return await self._desk.call("read", happened)
+
+
+def _hints(*, read: bool, destructive: bool = False, idempotent: bool | None = None) -> ToolAnnotations:
+    """What a client may assume. The world is closed: only this memory is touched."""
+    return ToolAnnotations(
+        read_only_hint=read,
+        destructive_hint=destructive,
+        idempotent_hint=read if idempotent is None else idempotent,
+        open_world_hint=False,
+    )

@@ -1,0 +1,68 @@
+"""Real sessions of the `mcp` package: over HTTP on a port of the loopback, by both generations of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import pytest
+
+pytest.importorskip("mcp")
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from nscma_torch.server.mcp.http import room
+from tests.server.conftest import Served
+
+T = TypeVar("T")
+MODES = ["auto", "legacy"]  # without a handshake, and with one
+FAST = {"rate": 1e6, "burst": 1_000_000}
+
+
+@asynccontextmanager
+async def session(
+    port: int, headers: dict[str, str] | None = None, mode: str = "auto", query: str = ""
+) -> AsyncIterator[Client]:
+    """A session over HTTP."""
+    async with httpx2.AsyncClient(headers=headers or {}, timeout=30) as http:
+        transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp{query}", http_client=http)
+        async with Client(transport, mode=mode) as client:
+            yield client
+
+
+def run(call: Callable[[], Awaitable[T]]) -> T:
+    """What an asynchronous test returns."""
+
+    async def main() -> T:
+        return await call()
+
+    return asyncio.run(main())
+
+
+async def said(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The structured answer of a tool that succeeds."""
+    got = await client.call_tool(tool, arguments)
+    assert not got.is_error, got.content
+    assert got.structured_content is not None
+    return got.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    """The message of a tool that fails."""
+    got = await client.call_tool(tool, arguments)
+    assert got.is_error, got.content
+    return str(got.content[0].text)  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def door(listening: Callable[..., tuple[Served, int]]) -> Callable[..., tuple[Served, int]]:
+    """`door({…})`: a server with the room of the protocol, and its port."""
+
+    def make(server: dict[str, Any] | None = None) -> tuple[Served, int]:
+        return listening({**FAST, **(server or {})}, rooms=[room])
+
+    return make

@@ -1,0 +1,105 @@
+"""Sessions on stdio, with `nscma mcp` as a child process: every tool and resource, and SIGKILL after an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from nscma_torch.memory import Memory
+from tests.server.mcp.conftest import refused, run
+from tests.server.mcp.script import everything
+
+ROOT = Path(__file__).parents[3]
+LIGHT = (
+    'device = "cpu"\n[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\n[worker]\npoll = 0.05\n'
+    '[facts]\nunits = ["triple", "atomic_fact"]\n'
+)
+
+
+@pytest.fixture
+def child(tmp_path: Path) -> Callable[..., list[str]]:
+    """`child("--can", …)`: the words of a server for Ana."""
+    (tmp_path / "light.toml").write_text(LIGHT)
+
+    def words(*options: str) -> list[str]:
+        files = ["--store", str(tmp_path / "store.db"), "--config", str(tmp_path / "light.toml")]
+        return [sys.executable, "-m", "nscma_torch", "mcp", "--user", "ana", *files, *options]
+
+    return words
+
+
+def environment() -> dict[str, str]:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "kernels"), *sys.path])
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+
+
+def test_every_tool_and_resource(
+    child: Callable[..., list[str]], open_memory: Callable[..., Memory], tmp_path: Path
+) -> None:
+    command, *arguments = child("--can", "read,write,erase")
+
+    async def work() -> str:
+        server = StdioServerParameters(command=command, args=arguments, env=environment())
+        async with Client(stdio_client(server)) as client:
+            return await everything(client)
+
+    kept = run(work)
+    memory = open_memory(tmp_path / "store.db")
+    assert [one.id for one in memory.get_all(user_id="ana")] == [kept]
+    assert memory.stats().users == 1 and memory.verify() == []
+
+
+def test_what_is_answered_survives_sigkill(
+    child: Callable[..., list[str]], open_memory: Callable[..., Memory], tmp_path: Path
+) -> None:
+    """And without the right to erase nothing is erased, whatever the client wants."""
+
+    def request(number: int, method: str, **params: object) -> bytes:
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
+
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    with subprocess.Popen(child(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(request(1, "initialize", **hello))
+        process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "nscma"
+        ids = []
+        for number in range(2, 6):
+            arguments = {"text": f"Message {number}."}
+            process.stdin.write(request(number, "tools/call", name="remember", arguments=arguments))
+            process.stdin.flush()
+            told = json.loads(process.stdout.readline())
+            assert told["id"] == number, told
+            ids.append(told["result"]["structuredContent"]["id"])
+        erase = {"id": ids[0], "action": "erase"}
+        process.stdin.write(request(6, "tools/call", name="forget", arguments=erase))
+        process.stdin.flush()
+        assert "right to erase" in json.loads(process.stdout.readline())["result"]["content"][0]["text"]
+        process.kill()
+    memory = open_memory(tmp_path / "store.db")
+    assert [one.id for one in memory.get_all(user_id="ana")] == ids
+    assert memory.verify() == []
+
+
+def test_a_store_out_of_reach_is_told_by_every_tool(child: Callable[..., list[str]], tmp_path: Path) -> None:
+    (tmp_path / "store.db").write_bytes(b"no store at all, but sixteen bytes")
+    command, *arguments = child()
+
+    async def work() -> None:
+        with (tmp_path / "said").open("w") as said:
+            server = StdioServerParameters(command=command, args=arguments, env=environment())
+            async with Client(stdio_client(server, errlog=said)) as client:
+                for tool, given in (("recall", {"query": "tea"}), ("remember", {"text": "I like tea."})):
+                    assert "store.db" in await refused(client, tool, **given)
+
+    run(work)
+    assert "out of reach" in (tmp_path / "said").read_text()
