@@ -57,13 +57,13 @@ def serve(
     from nscma_torch.memory import Memory
     from nscma_torch.server.app import create_app
     from nscma_torch.server.mcp import http as mcp
-    from nscma_torch.server.rooms import Settings
+    from nscma_torch.server.rooms import MakesRoom, Settings
     from nscma_torch.server.running import bound, refuse_open_doors, run
     from nscma_torch.server.tokens import beside
 
     settings = Settings(tokens or beside(store), host, port, user)
     refuse_open_doors(settings)
-    rooms = [mcp.room]
+    rooms: list[MakesRoom] = [mcp.room]
     if upstream is not None:
         require("httpx2", extra="server", purpose="`nscma serve --upstream`")
         from nscma_torch.server.proxy import room as proxy

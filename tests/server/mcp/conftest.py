@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -15,8 +16,9 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from nscma_torch.memory import Memory
 from nscma_torch.server.mcp.http import room
-from tests.server.conftest import Served
+from tests.server.conftest import Served, serving
 
 T = TypeVar("T")
 MODES = ["auto", "legacy"]  # without a handshake, and with one
@@ -56,6 +58,19 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
     got = await client.call_tool(tool, arguments)
     assert got.is_error, got.content
     return str(got.content[0].text)  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def served(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """The parent folder's, with language tasks that read."""
+    with ExitStack() as stack:
+
+        def make(server: dict[str, Any] | None = None, **options: Any) -> Served:
+            config = {"gate": {"rule": "everything"}, "server": server or {}}
+            memory = open_memory(config=config, proxy=light_proxy)
+            return stack.enter_context(serving(memory, tmp_path / "store.db.tokens", **options))
+
+        yield make
 
 
 @pytest.fixture

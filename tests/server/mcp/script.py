@@ -37,7 +37,9 @@ async def everything(client: Client) -> str:
     answer = await use("ask", question="Where do I live?")
     assert answer["known"] and "Lisbon" in answer["answer"]
     assert "Lisbon" in answer["evidence"][0]["text"]
-    (fact,) = (await use("facts", subject="user", relation="lives_in"))["facts"]
+    while not (known := (await use("facts", subject="user", relation="lives_in"))["facts"]):
+        await use("ask", question="Where do I live?")  # which reads what is unread, for as long as it has time
+    (fact,) = known
     assert (fact["object"], fact["status"], fact["message_ids"]) == ("Lisbon", "active", [first["id"]])
     assert (await use("facts", as_of="2020-01-01"))["facts"] == []
     told = await use("history", id=first["id"])

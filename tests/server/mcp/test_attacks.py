@@ -121,7 +121,7 @@ def test_nobody_without_a_token(served: Callable[..., Served]) -> None:
 
 
 def test_each_tool_needs_its_right(door: Door) -> None:
-    """By the hints that tools give of themselves: who may only read changes nothing, who may not read learns nothing."""
+    """By the hints of the tools themselves: who may only read changes nothing, who may not read learns nothing."""
     server, port = door()
     ids = filled(server)
     before = state(server)

@@ -18,10 +18,19 @@ from tests.server.mcp.conftest import refused, run
 from tests.server.mcp.script import everything
 
 ROOT = Path(__file__).parents[3]
-LIGHT = (
-    'device = "cpu"\n[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\n[worker]\npoll = 0.05\n'
-    '[facts]\nunits = ["triple", "atomic_fact"]\n'
-)
+LIGHT = """
+device = "cpu"
+[embedder]
+model = "hash"
+[reading]
+model = "none"
+[worker]
+poll = 0.05
+[gate]
+rule = "everything"
+[facts]
+units = ["triple", "atomic_fact"]
+"""
 
 
 @pytest.fixture
