@@ -35,6 +35,7 @@ class Said:
         length: whether its length is told, for a list of pieces; else it comes in chunks.
         ends: "whole"; "broken": the connection is closed behind the last piece; "held": nothing more comes until the
             client closes.
+        pace: seconds between two pieces.
     """
 
     pieces: Iterable[bytes]
@@ -42,6 +43,7 @@ class Said:
     headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
     length: bool = False
     ends: str = "whole"
+    pace: float = 0.0
 
 
 @dataclass(slots=True)
@@ -151,6 +153,8 @@ async def _write(writer: asyncio.StreamWriter, said: Said) -> None:
     for piece in said.pieces:
         writer.write(piece if said.length else f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
         await writer.drain()
+        if said.pace:
+            await asyncio.sleep(said.pace)
     if not said.length and said.ends == "whole":
         writer.write(b"0\r\n\r\n")
     await writer.drain()

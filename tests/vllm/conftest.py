@@ -42,7 +42,7 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
     command += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
-    command += ["--served-model-name", "tiny"]
+    command += ["--served-model-name", "tiny", "--enable-prefix-caching", "--enable-prompt-tokens-details"]
     alone = {**os.environ, "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, cwd=log.parent, env=alone) as process:
         try:
