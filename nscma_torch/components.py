@@ -52,7 +52,9 @@ if TYPE_CHECKING:
     from nscma_torch.reading.descriptions import Descriptions
     from nscma_torch.reading.embedded_tasks import EmbeddedTasks
     from nscma_torch.reading.fact_changes import FactChanges
+    from nscma_torch.reading.question_network import QuestionNetwork
     from nscma_torch.reading.question_pairs import AdjacentPairs
+    from nscma_torch.reading.questions import QuestionReader
     from nscma_torch.reading.reader import Reader
     from nscma_torch.records import Unit
     from nscma_torch.retrieval.context import Reranker
@@ -361,11 +363,24 @@ class Components:
         return lambda question, hits, _: encoder.score(question, [hit.text for hit in hits])
 
     @locked_cached_property
+    def questions(self) -> QuestionReader:
+        """What reads questions about facts."""
+        from nscma_torch.reading.questions import QuestionReader
+
+        return QuestionReader(self.relations, self._question_network)
+
+    def _question_network(self) -> QuestionNetwork:
+        """The bundled network that reads English questions."""
+        from nscma_torch.reading.question_network import shared_network
+
+        return shared_network(self.relations, self.device)
+
+    @locked_cached_property
     def fact_qa(self) -> FactQA:
         """Answers from facts."""
         from nscma_torch.retrieval.fact_qa import FactQA
 
-        return FactQA(self.database, self.relations, self.fact_graphs)
+        return FactQA(self.database, self.relations, self.fact_graphs, self.questions)
 
     @locked_cached_property
     def reader_qa(self) -> ReaderQA | None:

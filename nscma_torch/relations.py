@@ -5,7 +5,6 @@ A new relation is a new table in the file, not code.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache, cached_property
@@ -22,65 +21,33 @@ Shape = Literal["person", "place", "group", "thing", "name", "number", "date", "
 
 
 class Kind(BaseModel):
-    """What a slot takes: a shape, narrowed by words.
-
-    With words, endings or patterns one of them must fit: the phrase, or with `whole` false its last words, is one of
-    `words`, its last word ends in one of `endings`, or it matches one of `patterns`. `refuses` are words that it never
-    begins or ends with.
-    """
+    """What a slot takes: a shape; of Chinese words, with `words` only those, and never those of `refuses`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     like: Shape
     words: tuple[str, ...] = ()
-    endings: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
-    whole: bool = False
-
-    @cached_property
-    def _last(self) -> frozenset[str]:
-        return frozenset(self.words)
-
-    @cached_property
-    def _refused(self) -> frozenset[str]:
-        return frozenset(self.refuses)
-
-    @cached_property
-    def _compiled(self) -> tuple[re.Pattern[str], ...]:
-        return tuple(re.compile(pattern) for pattern in self.patterns)
-
-    def admits(self, phrase: str, core: str) -> bool:
-        """Whether words fit: `phrase` as written, `core` in lower case without its determiner."""
-        words = core.split()
-        if not words or not self._refused.isdisjoint({core, words[0], words[-1], words[-1].removesuffix("s")}):
-            return False
-        if not (self.words or self.endings or self.patterns):
-            return True
-        if self.like == "title":
-            words = re.split(r"\s(?:of|for|to)\s", core)[0].split()
-        tails = {core} if self.whole else {" ".join(words[i:]) for i in range(len(words))}
-        tails |= {tail.removesuffix("s") for tail in tails}
-        return (
-            not tails.isdisjoint(self._last)
-            or any(words[-1].endswith(ending) and len(words[-1]) > len(ending) for ending in self.endings)
-            or any(pattern.match(phrase) for pattern in self._compiled)
-        )
 
 
 class Wordings(BaseModel):
-    """How one language asks a relation and shows a fact of it; Chinese also how it states one."""
+    """How one language asks a relation and shows a fact of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    asks: tuple[str, ...] = Field((), description="Questions for the object, or for the subject where O is given.")
+    asks: tuple[str, ...] = Field((), description="Plain questions for its object: 'Where does Ana live?'.")
     template: str = Field("{subject} {relation} {object}", description="Plain sentence that shows a fact.")
 
 
 class ChineseWordings(Wordings):
-    """The Chinese ones, in the notation of `reading.chinese_forms`: the trained reader knows no Chinese."""
+    """Chinese, which the networks do not read.
 
+    Its questions are in the notation of `reading.chinese_question_forms`, its statements in that of
+    `reading.chinese_forms`.
+    """
+
+    asks: tuple[str, ...] = Field((), description="Questions for the object, or for the subject where O is given.")
     states: tuple[str, ...] = Field((), description="It holds.")
     begins: tuple[str, ...] = Field((), description="It has come to hold: events.")
     ends: tuple[str, ...] = Field((), description="It holds no longer.")
@@ -114,7 +81,6 @@ class Relation(BaseModel):
     exclusive_roles: tuple[tuple[str, ...], ...] = Field(
         (), description="Nouns that tell objects apart, those that mean the same together: a mother is no father."
     )
-    topics: tuple[str, ...] = Field((), description="Nouns that are topics of this relation, most common ones.")
     en: Wordings = Wordings()
     zh: ChineseWordings = ChineseWordings()
 

@@ -8,7 +8,7 @@ import pytest
 
 from nscma_torch import Memory
 from nscma_torch.errors import ConfigError
-from nscma_torch.relations import Kind, load_relations
+from nscma_torch.relations import load_relations
 
 SCHEMA = load_relations()
 
@@ -57,20 +57,3 @@ def test_a_new_relation_is_a_new_table(tmp_path: Path) -> None:
         memory.flush()
         (fact,) = memory.facts(user_id="ada")
     assert (fact.subject, fact.relation, fact.object) == ("Olu", "sponsors", "regatta")
-
-
-@pytest.mark.parametrize(
-    ("kind", "phrase", "admitted"),
-    [
-        (Kind(name="k", like="thing", words=("cat", "guinea pig")), "old guinea pig", True),
-        (Kind(name="k", like="thing", words=("cat",)), "two cats", True),
-        (Kind(name="k", like="thing", words=("cat",)), "cat food", False),
-        (Kind(name="k", like="thing", words=("done",), whole=True), "half done", False),
-        (Kind(name="k", like="thing", endings=("ist",)), "florist", True),
-        (Kind(name="k", like="thing", patterns=("[A-Z]",)), "Oslo", True),
-        (Kind(name="k", like="thing", refuses=("hot dog",)), "hot dog", False),
-        (Kind(name="k", like="title", words=("head",)), "head of sales", True),
-    ],
-)
-def test_kinds_admit_by_words_endings_and_patterns(kind: Kind, phrase: str, admitted: bool) -> None:
-    assert kind.admits(phrase, phrase.lower()) is admitted

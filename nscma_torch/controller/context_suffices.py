@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from nscma_torch.reading.questions import question_reader
 from nscma_torch.records import FactQuery, Statement, Unit
 from nscma_torch.relations import Schema, family
 from nscma_torch.retrieval.fact_graph import topic_key
@@ -15,11 +14,6 @@ from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 
 ReadStatements = Callable[[Sequence[Unit]], Sequence[Sequence[Statement]]]  # of each unit, as language tasks read it
-
-
-def asked(question: str, asker: str, schema: Schema, now: datetime) -> FactQuery | None:
-    """The fact that a question of the asker, by name, asks for, where it is one."""
-    return question_reader(schema, asker).read(question, now=now)
 
 
 def value_in(

@@ -95,7 +95,9 @@ class Controller:
         self.policy: Policy
         if engine is None:
             parts = memory.components
-            self.policy = EmbeddedPolicy(parts.tasks, parts.relations, own, self._read, parts.embedded_tasks.statements)
+            self.policy = EmbeddedPolicy(
+                parts.tasks, parts.relations, own, self._read, parts.embedded_tasks.statements, parts.questions
+            )
         else:
             self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.components.tally)
         if 3 * self.policy.most_tokens > own.turn_tokens:

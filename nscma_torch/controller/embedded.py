@@ -8,7 +8,7 @@ from datetime import datetime
 
 from nscma_torch.answering.answered import nothing_asked
 from nscma_torch.config import Controller
-from nscma_torch.controller.context_suffices import ReadStatements, asked, context_suffices, value_in
+from nscma_torch.controller.context_suffices import ReadStatements, context_suffices, value_in
 from nscma_torch.controller.passages import clipped, sources
 from nscma_torch.controller.policy import Answered, Situation, SkillDraft, Solved, Step
 from nscma_torch.controller.working_memory import Exchange, Summarized
@@ -18,6 +18,7 @@ from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.passage import covered, term_weights
 from nscma_torch.reading.question_intent import intent
+from nscma_torch.reading.questions import QuestionReader
 from nscma_torch.reading.turn_forms import asks, questions, statements
 from nscma_torch.records import Answer, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
@@ -45,10 +46,12 @@ class EmbeddedPolicy:
         settings: Controller,
         read: ReadHits,
         statements_of: ReadStatements,
+        question_reader: QuestionReader,
     ) -> None:
         self._tasks = tasks
         self._read = read
         self._statements_of = statements_of
+        self._question_reader = question_reader
         self._relations = relations
         self._settings = settings
         self.threshold = settings.embedded_threshold
@@ -67,7 +70,7 @@ class EmbeddedPolicy:
             return Answered(nothing_asked(situation.said), 0.0, abstained=True), Usage()
         question, memory = questions(situation.said), situation.memory
         spoken = [unit_of(turn) for turn in _statements(memory.spoken)]
-        query = asked(question, memory.asker, self._relations, situation.now)
+        query = self._question_reader.read(question, asker=memory.asker, now=situation.now)
         saying = _saying(situation)
         if saying is not None and query is not None:
             (said,) = self._statements_of([saying])

@@ -197,9 +197,8 @@ def subject_of(phrase: str, kind: Kind) -> str | None:
 
 def object_fits(phrase: str, kind: Kind) -> bool:
     """Whether words can be an object of this kind."""
-    listed = [word for word in kind.words if "一" <= word[0] <= "龥"]
-    if listed:
-        return any(phrase.startswith(word) or phrase.endswith(word) for word in listed)
+    if kind.words:
+        return any(phrase.startswith(word) or phrase.endswith(word) for word in kind.words)
     match kind.like:
         case "place":
             return is_place(phrase)

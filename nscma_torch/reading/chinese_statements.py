@@ -107,7 +107,7 @@ class ChineseReader:
         groups = {slot: (words or "").strip() for slot, words in match.groupdict().items()}
         replaced = _object(groups["R"], kinds["R"], mentions) if groups.get("R") else ""
         subject = _subject(groups.get("S", ""), kinds.get("S", self._schema.kinds["any"]), mentions)
-        topic = _topic(groups["T"], kinds["T"]) if "T" in groups else ""
+        topic = _topic(groups["T"]) if "T" in groups else ""
         if not subject or (groups.get("R") and not replaced) or ("T" in groups and not topic):
             return []
         raw = groups.get("O", "")
@@ -203,10 +203,10 @@ def _object(raw: str, kind: Kind, mentions: ChineseCoreference) -> str:
     return mentions.listener if phrase in ("你", "您", "你们") else phrase
 
 
-def _topic(raw: str, kind: Kind) -> str:
+def _topic(raw: str) -> str:
     """The topic that words name, "" where they name none."""
     topic = raw.strip().lower()
-    return topic if topic and topic[:1] not in "我你他她它" and kind.admits(topic, topic) else ""
+    return topic if topic and topic[:1] not in "我你他她它" else ""
 
 
 def _spans(match: re.Match[str], kinds: Mapping[str, Kind]) -> list[tuple[int, int]]:

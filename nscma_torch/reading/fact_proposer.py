@@ -20,16 +20,15 @@ import torch
 from torch import Tensor
 
 from nscma_torch.reading.fact_questions import has_topic, object_question
-from nscma_torch.reading.low_rank import LowRank
 from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import PADDED_TO, Packer, Passage, Row, padded_rows, target_tokens
+from nscma_torch.reading.relation_model import RELATIONS
 from nscma_torch.relations import Schema
 from nscma_torch.tensor_files import all_tensors, open_tensors
-from nscma_torch.text.minilm import DIMENSION, MAX_TOKENS, POSITIONS
+from nscma_torch.text.minilm import POSITIONS
 
 WEIGHTS = Path(__file__).with_name("weights") / "proposer.safetensors"
-RELATIONS = "relations"  # key of their names in the metadata of a file of weights
 ASKED = "what is told?"  # what stands in the place of a question in a row
 FIRST = 0.05  # least probability of an object's first token
 MOST_FACTS = 24  # proposals of a message
@@ -79,7 +78,7 @@ class FactProposer:
         self._names = [name for name in schema.relations if name in model.relations]
         self._with_topic = [has_topic(schema[name]) for name in self._names]
         with torch.no_grad():
-            words = words_of(model, [object_question(schema[name]) for name in self._names])
+            words = model.words_of([object_question(schema[name]) for name in self._names])
             places = torch.tensor([model.relations.index(name) for name in self._names], dtype=torch.int64)
             self._vectors = model.vectors(words, places.to(words.device))
         model.merge()
@@ -166,22 +165,6 @@ class FactProposer:
             if not any(o.first <= one.last and one.first <= o.last for o in beside):
                 kept.append(one)
         return kept[:MOST_FACTS]
-
-
-@torch.no_grad()
-def words_of(model: ProposerModel, texts: Sequence[str]) -> Tensor:  # [n, d]
-    """Unit vectors of texts by the encoder without its changes."""
-    changes = [module for module in model.encoder.modules() if isinstance(module, LowRank)]
-    kept = [module.b.clone() for module in changes]
-    for module in changes:
-        module.b.zero_()
-    found = torch.empty(len(texts), DIMENSION, dtype=model.own.dtype, device=model.own.device)
-    for number, text in enumerate(texts):
-        ids = torch.tensor([model.tokenizer.encode(text).ids[:MAX_TOKENS]], device=model.own.device)
-        found[number] = model.encoder(ids, torch.ones_like(ids, dtype=torch.bool))[0]
-    for module, b in zip(changes, kept, strict=True):
-        module.b.copy_(b)
-    return found
 
 
 def _reach(row: Row, first: int, most: int) -> int:

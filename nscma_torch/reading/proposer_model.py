@@ -1,24 +1,22 @@
 """The network that proposes facts: one pass over a message tells where the object of which relation may stand, and for
 each such object of whom it is said, on what topic, and in what stance.
 
-A relation is known by its words, as a vector of the published encoder, and, where it was trained on, by a vector of its
-own beside them. Legend: B rows, L tokens of the longest, R relations, N objects, d width, h width of a pointer.
+Relations are known as `relation_model.py` has it. Legend: B rows, L tokens of the longest, R relations, N objects,
+d width, h width of a pointer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from nscma_torch.errors import ModelError
-from nscma_torch.reading.low_rank import add_changes, merge_changes
 from nscma_torch.reading.reader_model import STANCES
-from nscma_torch.text.minilm import DIMENSION, MiniLM, bundled_folder, load_tokenizer, verify
+from nscma_torch.reading.relation_model import RelationModel
+from nscma_torch.text.minilm import DIMENSION
 
 RANK = 24  # of the changes of the encoder
 POINTER = 64  # h
@@ -27,30 +25,14 @@ UNTOLD = len(STANCES)  # class of an object that the message does not tell in an
 FEW = -5.0  # logit at which training begins: few tokens are the end of an object
 
 
-class ProposerModel(nn.Module):
-    """all-MiniLM-L6-v2 with low-rank changes, and heads.
-
-    Args:
-        relations: names of those that have vectors of their own.
-
-    Raises:
-        ModelNotFoundError: the encoder is not installed.
-        ChecksumError: its files are not the published ones.
-    """
+class ProposerModel(RelationModel):
+    """The encoder with heads; see `RelationModel` for its arguments and errors."""
 
     def __init__(self, relations: Sequence[str]) -> None:
-        super().__init__()
-        folder = bundled_folder()
-        verify(folder)
-        self.tokenizer = load_tokenizer(folder)
-        self.relations = tuple(relations)
-        self.encoder = MiniLM.from_checkpoint(folder / "model.safetensors")
-        add_changes(self.encoder, RANK)
+        super().__init__(relations, RANK)
         d = DIMENSION
         self.own = nn.Parameter(torch.zeros(d))  # added to the tokens of the message itself
         self.mix = nn.Linear(d, d)
-        self.words = nn.Linear(d, d)
-        self.relation = nn.Parameter(torch.zeros(len(relations), d))
         self.ends = nn.Linear(d, 2 * d)
         self.bias = nn.Parameter(torch.full((2,), FEW))
         self.pair = nn.Linear(3 * d, d)
@@ -73,17 +55,6 @@ class ProposerModel(nn.Module):
             x = layer(x, attention)
         return x
 
-    def vectors(
-        self,
-        words: Tensor,  # [R, d], unit vectors of the relations' words by the published encoder
-        places: Tensor,  # [R] int64 among `relations`, -1 where it is none of them
-        keep: Tensor | None = None,  # [R] bool: whose own vector is used; None: of all
-    ) -> Tensor:  # [R, d]
-        """The vectors of relations."""
-        own = places >= 0 if keep is None else (places >= 0) & keep
-        vectors: Tensor = self.words(words * math.sqrt(DIMENSION))
-        return vectors + self.relation[places.clamp(min=0)] * own[:, None]
-
     def objects(self, x: Tensor, vectors: Tensor) -> Tensor:  # [B, L, d], [R, d] to [B, L, 2, R]
         """Logits of each token as first and as last of an object of each relation."""
         ends = self.ends(vectors).view(len(vectors), 2, DIMENSION)
@@ -104,21 +75,3 @@ class ProposerModel(nn.Module):
         key = self.key(x).view(*x.shape[:2], len(POINTERS), POINTER)
         scores = torch.einsum("nph,nlph->nlp", query, key[row]) / math.sqrt(POINTER)
         return scores.float(), self.stance(both).float()
-
-    def trained(self) -> dict[str, nn.Parameter]:
-        """What training changes, by name."""
-        return {name: p for name, p in self.named_parameters() if p.requires_grad}
-
-    @torch.no_grad()
-    def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
-        """Take over weights of the names and shapes of `trained`; ModelError, which names `source`, for others."""
-        own = self.trained()
-        if {n: p.shape for n, p in own.items()} != {n: w.shape for n, w in weights.items()}:
-            raise ModelError(f"{source} is no proposer of this version; train it again by train/reader/train_proposer")
-        for name, parameter in own.items():
-            parameter.copy_(weights[name])
-
-    def merge(self) -> None:
-        """Join the encoder and its changes, after which it can be used and no longer be trained."""
-        merge_changes(self.encoder)
-        self.eval().requires_grad_(False)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from nscma_torch.reading.questions import question_reader
+from nscma_torch.reading.questions import QuestionReader
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
@@ -46,10 +46,11 @@ class Renewable(NamedTuple):
 class FactQA:
     """Answers a question by the walk over facts that it asks for."""
 
-    def __init__(self, database: Database, schema: Schema, graphs: FactGraphs) -> None:
+    def __init__(self, database: Database, schema: Schema, graphs: FactGraphs, questions: QuestionReader) -> None:
         self._database = database
         self._schema = schema
         self._graphs = graphs
+        self._questions = questions
 
     def ask(
         self,
@@ -62,8 +63,9 @@ class FactQA:
     ) -> Answer | None:
         """The answer of the facts, or None.
 
-        None where no form fits the question, no fact tells, or the scope is a run. A fact is not told where a message
-        behind it was hidden, erased or edited since: of several values the others are, else the answer is None.
+        None where the question is not surely one for facts, no fact tells, or the scope is a run. A fact is not told
+        where a message behind it was hidden, erased or edited since: of several values the others are, else the answer
+        is None.
 
         Args:
             now: what relative dates in the question count from.
@@ -75,7 +77,7 @@ class FactQA:
             return None
         with self._database.read() as connection:
             asker = speakers.asker_of(connection, scope.user_id)
-            query = question_reader(self._schema, asker.name).read(question, now=now, follows=follows)
+            query = self._questions.read(question, asker=asker.name, now=now, follows=follows)
             if query is None:
                 return None
             messages = partial(_messages, connection, scope.user_id)

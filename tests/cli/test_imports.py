@@ -28,8 +28,7 @@ GROUPS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
         ROWS,
         ("log", "get ID", "history ID", "facts", "profile", "conflicts", "stats", "tree", "export copy"),
     ),
-    (WORDS, ("ask 'Where do I live?'",)),  # the facts tell
-    (MODELS, ("search Porto", "ask Where?", "add --text Ok")),
+    (WORDS | MODELS, ("ask 'Where do I live?'", "search Porto", "ask Where?", "add --text Ok")),
 )
 MOST_COLLECTIONS = 200  # of garbage, in all commands together; 688 with the threshold of Python 3.11
 PROGRAM = """

@@ -10,10 +10,11 @@ import torch
 from safetensors.torch import save_file
 
 from nscma_torch.errors import ModelError, ModelNotFoundError
-from nscma_torch.reading.fact_proposer import FIRST, MOST_FACTS, RELATIONS, FactProposer, Proposals, words_of
+from nscma_torch.reading.fact_proposer import FIRST, MOST_FACTS, FactProposer, Proposals
 from nscma_torch.reading.fact_questions import object_question
 from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader_input import Packer, Passage, padded_rows, target_tokens
+from nscma_torch.reading.relation_model import RELATIONS
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.text.minilm_embedder import MiniLMEmbedder
 
@@ -118,7 +119,7 @@ def test_words_are_those_of_the_published_encoder() -> None:
     model = some_model()
     before = {name: p.detach().clone() for name, p in model.trained().items()}
     published = MiniLMEmbedder().embed(texts)
-    assert torch.allclose(words_of(model, texts), published, atol=1e-5)
+    assert torch.allclose(model.words_of(texts), published, atol=1e-5)
     assert all(torch.equal(p, before[name]) for name, p in model.trained().items()), "its changes are as they were"
 
 
@@ -126,7 +127,7 @@ def test_what_is_no_proposer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match=r"missing.*nothing"):
         FactProposer.from_pretrained(schema(*NAMES), tmp_path / "nothing")
     save_file({"bias": torch.zeros(3)}, tmp_path / "other", {RELATIONS: " ".join(NAMES)})
-    with pytest.raises(ModelError, match="no proposer of this version"):
+    with pytest.raises(ModelError, match="no ProposerModel of this version"):
         FactProposer.from_pretrained(schema(*NAMES), tmp_path / "other")
     save_file({"bias": torch.zeros(3)}, tmp_path / "bare")
     with pytest.raises(ModelError, match="does not hold a proposer"):

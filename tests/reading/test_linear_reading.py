@@ -11,10 +11,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
+import torch
 
 from nscma_torch.reading.chinese_statements import chinese_reader
 from nscma_torch.reading.cues import find_cues
-from nscma_torch.reading.questions import question_reader
+from nscma_torch.reading.question_network import shared_network
+from nscma_torch.reading.questions import QuestionReader
 from nscma_torch.reading.restatement import wording
 from nscma_torch.records import Scope, Unit
 from nscma_torch.relations import load_relations
@@ -86,7 +88,7 @@ def _words(texts: list[str]) -> list[int]:
 
 
 STATEMENTS = chinese_reader(load_relations())
-QUESTIONS = question_reader(load_relations(), "user")
+QUESTIONS = QuestionReader(load_relations(), lambda: shared_network(load_relations(), torch.device("cpu")))
 ENTRANCES: dict[str, Callable[[str], object]] = {
     "Chinese statements": lambda text: STATEMENTS.read(_unit(text)),
     "question": lambda text: QUESTIONS.read(text, now=NOW),

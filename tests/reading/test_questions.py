@@ -1,19 +1,19 @@
-"""Questions as walks over facts: forms of the schema, nouns, owners, dates, "before", and what is no query."""
+"""English questions as walks over facts: by the bundled network, and what is made of what a network reads."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 import pytest
+import torch
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.reading.question_forms import compile_form
-from nscma_torch.reading.question_text import plain, plain_chinese
-from nscma_torch.reading.questions import QuestionReader
-from nscma_torch.records import FactQuery
+from nscma_torch.reading.question_network import AskedRelation, QuestionNetwork, Slots, shared_network
+from nscma_torch.reading.questions import SURE, QuestionReader, asking_sentence
 from nscma_torch.relations import Schema, load_relations
+from tests.helpers.shown_query import shown
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
+LIVES = AskedRelation("object", "lives_in", frozenset(), Slots("I"), 0.9)
 
 
 @pytest.fixture(scope="module")
@@ -23,19 +23,21 @@ def schema() -> Schema:
 
 @pytest.fixture(scope="module")
 def reader(schema: Schema) -> QuestionReader:
-    return QuestionReader(schema)
+    return QuestionReader(schema, lambda: shared_network(schema, torch.device("cpu")))
 
 
-def shown(query: FactQuery | None) -> str:
-    """`asks relation subject > object / topic`, with what else is set."""
-    if query is None:
-        return "none"
-    parts = [query.asks, ".".join(query.path), query.subject or "-"]
-    parts += ["> " + query.object] if query.object else []
-    parts += ["/ " + query.topic] if query.topic else []
-    parts += ["before " + query.before] if query.before else []
-    parts += ["previous"] * query.previous + ["count"] * query.count
-    return " ".join(parts)
+class Told(QuestionNetwork):
+    """Reads the same of every question."""
+
+    def __init__(self, asked: AskedRelation) -> None:
+        self._asked = asked
+
+    def read(self, question: str) -> AskedRelation:  # noqa: ARG002
+        return self._asked
+
+
+def made(schema: Schema, asked: AskedRelation, question: str = "?", **settings: object) -> str:
+    return shown(QuestionReader(schema, lambda: Told(asked)).read(question, **settings))  # type: ignore[arg-type]
 
 
 ENGLISH = {
@@ -95,29 +97,11 @@ PLACES_AND_HANDS = {
     "Who did Ines pass the lamp to?": "receiver held_by Ines / lamp",
     "Who received the lamp?": "receiver held_by - / lamp",
 }
-CHINESE = {
-    "我住在哪里？": "object lives_in user",
-    "你知道我姐姐在哪里工作吗？": "object works_at user's 姐姐",
-    "我的老板是谁？": "object manager user",
-    "我最喜欢的颜色是什么？": "object favourite user / 颜色",
-    "我的wifi密码是什么？": "object value user / wifi密码",
-    "王芳多大了？": "object age 王芳",
-    "我对花生过敏吗？": "whether allergic_to user > 花生",
-    "谁在博世工作？": "subject works_at - > 博世",
-    "我有几只猫？": "object count user / 猫 count",
-    "台灯在哪里": "object located_in 台灯",
-    "谁拿着台灯？": "object held_by 台灯",
-    "谁把台灯给了小红？": "giver held_by - > 小红 / 台灯",
-    "小明把台灯给了谁？": "receiver held_by 小明 / 台灯",
-    "我搬到上海之前住在哪里？": "object lives_in user before 上海",
-    "我以前住在哪里？": "object lives_in user previous",
-    "王芳是我的姐姐吗？": "whether sibling user > 王芳 / 姐姐",
-}
 
 
-@pytest.mark.parametrize("question", [*ENGLISH, *PLACES_AND_HANDS, *CHINESE])
+@pytest.mark.parametrize("question", [*ENGLISH, *PLACES_AND_HANDS])
 def test_questions_that_facts_can_answer(reader: QuestionReader, question: str) -> None:
-    assert shown(reader.read(question)) == {**ENGLISH, **PLACES_AND_HANDS, **CHINESE}[question]
+    assert shown(reader.read(question)) == {**ENGLISH, **PLACES_AND_HANDS}[question]
 
 
 @pytest.mark.parametrize(
@@ -125,11 +109,10 @@ def test_questions_that_facts_can_answer(reader: QuestionReader, question: str) 
     [
         *("What did we talk about yesterday?", "How do I fix my code?", "Why is the sky blue?", "Is it raining?"),
         *("Where did he go?", "Who gave it to her?", "What should I cook tonight?", "Thanks!", "", "???", "何か"),
-        *("What city do you think I live in?", "Where was the lamp after the attic?", "Where do Ben or Anna live?"),
-        *("今天天气怎么样？", "她住在哪里？", "为什么？"),
+        *("Where do Ben or Anna live?", "🙂🙂", "SELECT * FROM users;", "x" * 1000),
     ],
 )
-def test_what_fits_no_form_or_names_nobody_is_no_query(reader: QuestionReader, question: str) -> None:
+def test_what_asks_for_no_fact_or_names_nobody_is_no_query(reader: QuestionReader, question: str) -> None:
     assert reader.read(question, now=NOW) is None
 
 
@@ -138,7 +121,6 @@ def test_what_fits_no_form_or_names_nobody_is_no_query(reader: QuestionReader, q
     [
         ("Where did I live before Oslo?", "object lives_in user before Oslo"),
         ("Where did I live before I moved to Oslo?", "object lives_in user before Oslo"),
-        ("Where did I live before?", "object lives_in user previous"),
         ("Where did Ben use to live?", "object lives_in Ben previous"),
         ("What was my previous job?", "object job user previous"),
         ("What was my old wifi password?", "object value user / wifi password previous"),
@@ -159,67 +141,82 @@ def test_dates_in_the_question_are_the_time_asked_about(reader: QuestionReader) 
     year = reader.read("Where did I live in 2019?", now=NOW)
     assert year is not None
     assert (shown(year), year.as_of) == ("object lives_in user", datetime(2019, 12, 31, 23, 59, 59, 999999, tzinfo=UTC))
-    today = reader.read("Where did Ben work this year?", now=NOW)
-    assert today is None or today.as_of == NOW
     plain_question = reader.read("Where do I live?", now=NOW)
     assert plain_question is not None
     assert plain_question.as_of is None
 
 
+def test_a_date_that_is_asked_about_is_no_time_of_asking(schema: Schema) -> None:
+    born = AskedRelation("subject", "born_on", frozenset(), Slots(object="3 May 2019"), 0.9)
+    read = QuestionReader(schema, lambda: Told(born)).read("Whose birthday is 3 May 2019?", now=NOW)
+    assert read is not None and (read.object, read.as_of) == ("3 May 2019", None)
+
+
+def test_when_something_was_at_a_time_is_no_query(schema: Schema) -> None:
+    assert (
+        made(schema, AskedRelation("when", "lives_in", frozenset(), Slots("I", "Oslo"), 0.9), "in 2019?", now=NOW)
+        == "none"
+    )
+
+
 def test_who_asks_and_who_is_asked(schema: Schema) -> None:
-    reader = QuestionReader(schema, asker="Maren", assistant="Kit")
-    assert shown(reader.read("Where does my sister live?")) == "object lives_in Maren's sister"
-    assert shown(reader.read("How old are you?")) == "object age Kit"
-    assert shown(reader.read("我住在哪里？")) == "object lives_in Maren"
+    assert made(schema, LIVES, asker="Maren") == "object lives_in Maren"
+    for said, name in {
+        "my older sister": "Maren's sister",
+        "our flat": "Maren's flat",
+        "you": "assistant",
+        "your sister": "assistant's sister",
+        "Anna's boss": "Anna's boss",
+        "the API's": "API",
+        "James'": "James",
+    }.items():
+        asked = AskedRelation("object", "lives_in", frozenset(), Slots(said), 0.9)
+        assert made(schema, asked, asker="Maren") == f"object lives_in {name}"
 
 
-def test_every_form_of_the_bundled_file_compiles(schema: Schema) -> None:
-    count = 0
-    for relation in schema.relations.values():
-        for wordings, chinese in ((relation.en, False), (relation.zh, True)):
-            for source in wordings.asks:
-                for form in compile_form(source, relation.name, "x", chinese=chinese):
-                    assert form.patterns
-                    assert all(name in schema for name in form.path), source
-                    count += 1
-    assert count > 500
+@pytest.mark.parametrize("nobody", ["he", "my", "that man", "Ben or Anna", "the", "a b c d e f g h i"])
+def test_what_names_nobody_is_no_query(schema: Schema, nobody: str) -> None:
+    read = made(schema, AskedRelation("object", "lives_in", frozenset(), Slots(nobody), 0.9))
+    assert read == ("object lives_in user" if nobody == "my" else "none")
 
 
-def test_forms_ask_for_what_their_slots_leave_open() -> None:
-    def asks(source: str) -> str:
-        return compile_form(source, "r", "")[0].asks
-
-    assert asks("where DO S ~live") == "object"
-    assert asks("who ~live in O") == "subject"
-    assert asks("(DO|HAVE) S ~live in O") == "whether"
-    assert asks("can S ~speak O") == "whether"
-    assert asks("object: who BE S with") == "object"
-    form = compile_form("subject count: how many things BE O carrying > part_of", "r", "")[0]
-    assert (form.asks, form.count, form.path) == ("subject", True, ("r", "part_of"))
+def test_an_unsure_reading_is_no_query(schema: Schema) -> None:
+    asked = AskedRelation("object", "lives_in", frozenset(), Slots("I"), SURE - 0.01)
+    assert made(schema, asked) == "none"
 
 
-def test_the_same_form_inside_a_sentence() -> None:
-    def inside(source: str) -> str:
-        return " ".join(compile_form(source, "r", "")[-1].tokens)
+def test_a_noun_narrows_where_it_says_more_than_the_relation(schema: Schema) -> None:
+    def topic(relation: str, noun: str) -> str:
+        return made(schema, AskedRelation("object", relation, frozenset(), Slots("I", topic=noun), 0.9))
 
-    assert inside("where DO S ~live") == "where S ~live"
-    assert inside("who BE S's boss") == "who S's boss BE"
-    assert inside("where BE S working") == "where S BE working"
-
-
-@pytest.mark.parametrize("source", ["who (a|b S", "who ] S", "S and S", "asks: who is S", "giver thing: who S"])
-def test_a_malformed_form_is_an_error_that_names_it(source: str) -> None:
-    with pytest.raises(ConfigError, match="cannot read the question form"):
-        compile_form(source, "r", "")
+    assert topic("sibling", "my older sisters".removeprefix("my ")) == "object sibling user / sister"
+    assert topic("sibling", "siblings") == "object sibling user"
+    assert topic("manager", "boss") == "object manager user"
+    assert topic("owns", "car") == "object owns user / car"
+    assert topic("value", "the Wifi password") == "object value user / Wifi password"
 
 
-def test_what_is_taken_off_a_question() -> None:
-    assert plain("Hey, could you please tell me where I live now?").words == "where I live"
-    assert plain("It rained. So, who's my boss?").words == "who is my boss"
-    assert plain("Where was it before it was in the attic?").before == "the attic"
-    assert plain_chinese("请问，我 现在 住在哪里呢？").words == "我住在哪里"
+def test_a_noun_names_its_relation(schema: Schema) -> None:
+    def read(relation: str, noun: str) -> str:
+        return made(schema, AskedRelation("object", relation, frozenset(), Slots("I", topic=noun), 0.9))
+
+    assert read("relative", "older stepsisters") == "object sibling user / stepsister"
+    assert read("count", "cats") == "object count user / cats"
+    assert read("costs", "rent") == read("costs", "price") == "object costs user"
 
 
-def test_reading_is_stable(schema: Schema, reader: QuestionReader) -> None:
-    again = QuestionReader(schema)
-    assert [again.read(question) for question in ENGLISH] == [reader.read(question) for question in ENGLISH]
+def test_what_is_handed_over_is_a_thing_with_a_name(schema: Schema) -> None:
+    asked = AskedRelation("giver", "held_by", frozenset(), Slots(object="me", topic="my lamp"), 0.9)
+    assert made(schema, asked, asker="Ana") == "giver held_by - > Ana / Ana's lamp"
+
+
+def test_flags_and_the_place_that_a_place_lies_in(schema: Schema) -> None:
+    asked = AskedRelation("object", "lives_in", frozenset({"onward", "previous"}), Slots("Ben"), 0.9)
+    assert made(schema, asked) == "object lives_in.part_of Ben previous"
+
+
+def test_the_sentence_that_asks() -> None:
+    assert asking_sentence("It rained. So, who's my boss? Thanks.") == "So, who's my boss?"
+    assert asking_sentence("I forgot.\n Tell me my boss") == "Tell me my boss"
+    assert asking_sentence("  ") is None
+    assert asking_sentence("who " * 200) is None

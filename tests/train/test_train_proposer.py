@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_torch.reading.fact_proposer import FactProposer, words_of
+from nscma_torch.reading.fact_proposer import FactProposer
 from nscma_torch.reading.fact_questions import object_question, open_object_question
 from nscma_torch.reading.proposer_model import UNTOLD, ProposerModel
 from nscma_torch.reading.reader_input import Packer, Passage
@@ -111,12 +111,12 @@ def test_no_label_is_judged_to_be_untold(folders: Folders, monkeypatch: pytest.M
     (exchange,) = read_all(folders.complete, SCHEMA)
     batch = list(of_exchange(exchange, packer(), random.Random(0), open_known=True))
     model = ProposerModel(NAMES)
-    asked = words_of(model, [object_question(SCHEMA[name]) for name in NAMES])
+    asked = model.words_of([object_question(SCHEMA[name]) for name in NAMES])
     relations = Relations(NAMES, asked, NAMES.index("statement"))
     seen: list[Judged] = []
     judged = proposer_losses._judged
     monkeypatch.setattr(proposer_losses, "_judged", lambda *a: (seen.append(one) or one for one in judged(*a)))
-    parts = losses(model, batch, relations, lambda texts: words_of(model, texts), 1.0)
+    parts = losses(model, batch, relations, lambda texts: model.words_of(texts), 1.0)
     assert set(parts) == {"object", "stance", "subject", "topic"}
     stated = {
         (i, tokens, NAMES.index(fact.relation) if not fact.open else relations.open)
@@ -138,12 +138,12 @@ def test_a_predicate_that_is_named_like_a_relation_is_another(
     exchange.facts[0] = replace(exchange.facts[0], relation="owns")
     batch = [*of_exchange(exchange, packer(), random.Random(0), open_known=True), *of_dialogue(dialogue, packer())]
     model = ProposerModel(NAMES)
-    asked = words_of(model, [object_question(SCHEMA[name]) for name in NAMES])
+    asked = model.words_of([object_question(SCHEMA[name]) for name in NAMES])
     seen: list[Judged] = []
     judged = proposer_losses._judged
     monkeypatch.setattr(proposer_losses, "_judged", lambda *a: (seen.append(one) or one for one in judged(*a)))
     relations = Relations(NAMES, asked, NAMES.index("statement"))
-    losses(model, batch, relations, lambda texts: words_of(model, texts), 1.0)
+    losses(model, batch, relations, lambda texts: model.words_of(texts), 1.0)
     owned = [(one.row, one.relation) for one in seen if one.fact is not None and one.fact.relation == "owns"]
     assert owned[0] == (0, NAMES.index("owns"))
     assert [relation for row, relation in owned if row == 3] == [relations.open, len(NAMES)]

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import argparse
 import random
-import time
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
 from pydantic import BaseModel, ConfigDict
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
-from nscma_torch.reading.fact_proposer import RELATIONS, words_of
 from nscma_torch.reading.fact_questions import object_question, open_object_question
 from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader_input import Packer
+from nscma_torch.reading.relation_model import RELATIONS
 from nscma_torch.relations import Schema, load_relations
 from nscma_torch.tensor_files import all_tensors, open_tensors
 from nscma_torch.text.minilm import POSITIONS
@@ -32,7 +32,7 @@ from train.reader.exchange_text import read_all
 from train.reader.learning_rate import warmup_cosine
 from train.reader.proposer_examples import Message, of_dialogue, of_exchange
 from train.reader.proposer_losses import Relations, losses
-from train.reader.training_state import TrainingState
+from train.reader.training_state import TrainingState, adamw
 
 CHUNK = 1024  # rows that are sorted by length together
 
@@ -121,23 +121,20 @@ class Training:
         self._words = {
             text: vector
             for texts in [sorted(map(open_object_question, predicates))]
-            for text, vector in zip(texts, words_of(self.model, texts), strict=True)
+            for text, vector in zip(texts, self._encoded(texts), strict=True)
         }
-        asked = words_of(self.model, [object_question(schema[name]) for name in names])
+        asked = self._encoded([object_question(schema[name]) for name in names])
         self._relations = Relations(names, asked, names.index(next(n for n in names if schema[n].open)))
         if recipe.start:
             path = Path(recipe.start)
             with open_tensors(path, "a proposer", missing=f"start names {path}, which is not there") as file:
                 self.model.load(all_tensors(file), path)
         self.model.to(device)
-        self._state = TrainingState(self.model, out, device, self._new_optimizer, clip=recipe.clip, ema=recipe.ema)
+        new_optimizer = partial(adamw, encoder_rate=recipe.encoder_rate, weight_decay=recipe.weight_decay)
+        self._state = TrainingState(self.model, out, device, new_optimizer, clip=recipe.clip, ema=recipe.ema)
 
-    def _new_optimizer(self, trained: dict[str, nn.Parameter]) -> torch.optim.Optimizer:
-        groups = [
-            {"params": [p], "scale": self._recipe.encoder_rate if name.startswith("encoder.") else 1.0}
-            for name, p in trained.items()
-        ]
-        return torch.optim.AdamW(groups, weight_decay=self._recipe.weight_decay)
+    def _encoded(self, texts: Sequence[str]) -> Tensor:
+        return self.model.words_of(texts)
 
     def _words_of(self, texts: list[str]) -> Tensor:
         own = [self._words[text] for text in texts]
@@ -145,33 +142,19 @@ class Training:
 
     def run(self, stop: int | None = None) -> None:
         """All batches that are not done yet, or those before number `stop`."""
-        recipe, state = self._recipe, self._state
-        began, tokens = time.monotonic(), 0
-        sums: dict[str, list[float]] = {}
         self.model.train()
-        for number in range(state.done, len(self._order) if stop is None else stop):
-            batch = self._order[number]
-            torch.manual_seed(recipe.seed + number)  # of what draws the relations that are read by their words
-            for name, value in self._step(batch, number).items():
-                sums.setdefault(name, []).append(value)
-            tokens += sum(len(message.row.ids) for message in batch)
-            state.done = number + 1
-            if state.done % recipe.log_every == 0 or state.done == len(self._order):
-                means = {name: round(sum(values) / len(values), 4) for name, values in sums.items()}
-                speed = round(tokens / (time.monotonic() - began))
-                state.log({"batch": state.done, "of": len(self._order), "tokens/s": speed, **means})
-                sums.clear()
-            if state.done % recipe.save_every == 0:
-                self._save()
-        self._save()
-
-    def _step(self, batch: list[Message], number: int) -> dict[str, float]:
+        total = len(self._order) if stop is None else stop
         recipe = self._recipe
+        self._state.run(self._step, total, log_every=recipe.log_every, save_every=recipe.save_every, save=self._save)
+
+    def _step(self, number: int) -> tuple[dict[str, float], int]:
+        recipe, batch = self._recipe, self._order[number]
+        torch.manual_seed(recipe.seed + number)  # of what draws the relations that are read by their words
         with torch.autocast(self._device.type, torch.bfloat16, enabled=recipe.bfloat16):
             parts = losses(self.model, batch, self._relations, self._words_of, recipe.own_vectors)
         rate = recipe.learning_rate * warmup_cosine(number, recipe.warmup, len(self._order))
         self._state.step(torch.stack(list(parts.values())).sum(), rate)
-        return {name: value.item() for name, value in parts.items()}
+        return {name: value.item() for name, value in parts.items()}, sum(len(own.row.ids) for own in batch)
 
     def _save(self) -> None:
         self._state.save()

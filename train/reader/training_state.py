@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +20,14 @@ class Model(Protocol):
 
     def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
         """Take over weights of these names and shapes; ModelError, which names `source`, for others."""
+
+
+def adamw(trained: Mapping[str, nn.Parameter], *, encoder_rate: float, weight_decay: float) -> torch.optim.Optimizer:
+    """AdamW that changes the encoder at `encoder_rate` times the rate of the heads."""
+    groups = [
+        {"params": [p], "scale": encoder_rate if name.startswith("encoder.") else 1.0} for name, p in trained.items()
+    ]
+    return torch.optim.AdamW(groups, weight_decay=weight_decay)
 
 
 class TrainingState:
@@ -72,6 +81,39 @@ class TrainingState:
         with torch.no_grad():
             for name, value in self._trained.items():
                 self._mean[name].lerp_(value, 1 - decay)
+
+    def run(
+        self,
+        step: Callable[[int], tuple[Mapping[str, float], int]],
+        total: int,
+        *,
+        log_every: int,
+        save_every: int,
+        save: Callable[[], None],
+    ) -> None:
+        """All steps before number `total` that are not done yet, and a save at their end.
+
+        Args:
+            step: takes the step of that number; what it lowered, by name, and how many items it read.
+            log_every: steps between two lines of the log, means of what was lowered, and items a second.
+            save_every: steps between two calls of `save`.
+        """
+        began, items = time.monotonic(), 0
+        sums: dict[str, list[float]] = {}
+        for number in range(self.done, total):
+            parts, read = step(number)
+            items += read
+            for name, value in parts.items():
+                sums.setdefault(name, []).append(value)
+            self.done = number + 1
+            if self.done % log_every == 0 or self.done == total:
+                means = {name: round(sum(values) / len(values), 4) for name, values in sums.items()}
+                speed = round(items / (time.monotonic() - began))
+                self.log({"batch": self.done, "of": total, "items/s": speed, **means})
+                sums.clear()
+            if self.done % save_every == 0:
+                save()
+        save()
 
     def mean_weights(self) -> dict[str, Tensor]:
         """The mean of the weights over steps in bfloat16, which reads a little better than the last ones."""

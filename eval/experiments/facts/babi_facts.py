@@ -23,6 +23,7 @@ from eval.metrics.retrieval_metrics import mean
 from eval.tasks.babi import TASKS, Question, Story, load
 from eval.tasks.babi_renamed import renamed
 from nscma_torch import Memory, Scope, load_config
+from nscma_torch.reading.question_network import shared_network
 from nscma_torch.reading.questions import QuestionReader
 from nscma_torch.records import Fact
 from nscma_torch.relations import Schema, load_relations
@@ -96,7 +97,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     schema = load_relations(arguments.relations)
-    reader = QuestionReader(schema)
+    reader = QuestionReader(schema, lambda: shared_network(schema, torch.device("cpu")))
     console = Console(width=120)
     table = Table("task", "questions", "even", "odd", "all", "abstained")
     for task in map(int, arguments.tasks.split(",")):

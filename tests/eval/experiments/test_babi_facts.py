@@ -6,9 +6,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import torch
 
 from eval.experiments.facts.babi_facts import accuracies, answers
 from eval.tasks.babi import load
+from nscma_torch.reading.question_network import shared_network
 from nscma_torch.reading.questions import QuestionReader
 from nscma_torch.records import Fact, Scope
 from nscma_torch.relations import load_relations
@@ -47,7 +49,7 @@ def test_a_line_of_another_format_is_an_error(tmp_path: Path, text: str) -> None
 def test_questions_are_answered_as_of_their_place(tmp_path: Path) -> None:
     first, second = load(write(tmp_path, STORIES), 8)
     schema = load_relations()
-    reader = QuestionReader(schema)
+    reader = QuestionReader(schema, lambda: shared_network(schema, torch.device("cpu")))
 
     def held(thing: str, place: int) -> Fact:
         at = first.messages[place].timestamp

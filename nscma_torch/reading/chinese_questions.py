@@ -1,0 +1,160 @@
+"""Chinese questions as walks over facts, by forms: the schema's `zh.asks` (`chinese_question_forms.py`), and its
+nouns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, time
+
+from nscma_torch.reading.chinese_question_forms import QuestionForm, compile_form
+from nscma_torch.reading.chinese_question_text import Plain, plain
+from nscma_torch.reading.nouns import narrowing, relations_by_noun
+from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
+from nscma_torch.records import FactQuery
+from nscma_torch.relations import Relation, Schema, Shape
+from nscma_torch.text.dates import find_dates
+
+_NOUN_FORMS = (  # of any relation that has nouns
+    "S's NOUN (是|叫|在|有) [的] [名字] WH [名字|地方|样的]",
+    "WH 是 S's NOUN",
+    "S 有 [什么|哪些|几个|没有] NOUN 吗",
+    "O 是 [不是] S's NOUN [吗]",
+    "object: S 有 (哪些|什么) NOUN",
+)
+_FITTING: dict[Shape, frozenset[str]] = {  # question words for what a noun names, beside 什么
+    "person": frozenset({"谁"}),
+    "place": frozenset({"哪里", "哪儿", "哪", "什么"}),
+    "group": frozenset({"哪里", "哪儿", "哪", "什么", "谁"}),
+    "date": frozenset({"什么", "哪天", "几号"}),
+    "name": frozenset({"什么", "谁"}),
+    "any": frozenset({"什么", "谁"}),
+}
+_NO_NAME = re.compile(r"[谁吗呢？?，,]|什么|哪|怎么|为什么|是不是|多少|几个|^[他她它]|之前|以前|没有")
+_LONGEST_TOPIC = 4  # words
+_IN = re.compile(r"[在]$")
+
+
+class ChineseQuestionReader:
+    """Reads questions by the forms of one schema. Raises `ConfigError` for a form that is malformed.
+
+    Args:
+        schema: the relations and their wordings.
+        assistant: name of the entity that 你 means.
+    """
+
+    def __init__(self, schema: Schema, *, assistant: str = "assistant") -> None:
+        self._schema = schema
+        self._assistant = assistant
+        self._by_noun = relations_by_noun(schema)
+        nouns = "|".join(map(re.escape, sorted(self._by_noun, key=lambda n: (-len(n), n)))) or "(?!)"
+        self._forms = [
+            *(
+                compile_form(s, relation.name, nouns)
+                for relation in schema.relations.values()
+                for s in relation.zh.asks
+            ),
+            *(compile_form(source, "", nouns) for source in _NOUN_FORMS),
+        ]
+
+    def read(
+        self, question: str, *, asker: str, now: datetime | None = None, follows: FactQuery | None = None
+    ) -> FactQuery | None:
+        """The query that a question means, or None where no form fits it surely; see `QuestionReader.read`."""
+        text = plain(question)
+        if not text.words and text.previous:
+            return replace(follows, previous=True) if follows else None
+        found, as_of = self._best(text, asker), None
+        if now is not None and not (found and found.object and self._is_dated(found)):
+            text, as_of = _without_date(text, now)
+            found = self._best(text, asker) if as_of else found
+        if found is None:
+            return None
+        before = self._entity(text.before, asker) if text.before else ""
+        if before is None or (as_of and found.asks == "when"):
+            return None
+        return replace(found, before=before, previous=found.previous or text.previous, as_of=as_of)
+
+    def _best(self, text: Plain, asker: str) -> FactQuery | None:
+        """The reading that leaves least to its slots; of equal ones the first in the schema."""
+        best: tuple[int, FactQuery] | None = None
+        for form in self._forms:
+            match = form.pattern.fullmatch(text.words)
+            if match is None:
+                continue
+            left = sum(len(match.groupdict().get(slot) or "") for slot in ("S", "O", "T"))
+            if best is None or left < best[0]:
+                query = self._query(form, match, asker)
+                best = (left, query) if query else best
+        return best[1] if best else None
+
+    def _is_dated(self, query: FactQuery) -> bool:
+        """Whether its object is a date, so that a date in the question is what holds, and not when."""
+        return self._schema.kinds[self._schema[query.path[-1]].object].like == "date"
+
+    def _query(self, form: QuestionForm, match: re.Match[str], asker: str) -> FactQuery | None:
+        slots = match.groupdict()
+        names = {slot: self._entity(slots[slot], asker) for slot in ("S", "O") if slots.get(slot)}
+        topic = _topic(slots["T"]) if slots.get("T") else ""
+        if None in names.values() or topic is None:
+            return None
+        path = form.path
+        if slots.get("noun"):
+            relation = self._named(slots["noun"], slots.get("wh") or "")
+            if relation is None:
+                return None
+            path, topic = (relation.name,), narrowing(relation, slots["noun"])
+        if form.asks in ("giver", "receiver", "thing") and topic:
+            topic = self._entity(topic, asker) or ""
+        return FactQuery(
+            form.asks,
+            path,
+            names.get("S") or "",
+            names.get("O") or "",
+            topic,
+            previous=form.previous,
+            count=form.count,
+            named=form.named,
+        )
+
+    def _named(self, noun: str, word: str) -> Relation | None:
+        """The one relation that a noun names, if the question word fits it."""
+        named = self._by_noun.get(noun.casefold()) or []
+        if len(named) != 1 or (
+            word and word not in _FITTING.get(self._schema.kinds[named[0].object].like, frozenset({"什么"}))
+        ):
+            return None
+        return named[0]
+
+    def _entity(self, phrase: str, asker: str) -> str | None:
+        """The name of what a noun phrase means; None for a pronoun or what is no name."""
+        text = phrase.strip(" ,\"'“”").lstrip("了的")
+        if not text or _NO_NAME.search(text):
+            return None
+        for pronouns, name in ((FIRST_PERSON, asker), (SECOND_PERSON, self._assistant)):
+            if text in pronouns:
+                return name
+            owner = next((p for p in sorted(pronouns, key=len, reverse=True) if text.startswith(p)), "")
+            if owner:
+                return f"{name}'s {text.removeprefix(owner).removeprefix('的')}"
+        owned = re.fullmatch(r"(?P<owner>.+?)的(?P<rest>.+)", text)
+        return f"{owned['owner']}'s {owned['rest']}" if owned else text
+
+
+def _topic(text: str) -> str | None:
+    """A topic as a name, None for what is none."""
+    words = text.split()
+    known = words and len(words) <= _LONGEST_TOPIC and not _NO_NAME.search(text)
+    return " ".join(words) if known else None
+
+
+def _without_date(text: Plain, now: datetime) -> tuple[Plain, datetime | None]:
+    """The question without the one date that it names, and the end of that date, at most now."""
+    mentions = find_dates(text.words, now)
+    if len(mentions) != 1:
+        return text, None
+    day = mentions[0]
+    before = _IN.sub("", text.words[: day.start].rstrip())
+    rest = text.words[day.end :].removeprefix("的时候").removeprefix("时").strip(" ,，")
+    at = min(datetime.combine(day.last_day, time.max, tzinfo=now.tzinfo or UTC), now)
+    return replace(text, words=f"{before.strip(' ,，')}{rest}".strip()), at

@@ -1,0 +1,140 @@
+"""Reads English questions with a trained network: what of which relation is asked, of whom.
+
+network = QuestionNetwork.from_pretrained(load_relations())
+network.read("Where does my sister work these days?")
+# AskedRelation(asks="object", relation="works_at", slots=Slots(subject="my sister", …), …)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from nscma_torch.reading.fact_questions import object_question
+from nscma_torch.reading.question_model import ASKS, FLAGS, SLOTS, QuestionModel
+from nscma_torch.reading.relation_model import RELATIONS
+from nscma_torch.relations import Schema
+from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.text.minilm import MAX_TOKENS
+
+WEIGHTS = Path(__file__).with_name("weights") / "questions.safetensors"
+LONGEST_SLOT = 12  # tokens
+_FLAG = 0.5  # least probability of a flag
+_NEW = 2.0  # added to the logit of a relation that it was not trained on: known by its words alone it comes out lower
+
+
+class Slots(NamedTuple):
+    """The slots of a question in its words, "" where one is not there; `before` came after what is asked for."""
+
+    subject: str = ""
+    object: str = ""
+    topic: str = ""
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRelation:
+    """What a question asks for.
+
+    `asks` is one of `question_model.ASKS`, `flags` are some of its FLAGS; `relation` is "" for "none" and "again".
+    """
+
+    asks: str
+    relation: str
+    flags: frozenset[str]
+    slots: Slots
+    confidence: float
+
+
+@lru_cache(maxsize=4)
+def shared_network(schema: Schema, device: torch.device) -> QuestionNetwork:
+    """The bundled network for a schema, loaded once in a process: nothing changes it."""
+    return QuestionNetwork.from_pretrained(schema, device=device)
+
+
+class _Span(NamedTuple):
+    first: int
+    last: int
+    logarithm: float
+
+
+class QuestionNetwork:
+    """A trained `QuestionModel` with the relations of a schema, those too that it was not trained on."""
+
+    def __init__(self, model: QuestionModel, schema: Schema) -> None:
+        self._names = [name for name, relation in schema.relations.items() if not relation.open]
+        with torch.no_grad():
+            asked = [(object_question(schema[name]), *schema[name].en.asks) for name in self._names]
+            words = torch.stack([model.words_of(own).mean(0) for own in asked])
+            words = F.normalize(words, dim=-1)
+            own = [model.relations.index(name) if name in model.relations else -1 for name in self._names]
+            places = torch.tensor(own, dtype=torch.int64, device=words.device)
+            self._vectors = model.vectors(words, places)
+            self._raised = (places < 0) * _NEW
+        model.merge()
+        self._model = model
+
+    @classmethod
+    def from_pretrained(
+        cls, schema: Schema, weights: Path | None = None, *, device: str | torch.device = "cpu"
+    ) -> QuestionNetwork:
+        """The bundled network, or one that `train/reader/train_questions` wrote.
+
+        Raises:
+            ModelNotFoundError: a file is missing.
+            ModelError: what is there reads no questions in this version.
+            ChecksumError: the bundled encoder's files are not the published ones.
+        """
+        path = weights or WEIGHTS
+        remedy = "install nscma-torch again" if weights is None else "give a file that train/reader wrote"
+        missing = f"the weights that read questions are missing: {path}; {remedy}"
+        with open_tensors(path, "a reader of questions", missing=missing) as file:
+            model = QuestionModel(file.metadata()[RELATIONS].split())
+            model.load(all_tensors(file), path)
+        return cls(model.to(torch.device(device)), schema)
+
+    @torch.no_grad()
+    def read(self, question: str) -> AskedRelation:
+        """What an English question asks for, and how likely all of it is so; of its first tokens, if it is long."""
+        encoded = self._model.tokenizer.encode(question)
+        length = min(len(encoded.ids), MAX_TOKENS)
+        device = self._vectors.device
+        ids = torch.tensor([encoded.ids[:length]], device=device)
+        out = self._model(ids, torch.ones_like(ids, dtype=torch.bool), self._vectors)
+        asks, kind = out.asks[0].softmax(-1).max(-1)
+        name = ASKS[int(kind)]
+        if name in ("none", "again"):
+            return AskedRelation(name, "", frozenset(), Slots(), float(asks))
+        relation, place = (out.relation[0] + self._raised).softmax(-1).max(-1)
+        flags = out.flags[0].sigmoid().tolist()
+        spans = _spans(out.first[0].log_softmax(0).cpu(), out.last[0].log_softmax(0).cpu(), length)
+        sure = [max(p, 1 - p) for p in flags]
+        confidence = float(asks * relation) * math.prod(sure) * math.exp(sum(span.logarithm for span in spans))
+        slots = Slots(*(_words(question, encoded.offsets, span) for span in spans))
+        told = frozenset(flag for flag, p in zip(FLAGS, flags, strict=True) if p > _FLAG)
+        return AskedRelation(name, self._names[int(place)], told, slots, confidence)
+
+
+def _spans(first: Tensor, last: Tensor, length: int) -> list[_Span]:
+    """The likeliest span of each slot by log-probabilities of its ends, [L, slots] each; [CLS] alone for none."""
+    spans = []
+    for slot in range(len(SLOTS)):
+        best = _Span(0, 0, float(first[0, slot] + last[0, slot]))
+        for i in range(1, length - 1):
+            ends = last[i : min(length - 1, i + LONGEST_SLOT), slot]
+            j = int(ends.argmax())
+            best = max(best, _Span(i, i + j, float(first[i, slot] + ends[j])), key=lambda span: span.logarithm)
+        spans.append(best)
+    return spans
+
+
+def _words(question: str, offsets: Sequence[tuple[int, int]], span: _Span) -> str:
+    return question[offsets[span.first][0] : offsets[span.last][1]] if span.first else ""

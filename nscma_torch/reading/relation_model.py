@@ -1,0 +1,91 @@
+"""What networks that know relations by their words have in common: MiniLM with low-rank changes, and a vector of
+each relation.
+
+A relation is known by its words, as a vector of the published encoder, and, where it was trained on, by a vector of its
+own beside them. Legend: R relations, n texts, d width.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from nscma_torch.errors import ModelError
+from nscma_torch.reading.low_rank import LowRank, add_changes, merge_changes
+from nscma_torch.text.minilm import DIMENSION, MAX_TOKENS, MiniLM, bundled_folder, load_tokenizer, verify
+
+RELATIONS = "relations"  # key of their names in the metadata of a file of weights
+
+
+class RelationModel(nn.Module):
+    """all-MiniLM-L6-v2 with low-rank changes, and vectors of relations.
+
+    Args:
+        relations: names of those that have vectors of their own.
+        rank: of the changes.
+
+    Raises:
+        ModelNotFoundError: the encoder is not installed.
+        ChecksumError: its files are not the published ones.
+    """
+
+    def __init__(self, relations: Sequence[str], rank: int) -> None:
+        super().__init__()
+        folder = bundled_folder()
+        verify(folder)
+        self.tokenizer = load_tokenizer(folder)
+        self.relations = tuple(relations)
+        self.encoder = MiniLM.from_checkpoint(folder / "model.safetensors")
+        add_changes(self.encoder, rank)
+        self.words = nn.Linear(DIMENSION, DIMENSION)
+        self.relation = nn.Parameter(torch.zeros(len(relations), DIMENSION))
+
+    @torch.no_grad()
+    def words_of(self, texts: Sequence[str]) -> Tensor:  # [n, d]
+        """Unit vectors of texts by the encoder without its changes."""
+        changes = [module for module in self.encoder.modules() if isinstance(module, LowRank)]
+        kept = [module.b.clone() for module in changes]
+        for module in changes:
+            module.b.zero_()
+        found = self.relation.new_empty(len(texts), DIMENSION)
+        for number, text in enumerate(texts):
+            ids = torch.tensor([self.tokenizer.encode(text).ids[:MAX_TOKENS]], device=found.device)
+            found[number] = self.encoder(ids, torch.ones_like(ids, dtype=torch.bool))[0]
+        for module, b in zip(changes, kept, strict=True):
+            module.b.copy_(b)
+        return found
+
+    def vectors(
+        self,
+        words: Tensor,  # [R, d], unit vectors of the relations' words by the published encoder
+        places: Tensor,  # [R] int64 among `relations`, -1 where it is none of them
+        keep: Tensor | None = None,  # [R] bool: whose own vector is used; None: of all
+    ) -> Tensor:  # [R, d]
+        """The vectors of relations."""
+        own = places >= 0 if keep is None else (places >= 0) & keep
+        vectors: Tensor = self.words(words * math.sqrt(DIMENSION))
+        return vectors + self.relation[places.clamp(min=0)] * own[:, None]
+
+    def trained(self) -> dict[str, nn.Parameter]:
+        """What training changes, by name."""
+        return {name: p for name, p in self.named_parameters() if p.requires_grad}
+
+    @torch.no_grad()
+    def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
+        """Take over weights of the names and shapes of `trained`; ModelError, which names `source`, for others."""
+        own = self.trained()
+        if {n: p.shape for n, p in own.items()} != {n: w.shape for n, w in weights.items()}:
+            raise ModelError(
+                f"{source} is no {type(self).__name__} of this version; train it again by a program of train/reader"
+            )
+        for name, parameter in own.items():
+            parameter.copy_(weights[name])
+
+    def merge(self) -> None:
+        """Join the encoder and its changes, after which it can be used and no longer be trained."""
+        merge_changes(self.encoder)
+        self.eval().requires_grad_(False)
