@@ -9,8 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mcp import Client
 
+from nscma_torch.memory import Memory
+from nscma_torch.server.access import Principal
+from nscma_torch.server.mcp.desk import Asker, Desk
 from nscma_torch.server.mcp.http import room
+from nscma_torch.server.mcp.serving import memory_server
+from nscma_torch.server.tokens import RIGHTS
+from nscma_torch.server.work import Work
 from tests.server.conftest import Served
 from tests.server.mcp.conftest import MODES, refused, run, said, session
 from tests.server.mcp.script import everything
@@ -123,6 +130,43 @@ def test_a_client_that_leaves_loses_nothing(door: Door) -> None:
         for event in (begun, go_on, done):
             event.clear()
     assert server.memory.verify() == []
+
+
+def test_what_is_cancelled_is_done_to_its_end(served: Callable[..., Served]) -> None:
+    """On a stream, such as stdio, where a client sends that it cancels: the next call is served as ever."""
+    memory = served().memory
+    begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
+    add = memory.add
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        begun.set()
+        assert go_on.wait(30)
+        try:
+            return add(*args, **kwargs)
+        finally:
+            done.set()
+
+    async def opened() -> Memory:
+        return memory
+
+    async def work() -> None:
+        pool = Work(2, 8)
+        asker = Asker(Principal("ana", frozenset(RIGHTS), "stdio"))
+        async with Client(memory_server(Desk(opened, pool, pool, lambda _: asker)), mode="legacy") as client:
+            memory.add = slow  # type: ignore[method-assign]
+            task = asyncio.ensure_future(client.call_tool("remember", {"text": "I cancel."}))
+            assert await asyncio.to_thread(begun.wait, 30)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await client.list_tools()  # by now the server has heard of it
+            go_on.set()
+            assert await asyncio.to_thread(done.wait, 30)
+            assert (await said(client, "recall", query="cancel"))["passages"][0]["text"] == "I cancel."
+        pool.close()
+
+    run(work)
+    assert memory.verify() == []
 
 
 def test_too_much_at_once_is_told(door: Door) -> None:

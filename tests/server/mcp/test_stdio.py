@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,6 +15,12 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from nscma_torch.memory import Memory
+from nscma_torch.server.access import Principal
+from nscma_torch.server.mcp import stdio
+from nscma_torch.server.mcp.desk import Asker, Desk
+from nscma_torch.server.mcp.serving import memory_server
+from nscma_torch.server.tokens import RIGHTS
+from nscma_torch.server.work import Work
 from tests.server.mcp.conftest import refused, run
 from tests.server.mcp.script import everything
 
@@ -99,16 +106,23 @@ def test_what_is_answered_survives_sigkill(
     assert memory.verify() == []
 
 
-def test_a_store_out_of_reach_is_told_by_every_tool(child: Callable[..., list[str]], tmp_path: Path) -> None:
+def test_a_store_out_of_reach_is_told_by_every_tool(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The child opens its store while it is greeted; here without the child."""
     (tmp_path / "store.db").write_bytes(b"no store at all, but sixteen bytes")
-    command, *arguments = child()
+    asker = Asker(Principal("ana", frozenset(RIGHTS), "stdio"))
 
     async def work() -> None:
-        with (tmp_path / "said").open("w") as said:
-            server = StdioServerParameters(command=command, args=arguments, env=environment())
-            async with Client(stdio_client(server, errlog=said)) as client:
-                for tool, given in (("recall", {"query": "tea"}), ("remember", {"text": "I like tea."})):
-                    assert "store.db" in await refused(client, tool, **given)
+        pool = Work(1, 1)
+        opening = asyncio.ensure_future(pool.run(stdio._opened, tmp_path / "store.db", None))
+        opening.add_done_callback(stdio._tell)
+
+        async def memory() -> Memory:
+            return await asyncio.shield(opening)
+
+        async with Client(memory_server(Desk(memory, pool, pool, lambda _: asker))) as client:
+            for tool, given in (("recall", {"query": "tea"}), ("remember", {"text": "I like tea."})):
+                assert "store.db" in await refused(client, tool, **given)
+        pool.close()
 
     run(work)
-    assert "out of reach" in (tmp_path / "said").read_text()
+    assert "out of reach" in caplog.text
