@@ -104,6 +104,25 @@ def test_turns_of_tools_get_the_same_block(restarted: bool, proxied: MakeProxied
     assert not any("weather(" in text for _, text in proxy.stored())
 
 
+def test_turns_of_tools_get_the_same_block_where_nothing_is_stored(proxied: MakeProxied) -> None:
+    proxy = proxied()
+    proxy.memory.add(FACT, user_id="default")
+    token = proxy.served.token("default", "read")
+    proxy.chat(user("Where is Marta?"), headers=token)
+    before = proxy.sent()[0]
+    proxy.memory.add("Where is Marta? She is in Leeds.", user_id="default")
+    proxy.chat(user("Where is Marta?"), WANTS_TOOL, RESULT, headers=token)
+    assert proxy.sent()[0] == before and FACT in before["content"]
+
+
+def test_what_the_conversation_says_is_not_recalled(proxied: MakeProxied) -> None:
+    proxy = proxied()
+    proxy.memory.add(FACT, user_id="default")
+    proxy.memory.add("Marta has a boat.", user_id="default")
+    proxy.chat(user(f"Listen: {FACT}"), {"role": "assistant", "content": "Yes?"}, user("Where does Marta work?"))
+    assert "Marta has a boat." in proxy.sent()[-1]["content"] and FACT not in proxy.sent()[-1]["content"]
+
+
 def exchanges_of(proxy: Proxied) -> Any:
     """The exchanges that a proxy keeps; erasing reaches them by this registry."""
     from nscma_torch import erasable_cache
@@ -132,6 +151,7 @@ def test_turns_of_tools_have_no_block_where_their_turn_had_none(proxied: MakePro
     with monkeypatch.context() as patch:
         patch.setattr(Recalling, "_chosen", failing(StoreBusyError("held")))
         proxy.chat(user("Where is Marta?"))
+    assert proxy.stored()[1:] == [("user", "Where is Marta?")]
     proxy.chat(user("Where is Marta?"), WANTS_TOOL, RESULT)
     assert proxy.sent()[0] == user("Where is Marta?")
     proxy.chat(user("Where is Marta?"))  # asked again
