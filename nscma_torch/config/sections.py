@@ -581,7 +581,9 @@ class Upstream(Section):
         2.0, gt=0, description="Seconds that recall may take, and storing; then the answer goes on without it."
     )
     exchanges: int = Field(
-        2048, gt=0, description="Exchanges whose block is kept in this process for their tool-calling turns."
+        2048,
+        gt=0,
+        description="Exchanges whose block is kept for their tool-calling turns; also those that wait to be stored.",
     )
     connect: float = Field(10.0, gt=0, description="Seconds to reach the model's server.")
     silence: float = Field(600.0, gt=0, description="Seconds that it may send nothing.")

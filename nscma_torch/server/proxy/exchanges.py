@@ -98,8 +98,15 @@ class Exchanges:
     async def _looked_up(self, user_id: str, turn: Turn, keys: list[str], at: datetime) -> Recall:
         nothing = Found(keys[0], at)  # a turn that got no block gets none afterwards
         looking = self._recalling.again if turn.followed else self._recalling.only
+        due = time.monotonic() + self._settings.deadline
+
+        def look() -> Found:
+            if time.monotonic() >= due:  # nobody waits for it any more
+                raise TimeoutError
+            return looking(user_id, turn, keys, at)
+
         try:
-            found = await asyncio.wait_for(self._work.run(looking, user_id, turn, keys, at), self._settings.deadline)
+            found = await asyncio.wait_for(self._work.run(look), self._settings.deadline)
         except TimeoutError:
             return Recall("slow", nothing)
         except NscmaError as error:

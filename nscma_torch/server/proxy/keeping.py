@@ -24,12 +24,15 @@ _REPEATED = 0.8  # share of a reply's terms in the turn and the block, from whic
 
 
 class Keeping:
-    """Stores exchanges. A turn is stored once, however many requests its exchange has."""
+    """Stores exchanges, one after the other in a thread of its own, as a store has one writer.
 
-    def __init__(self, memory: Memory, recalling: Recalling, work: Work, settings: Upstream) -> None:
+    A turn is stored once, however many requests its exchange has.
+    """
+
+    def __init__(self, memory: Memory, recalling: Recalling, settings: Upstream) -> None:
         self._memory = memory
         self._recalling = recalling
-        self._work = work
+        self._work = Work(1, settings.exchanges)
         self._settings = settings
 
     async def keep(self, user_id: str, turn: Turn, found: Found, reply: str) -> None:
@@ -43,6 +46,10 @@ class Keeping:
             log.error("an exchange was not stored: %s: %s", type(error).__name__, error)
         except Exception:  # the memory is down; the client has its answer
             log.exception("an exchange was not stored")
+
+    def close(self) -> None:
+        """Wait until what waits is stored."""
+        self._work.close()
 
     def _store(self, user_id: str, turn: Turn, found: Found, reply: str) -> None:
         self._recalling.queue()

@@ -63,14 +63,17 @@ class Proxy:
         self._house = house
         self._server = server
         self._exchanges = Exchanges(recalling, house.work, settings)
-        self._keeping = Keeping(house.memory, recalling, house.work, settings)
+        self._keeping = Keeping(house.memory, recalling, settings)
         self._client: httpx2.AsyncClient | None = None
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """The connections to the server."""
+        """The connections to the server; at the end what was said is stored."""
         async with self._server.client() as self._client:
-            yield
+            try:
+                yield
+            finally:
+                self._keeping.close()
 
     def router(self) -> APIRouter:
         """Its endpoints."""

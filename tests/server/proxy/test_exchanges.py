@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from eval.harness.fake_chat_server import completion
+from nscma_torch.config import Upstream
 from nscma_torch.errors import StoreBusyError
+from nscma_torch.memory import Memory
 from nscma_torch.server.proxy.block import CLOSE, OPEN
-from nscma_torch.server.proxy.recalling import Recalling
+from nscma_torch.server.proxy.chat_request import Turn
+from nscma_torch.server.proxy.keeping import Keeping
+from nscma_torch.server.proxy.recalling import Found, Recalling
 from tests.server.proxy.conftest import Proxied, user
 
 MakeProxied = Callable[..., Proxied]
@@ -199,3 +206,28 @@ def test_replies_that_repeat_and_questions_are_not_recalled(proxied: MakeProxied
         proxy.chat(user("Marta?"))
     content = block_of(proxy.sent()[-1]["content"])
     assert content.count("harbour") == 1 and '"who": "assistant"' not in content
+
+
+def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
+    open_memory: Callable[..., Memory], light_proxy: Any, monkeypatch: Any
+) -> None:
+    settings = Upstream(deadline=0.05)
+    memory = open_memory(proxy=light_proxy)
+    keeping = Keeping(memory, Recalling(memory, settings), settings)
+    go, add = threading.Event(), Memory.add
+
+    def slow(*arguments: Any, **more: Any) -> Any:
+        assert go.wait(30)
+        return add(*arguments, **more)
+
+    async def keep_many() -> None:
+        turns = [Turn(f"Boat {i}.", f"Boat {i}.", None, "", f"{i}", "chat") for i in range(200)]
+        at = datetime.now(UTC)
+        await asyncio.gather(*(keeping.keep("ana", turn, Found(turn.digest, at), "") for turn in turns))
+
+    monkeypatch.setattr(Memory, "add", slow)
+    asyncio.run(keep_many())
+    assert memory.get_all(user_id="ana") == []
+    go.set()
+    keeping.close()
+    assert len(memory.get_all(user_id="ana", limit=None)) == 200
