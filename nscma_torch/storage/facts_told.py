@@ -17,11 +17,13 @@ _S, _E = statements.c, episodes.c
 def groups_told(connection: Connection, user_id: str, episode_ids: Sequence[str]) -> dict[Key, int]:
     """The groups of the user's facts that these messages state something of, with the place of the first that does."""
     places = {episode_id: place for place, episode_id in reversed(list(enumerate(episode_ids)))}
-    query = select(_E.id, _S.namespace, _S.subject, _S.relation, _S.topic).join(episodes, _E.seq == _S.episode_seq)
-    rows = connection.execute(query.where(_E.user_id == user_id, _E.id.in_(sorted(places)))).all()
+    own = select(_E.seq, _E.id, _E.user_id).where(_E.id.in_(sorted(places)))  # by the ids alone: few rows, whoever's
+    said = {row.seq: row.id for row in connection.execute(own) if row.user_id == user_id}
+    query = select(_S.episode_seq, _S.namespace, _S.subject, _S.relation, _S.topic)
+    rows = connection.execute(query.where(_S.episode_seq.in_(sorted(said)))).all()
     into = {namespace: entities.canonical(connection, namespace) for namespace in {row.namespace for row in rows}}
     found: dict[Key, int] = {}
     for row in rows:
         key = Key(into[row.namespace].get(row.subject, row.subject), row.relation, row.topic)
-        found[key] = min(places[row.id], found.get(key, len(places)))
+        found[key] = min(places[said[row.episode_seq]], found.get(key, len(places)))
     return found

@@ -25,6 +25,7 @@ from nscma_torch.text.names import name_key
 
 RECALLED = "recalled"  # metadata of a user turn: what its block showed
 EXCHANGE = "exchange"  # metadata of a reply: the key of its exchange, which is asked for again where a client retries
+_LOOKED_AT = 4  # times the passages that are shown: some say nothing new
 _NAMED_WORDS = 100  # of a turn, in which names are looked for
 _LONGEST_NAME = 3  # words
 
@@ -96,20 +97,25 @@ class Recalling:
         """What fits a turn best and is not in its conversation already."""
         parts = self._memory.components
         config, question = parts.config, turn.text[: parts.config.limits.max_question_characters]
-        bounds = Bounds(
-            Scope(user_id), at, timedelta(seconds=config.limits.max_clock_skew), ("chunk",), without={ECHO: True}
-        )
-        hits = parts.retriever.retrieve(question, bounds, top_k=2 * self._settings.passages).hits
+        bounds = Bounds(Scope(user_id), at, timedelta(seconds=config.limits.max_clock_skew), ("chunk",))
+        hits = parts.retriever.retrieve(question, bounds, top_k=_LOOKED_AT * self._settings.passages).hits
         new: dict[str, Hit] = {}
         for hit in hits:
             text = hit.text.strip()
-            if text not in turn.context and hit.unit.metadata.get(EXCHANGE) != key:
+            about = hit.unit.metadata  # a filter of the search would read that of all messages
+            if text not in turn.context and about.get(EXCHANGE) != key and about.get(ECHO) is not True:
                 new.setdefault(text, hit)
         kept = list(new.values())[: self._settings.passages]
         self._recalls.note(user_id, kept, at=at)
         passages = tuple((hit.unit.episode_ids[0], hit.unit.start, hit.unit.end) for hit in kept)
         with parts.database.read() as connection:
-            of_facts = self._facts(connection, user_id, question, [hit.unit.episode_ids[0] for hit in hits], at)
+            of_facts = self._facts(
+                connection,
+                user_id,
+                question,
+                [hit.unit.episode_ids[0] for hit in hits[: 2 * self._settings.passages]],
+                at,
+            )
         return Choice(passages, tuple(fact.id for fact in of_facts))
 
     def _facts(
