@@ -154,10 +154,10 @@ def test_a_draft_says_nothing_that_the_facts_have_left_behind(
 def test_what_is_asked_of_another_topic_is_not_answered(converse: Opener) -> None:
     controller = converse(flush=True)
     Controller(controller.memory, user_id="ada", run_id="work").turn("My home phone number is 777-0000.")
-    for turn in ("My work phone number is 555-1234.", "My boss is called Rui."):
+    for turn in ("My mobile phone number is 555-1234.", "My boss is called Rui."):
         controller.turn(turn)
     assert controller.consider("What is my home phone number?").text == "777-0000"
-    assert controller.consider("What is my work phone number?").retrievals == 0
+    assert controller.consider("What is my mobile phone number?").retrievals == 0
 
 
 @pytest.mark.usefixtures("plain")

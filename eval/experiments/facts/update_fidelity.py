@@ -7,8 +7,7 @@
 The first speaks the plain sentences of `eval/data/statements/plain.toml`. `now` and `past` are `Memory.facts`, the past
 one with `as_of` at a time between two statements; `ask` is `Memory.ask` for the value now.
 `eval.experiments.facts.update_verdicts` says what is right, wrong or abstained; here `wrong` has the stale ones too,
-`none` are abstained. "(unlisted values)" are chains none of whose values is in a list of the relation file. Beside it
-are vectors on the same messages and questions, see `eval.systems.newest_chunk`.
+`none` are abstained. Beside it are vectors on the same messages and questions, see `eval.systems.newest_chunk`.
 
 The second has a free paraphrase as each chain's last statement: `stale` is one that was not understood while the value
 before still stands. The third is Figure 1 of the NSCMA paper, in English and Chinese.
@@ -36,14 +35,13 @@ from eval.harness.fakes import IndifferentProxy
 from eval.metrics.retrieval_metrics import mean
 from eval.systems.newest_chunk import Reading, readings
 from eval.tasks.plain_statements import load_plain
-from eval.tasks.update_chains import Chain, World, generate, paraphrased
+from eval.tasks.update_chains import World, generate, paraphrased
 from nscma_torch import Memory, load_config
 from nscma_torch.device import torch_device
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Message
-from nscma_torch.relations import Schema, load_relations
+from nscma_torch.relations import load_relations
 from nscma_torch.text.embedder import load_embedder
-from nscma_torch.text.names import name_key
 
 STATEMENTS = Path(__file__).parents[2] / "data" / "statements"
 _VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "stale", "abstained")
@@ -59,14 +57,8 @@ def share(outcomes: Sequence[Outcome], part: str, *verdicts: Verdict) -> float:
     return mean([float(_PARTS[part](outcome) in verdicts) for outcome in outcomes])
 
 
-def is_unlisted(chain: Chain, schema: Schema) -> bool:
-    """Whether no value of a chain is among the words of the relation file."""
-    words = {word for kind in schema.kinds.values() for word in kind.words}
-    return not any(name_key(value) in words for value in chain.values)
-
-
-def plain_table(outcomes: Sequence[Outcome], beside: Sequence[tuple[Reading, Reading]], schema: Schema) -> Table:
-    """A row for each relation, each scenario, chains of unlisted values, and all."""
+def plain_table(outcomes: Sequence[Outcome], beside: Sequence[tuple[Reading, Reading]]) -> Table:
+    """A row for each relation, each scenario, and all."""
     vectors = ("newest of 3 now", "past", "nearest now", "past")
     table = Table("relation", "chains", *(f"{part} {what}" for part in _PARTS for what in ("right", "wrong", "none")))
     for heading in ("archived wrongly", *(vectors if beside else ())):
@@ -75,8 +67,6 @@ def plain_table(outcomes: Sequence[Outcome], beside: Sequence[tuple[Reading, Rea
         for name in dict.fromkeys(map(key, outcomes)):
             _row(table, name, [i for i, outcome in enumerate(outcomes) if key(outcome) == name], outcomes, beside)
         table.add_section()
-    unlisted = [i for i, outcome in enumerate(outcomes) if is_unlisted(outcome.chain, schema)]
-    _row(table, "(unlisted values)", unlisted, outcomes, beside)
     _row(table, "all", range(len(outcomes)), outcomes, beside)
     return table
 
@@ -223,7 +213,7 @@ def main() -> None:
                 embedder = CachedEmbedder(_embedder(), arguments.cache)
                 beside = [readings(chain, embedder) for chain in chains]
                 embedder.save()
-            table = plain_table(outcomes, beside, world.schema)
+            table = plain_table(outcomes, beside)
     if arguments.errors:
         print_errors(console, outcomes)
     console.print(table)
