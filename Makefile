@@ -62,6 +62,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA)
 	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA) --fusion rrf --gates on
 	$(RUN) -m eval.experiments.retrieval.answerability_auc --data $(DATA)
+	$(RUN) -m eval.experiments.reading.question_lookups
 	$(RUN) -m eval.experiments.reading.conversations --conversations train/reader/dialogues/test
 	$(RUN) -m eval.experiments.reading.reader_scores --data $(DATA) --dialogues train/reader/dialogues/test
 	$(RUN) -m eval.experiments.reading.locomo_answers --data $(DATA) --half odd
