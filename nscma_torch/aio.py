@@ -6,21 +6,26 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from nscma_torch.memory import Memory
 
+M = TypeVar("M")
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _mirror(
-    method: Callable[Concatenate[Memory, P], T],
-) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, T]]:
-    """The method of `Memory`, awaited."""
+class Holder(Protocol[M]):
+    """What has a memory whose methods it mirrors."""
+
+    memory: M
+
+
+def mirrored(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[Holder[M], P], Coroutine[Any, Any, T]]:
+    """The method of a memory as one of its holder, to be awaited: it runs in a worker thread."""
 
     @wraps(method)
-    async def call(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def call(self: Holder[M], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.to_thread(method, self.memory, *args, **kwargs)
 
     return call
@@ -43,54 +48,54 @@ class AsyncMemory:
         """Opens the store; arguments as for `Memory`."""
         self.memory = Memory(*args, **kwargs)
 
-    add = _mirror(Memory.add)
-    add_many = _mirror(_collect(Memory.add_many))
-    update = _mirror(Memory.update)
-    delete = _mirror(Memory.delete)
-    restore = _mirror(Memory.restore)
-    delete_all = _mirror(Memory.delete_all)
-    search = _mirror(Memory.search)
-    ask = _mirror(Memory.ask)
-    as_module = _mirror(Memory.as_module)
-    get = _mirror(Memory.get)
-    get_all = _mirror(Memory.get_all)
-    records = _mirror(Memory.records)
-    record = _mirror(Memory.record)
-    log = _mirror(Memory.log)
-    sessions = _mirror(Memory.sessions)
-    window = _mirror(Memory.window)
-    history = _mirror(Memory.history)
-    replay = _mirror(Memory.replay)
-    flush = _mirror(Memory.flush)
-    facts = _mirror(Memory.facts)
-    timeline = _mirror(Memory.timeline)
-    conflicts = _mirror(Memory.conflicts)
-    decisions = _mirror(Memory.decisions)
-    undo = _mirror(Memory.undo)
-    merge = _mirror(Memory.merge)
-    sleep = _mirror(Memory.sleep)
-    feedback = _mirror(Memory.feedback)
-    profile = _mirror(Memory.profile)
-    derived = _mirror(Memory.derived)
-    add_skill = _mirror(Memory.add_skill)
-    find_skills = _mirror(Memory.find_skills)
-    skills = _mirror(Memory.skills)
-    skill_outcome = _mirror(Memory.skill_outcome)
-    archive_skill = _mirror(Memory.archive_skill)
-    restore_skill = _mirror(Memory.restore_skill)
-    tree = _mirror(Memory.tree)
-    reextract = _mirror(Memory.reextract)
-    rebuild = _mirror(Memory.rebuild)
-    stats = _mirror(Memory.stats)
-    retry_failed = _mirror(Memory.retry_failed)
-    digest = _mirror(Memory.digest)
-    verify = _mirror(Memory.verify)
-    export = _mirror(_collect(Memory.export))
-    import_ = _mirror(Memory.import_)
-    erase = _mirror(Memory.erase)
-    reembed = _mirror(Memory.reembed)
-    reset = _mirror(Memory.reset)
-    close = _mirror(Memory.close)
+    add = mirrored(Memory.add)
+    add_many = mirrored(_collect(Memory.add_many))
+    update = mirrored(Memory.update)
+    delete = mirrored(Memory.delete)
+    restore = mirrored(Memory.restore)
+    delete_all = mirrored(Memory.delete_all)
+    search = mirrored(Memory.search)
+    ask = mirrored(Memory.ask)
+    as_module = mirrored(Memory.as_module)
+    get = mirrored(Memory.get)
+    get_all = mirrored(Memory.get_all)
+    records = mirrored(Memory.records)
+    record = mirrored(Memory.record)
+    log = mirrored(Memory.log)
+    sessions = mirrored(Memory.sessions)
+    window = mirrored(Memory.window)
+    history = mirrored(Memory.history)
+    replay = mirrored(Memory.replay)
+    flush = mirrored(Memory.flush)
+    facts = mirrored(Memory.facts)
+    timeline = mirrored(Memory.timeline)
+    conflicts = mirrored(Memory.conflicts)
+    decisions = mirrored(Memory.decisions)
+    undo = mirrored(Memory.undo)
+    merge = mirrored(Memory.merge)
+    sleep = mirrored(Memory.sleep)
+    feedback = mirrored(Memory.feedback)
+    profile = mirrored(Memory.profile)
+    derived = mirrored(Memory.derived)
+    add_skill = mirrored(Memory.add_skill)
+    find_skills = mirrored(Memory.find_skills)
+    skills = mirrored(Memory.skills)
+    skill_outcome = mirrored(Memory.skill_outcome)
+    archive_skill = mirrored(Memory.archive_skill)
+    restore_skill = mirrored(Memory.restore_skill)
+    tree = mirrored(Memory.tree)
+    reextract = mirrored(Memory.reextract)
+    rebuild = mirrored(Memory.rebuild)
+    stats = mirrored(Memory.stats)
+    retry_failed = mirrored(Memory.retry_failed)
+    digest = mirrored(Memory.digest)
+    verify = mirrored(Memory.verify)
+    export = mirrored(_collect(Memory.export))
+    import_ = mirrored(Memory.import_)
+    erase = mirrored(Memory.erase)
+    reembed = mirrored(Memory.reembed)
+    reset = mirrored(Memory.reset)
+    close = mirrored(Memory.close)
 
     async def __aenter__(self) -> Self:
         return self

@@ -121,6 +121,10 @@ class Schema(BaseModel):
     def __contains__(self, name: str) -> bool:
         return name in self.relations
 
+    def shape(self, relation: str) -> Shape:
+        """What the objects of a relation are like."""
+        return self.kinds[self[relation].object].like
+
     @cached_property
     def locating(self) -> frozenset[str]:
         """Relations whose subject is where its object is."""

@@ -72,7 +72,7 @@ class Reading:
 
     def _statements(self, read: StatementForm, schema: Schema) -> list[Statement]:
         relation = schema[read.relation]
-        kind = schema.kinds[relation.object].like
+        kind = schema.shape(relation.name)
         topical = prompts.takes_topic(schema, read.relation)
         negated = read.state in ("not", "never")
         subject = self._meant(read.subject)

@@ -65,7 +65,7 @@ class ChineseQuestionReader:
         if not text.words and text.previous:
             return replace(follows, previous=True) if follows else None
         found, as_of = self._best(text, asker), None
-        if now is not None and not (found and found.object and self._is_dated(found)):
+        if now is not None and not (found and found.object and self._schema.shape(found.path[-1]) == "date"):
             text, as_of = _without_date(text, now)
             found = self._best(text, asker) if as_of else found
         if found is None:
@@ -87,10 +87,6 @@ class ChineseQuestionReader:
                 query = self._query(form, match, asker)
                 best = (left, query) if query else best
         return best[1] if best else None
-
-    def _is_dated(self, query: FactQuery) -> bool:
-        """Whether its object is a date, so that a date in the question is what holds, and not when."""
-        return self._schema.kinds[self._schema[query.path[-1]].object].like == "date"
 
     def _query(self, form: QuestionForm, match: re.Match[str], asker: str) -> FactQuery | None:
         slots = match.groupdict()
@@ -121,7 +117,7 @@ class ChineseQuestionReader:
         """The one relation that a noun names, if the question word fits it."""
         named = self._by_noun.get(noun.casefold()) or []
         if len(named) != 1 or (
-            word and word not in _FITTING.get(self._schema.kinds[named[0].object].like, frozenset({"什么"}))
+            word and word not in _FITTING.get(self._schema.shape(named[0].name), frozenset({"什么"}))
         ):
             return None
         return named[0]

@@ -140,7 +140,7 @@ class Descriptions:
         """Names in the order of the text, those of statements first."""
         known = {name_key(unit.name or ""), name_key(listener), *ROLES, *FIRST_PERSON, *SECOND_PERSON, ""}
         for statement in sorted(extraction.statements, key=lambda one: (one.start, -one.confidence)):
-            shape = self._schema.kinds[self._schema[statement.relation].object].like
+            shape = self._schema.shape(statement.relation)
             for name in (statement.subject, *(() if shape in _OTHERS else (statement.object,))):
                 if name_key(name) not in known and len(name.split()) <= _MOST_WORDS:
                     known.add(name_key(name))

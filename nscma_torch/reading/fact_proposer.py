@@ -23,9 +23,7 @@ from nscma_torch.reading.fact_questions import has_topic, object_question
 from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import PADDED_TO, Packer, Passage, Row, padded_rows, target_tokens
-from nscma_torch.reading.relation_model import RELATIONS
 from nscma_torch.relations import Schema
-from nscma_torch.tensor_files import all_tensors, open_tensors
 from nscma_torch.text.minilm import POSITIONS
 
 WEIGHTS = Path(__file__).with_name("weights") / "proposer.safetensors"
@@ -105,9 +103,8 @@ class FactProposer:
         """
         path = weights or WEIGHTS
         remedy = "install nscma-torch again" if weights is None else "give a file that train/reader wrote"
-        with open_tensors(path, "a proposer", missing=f"the proposer's weights are missing: {path}; {remedy}") as file:
-            model = ProposerModel(file.metadata()[RELATIONS].split())
-            model.load(all_tensors(file), path)
+        missing = f"the proposer's weights are missing: {path}; {remedy}"
+        model = ProposerModel.from_file(path, "a proposer", missing=missing)
         return cls(model.to(torch.device(device), dtype), schema)
 
     @property

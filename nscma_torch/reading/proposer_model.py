@@ -18,7 +18,6 @@ from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.relation_model import RelationModel
 from nscma_torch.text.minilm import DIMENSION
 
-RANK = 24  # of the changes of the encoder
 POINTER = 64  # h
 POINTERS = ("subject first", "subject last", "topic first", "topic last")
 UNTOLD = len(STANCES)  # class of an object that the message does not tell in any stance
@@ -28,8 +27,10 @@ FEW = -5.0  # logit at which training begins: few tokens are the end of an objec
 class ProposerModel(RelationModel):
     """The encoder with heads; see `RelationModel` for its arguments and errors."""
 
+    RANK = 24
+
     def __init__(self, relations: Sequence[str]) -> None:
-        super().__init__(relations, RANK)
+        super().__init__(relations)
         d = DIMENSION
         self.own = nn.Parameter(torch.zeros(d))  # added to the tokens of the message itself
         self.mix = nn.Linear(d, d)

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from nscma_torch.reading.relation_model import RelationModel
 from nscma_torch.text.minilm import DIMENSION
 
-RANK = 8  # of the changes of the encoder
 ASKS = ("none", "again", "object", "subject", "whether", "when", "giver", "receiver", "thing")
 FLAGS = ("previous", "count", "named", "onward")
 SLOTS = ("subject", "object", "topic", "before")
@@ -36,8 +35,10 @@ class QuestionLogits(NamedTuple):
 class QuestionModel(RelationModel):
     """The encoder with heads; see `RelationModel` for its arguments and errors."""
 
+    RANK = 8
+
     def __init__(self, relations: Sequence[str]) -> None:
-        super().__init__(relations, RANK)
+        super().__init__(relations)
         d = DIMENSION
         self.pool = nn.Linear(d, d)
         self.asks = nn.Linear(d, len(ASKS))

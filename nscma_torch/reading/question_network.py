@@ -1,8 +1,10 @@
 """Reads English questions with a trained network: what of which relation is asked, of whom.
 
-network = QuestionNetwork.from_pretrained(load_relations())
-network.read("Where does my sister work these days?")
-# AskedRelation(asks="object", relation="works_at", slots=Slots(subject="my sister", …), …)
+    network = QuestionNetwork.from_pretrained(load_relations())
+    network.read("Where does my sister work these days?")
+    # AskedRelation(asks="object", relation="works_at", slots=Slots(subject="my sister", …), …)
+
+`questions.py` makes a walk over facts of it.
 """
 
 from __future__ import annotations
@@ -20,9 +22,7 @@ from torch import Tensor
 
 from nscma_torch.reading.fact_questions import object_question
 from nscma_torch.reading.question_model import ASKS, FLAGS, SLOTS, QuestionModel
-from nscma_torch.reading.relation_model import RELATIONS
 from nscma_torch.relations import Schema
-from nscma_torch.tensor_files import all_tensors, open_tensors
 from nscma_torch.text.minilm import MAX_TOKENS
 
 WEIGHTS = Path(__file__).with_name("weights") / "questions.safetensors"
@@ -96,9 +96,7 @@ class QuestionNetwork:
         path = weights or WEIGHTS
         remedy = "install nscma-torch again" if weights is None else "give a file that train/reader wrote"
         missing = f"the weights that read questions are missing: {path}; {remedy}"
-        with open_tensors(path, "a reader of questions", missing=missing) as file:
-            model = QuestionModel(file.metadata()[RELATIONS].split())
-            model.load(all_tensors(file), path)
+        model = QuestionModel.from_file(path, "a reader of questions", missing=missing)
         return cls(model.to(torch.device(device)), schema)
 
     @torch.no_grad()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.reading.chinese_questions import ChineseQuestionReader
 from nscma_torch.reading.fact_questions import has_topic
-from nscma_torch.reading.nouns import relations_by_noun, singular
+from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.records import FactQuery
 from nscma_torch.relations import Relation, Schema
@@ -30,44 +30,11 @@ SURE = 0.3  # least confidence of a reading, chosen on the development questions
 LONGEST = 400  # characters of a sentence that asks
 _HANDED_OVER = ("giver", "receiver", "thing")
 _OWNERS = ("my", "our", "your")
-_NO_NAME = frozenset(
-    [
-        "who",
-        "whom",
-        "whose",
-        "what",
-        "where",
-        "when",
-        "why",
-        "how",
-        "which",
-        "it",
-        "he",
-        "she",
-        "they",
-        "him",
-        "them",
-        "her",
-        "this",
-        "that",
-        "these",
-        "those",
-        "his",
-        "hers",
-        "its",
-        "their",
-        "there",
-        "here",
-        "anyone",
-        "everyone",
-        "someone",
-        "anything",
-        "something",
-        "everything",
-        "and",
-        "or",
-    ]
-)
+_UNNAMED = """
+    who whom whose what where when why how which it he she they him them her this that these those his hers its their
+    there here anyone everyone someone anything something everything and or
+"""
+_NO_NAME = frozenset(_UNNAMED.split())  # words in no name
 _ADJECTIVES = re.compile(
     r"\b(?:older|younger|elder|little|big|eldest|youngest|oldest|own|dear|current|present|new|latest)\s+", re.IGNORECASE
 )
@@ -121,7 +88,7 @@ class QuestionReader:
         if asked.asks == "again":
             return replace(follows, previous=True) if follows else None
         query = self.query_of(asked, asker)
-        if query is None or now is None or self._is_dated(query):
+        if query is None or now is None or self._schema.shape(query.path[-1]) == "date":
             return query
         as_of = _date_of(text, asked, now)
         return None if as_of and query.asks == "when" else replace(query, as_of=as_of)
@@ -164,10 +131,6 @@ class QuestionReader:
         named = self._by_noun.get(one, [])
         return named[0] if len(named) == 1 and not has_topic(read) and one not in read.nouns else read
 
-    def _is_dated(self, query: FactQuery) -> bool:
-        """Whether its object is a date, so that a date in the question is what holds, and not when."""
-        return self._schema.kinds[self._schema[query.path[-1]].object].like == "date"
-
     def _entity(self, phrase: str, asker: str) -> str | None:
         """The name of what a noun phrase means; None for a pronoun or what is no name."""
         text = _DETERMINER.sub("", phrase.strip(" ,\"'“”"))
@@ -204,18 +167,14 @@ def _bare(noun: str) -> str:
 
 
 def _topic(relation: Relation, words: str) -> str | None:
-    """A topic, or the noun where it says more than the relation (a sister is more than a sibling), else "".
-
-    Of a relation that holds many, the first noun is the general one. None for what is no noun.
-    """
+    """A topic, or the noun where it says more than the relation, else ""; None for what is no noun."""
     text = _bare(words)
     if not text or not _NO_NAME.isdisjoint(text.casefold().split()):
         return None
     if has_topic(relation):
         return text
-    one = singular(text.casefold())
-    general = relation.nouns[0].casefold() if relation.nouns else ""
-    return one if relation.alike(one) or (relation.cardinality == "many" and one != general) else ""
+    unnamed = singular(text.casefold()) if relation.cardinality == "many" and not relation.nouns else ""
+    return narrowing(relation, text) or unnamed
 
 
 def _date_of(text: str, asked: AskedRelation, now: datetime) -> datetime | None:

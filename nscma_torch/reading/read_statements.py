@@ -146,7 +146,7 @@ def _statement(
         return None  # "passed the test, and he's off dairy": no predicate runs over the end of a clause
     if not _on_topic(fact.topic, passages):
         return None
-    shape = schema.kinds[relation.object].like
+    shape = schema.shape(relation.name)
     subject = _named(fact.subject, passages, listener)
     if shape in _VERBATIM:
         value = bare(fact.object.text, keep=("a", "new", "around", "about"))

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
 from nscma_torch.errors import ModelError
 from nscma_torch.reading.low_rank import LowRank, add_changes, merge_changes
+from nscma_torch.tensor_files import all_tensors, open_tensors
 from nscma_torch.text.minilm import DIMENSION, MAX_TOKENS, MiniLM, bundled_folder, load_tokenizer, verify
 
 RELATIONS = "relations"  # key of their names in the metadata of a file of weights
@@ -26,23 +28,32 @@ class RelationModel(nn.Module):
 
     Args:
         relations: names of those that have vectors of their own.
-        rank: of the changes.
 
     Raises:
         ModelNotFoundError: the encoder is not installed.
         ChecksumError: its files are not the published ones.
     """
 
-    def __init__(self, relations: Sequence[str], rank: int) -> None:
+    RANK: ClassVar[int]  # of the changes
+
+    def __init__(self, relations: Sequence[str]) -> None:
         super().__init__()
         folder = bundled_folder()
         verify(folder)
         self.tokenizer = load_tokenizer(folder)
         self.relations = tuple(relations)
         self.encoder = MiniLM.from_checkpoint(folder / "model.safetensors")
-        add_changes(self.encoder, rank)
+        add_changes(self.encoder, self.RANK)
         self.words = nn.Linear(DIMENSION, DIMENSION)
         self.relation = nn.Parameter(torch.zeros(len(relations), DIMENSION))
+
+    @classmethod
+    def from_file(cls, path: Path, holding: str, *, missing: str) -> Self:
+        """One with the relations and weights of a file that train/reader wrote; see `open_tensors`."""
+        with open_tensors(path, holding, missing=missing) as file:
+            model = cls(file.metadata()[RELATIONS].split())
+            model.load(all_tensors(file), path)
+        return model
 
     @torch.no_grad()
     def words_of(self, texts: Sequence[str]) -> Tensor:  # [n, d]

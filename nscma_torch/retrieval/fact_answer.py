@@ -65,7 +65,7 @@ class _Answering:
         self._graph = graph
         self._words = words
         self._relation = graph.schema[query.path[-1]]
-        self._shape = graph.shape(self._relation)
+        self._shape = graph.schema.shape(query.path[-1])
         self._as_of = query.as_of
         self._whereabouts = LocationTimeline(graph)
 

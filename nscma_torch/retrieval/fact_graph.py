@@ -91,7 +91,9 @@ class FactGraph:
             self._out[edge.source, edge.relation].append(edge)
             self._names.setdefault(name_key(edge.target), edge.target)
         self._nouns = relations_by_noun(schema)
-        self._naming = [relation.name for relation in schema.relations.values() if self.shape(relation) == "name"]
+        self._naming = [
+            relation.name for relation in schema.relations.values() if self.schema.shape(relation.name) == "name"
+        ]
         self._named = self._bearers_of_names()
         self.places = {key: i for i, key in enumerate(self._names)}  # of the n nodes, by their keys
         self._network = cache(self._made_network)  # views share it
@@ -141,10 +143,6 @@ class FactGraph:
 
     def __contains__(self, name: str) -> bool:
         return name_key(name) in self._names
-
-    def shape(self, relation: Relation) -> Shape:
-        """The shape of the relation's objects, by its kind in the schema."""
-        return self.schema.kinds[relation.object].like
 
     def holds(self, fact: Fact, as_of: datetime | None = None) -> bool:
         """Whether a fact holds at a time in the world, or now.
@@ -286,7 +284,7 @@ class FactGraph:
     def backwards(self, name: str, relation: str, as_of: datetime | None = None, *, topic: str = "") -> list[Reached]:
         """Subjects of facts of a relation whose object the name means."""
         names = [name, *(one.name for one in self.resolve(name, as_of))]
-        shape = self.shape(self.schema[relation])
+        shape = self.schema.shape(relation)
         found: dict[str, Reached] = {}
         for edge in self._edges:
             fact = self.facts[edge.fact]

@@ -87,7 +87,7 @@ def _refers_back(sentence: str, text: str) -> bool:
 def _holds_another(known: Fact | Statement, sentence: str, said: datetime, schema: Schema) -> bool:
     """Whether a sentence holds a value that could stand in the place of the known one."""
     value = known.object
-    shape = schema.kinds[schema[known.relation].object].like
+    shape = schema.shape(known.relation)
     if shape == "date":
         return any(sentence[one.start : one.end].lower() not in value.lower() for one in find_dates(sentence, said))
     if _NUMBER.search(value):

@@ -55,7 +55,7 @@ class LocationTimeline:
 
     def __init__(self, graph: FactGraph) -> None:
         self._graph = graph
-        self._roles = {name: _ROLES.get(graph.shape(graph.schema[name]), "whole") for name in graph.schema.locating}
+        self._roles = {name: _ROLES.get(graph.schema.shape(name), "whole") for name in graph.schema.locating}
 
     def stays(self, name: str, as_of: datetime | None = None) -> list[Stay]:
         """Places where it was up to a time, oldest first; two in a row differ. Times at unknown places are left out."""

@@ -25,14 +25,13 @@ from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.relation_model import RELATIONS
 from nscma_torch.relations import Schema, load_relations
-from nscma_torch.tensor_files import all_tensors, open_tensors
 from nscma_torch.text.minilm import POSITIONS
 from train.reader.dialogue_text import read_dialogues
 from train.reader.exchange_text import read_all
 from train.reader.learning_rate import warmup_cosine
 from train.reader.proposer_examples import Message, of_dialogue, of_exchange
 from train.reader.proposer_losses import Relations, losses
-from train.reader.training_state import TrainingState, adamw
+from train.reader.training_state import TrainingState, adamw, load_start
 
 CHUNK = 1024  # rows that are sorted by length together
 
@@ -125,10 +124,7 @@ class Training:
         }
         asked = self._encoded([object_question(schema[name]) for name in names])
         self._relations = Relations(names, asked, names.index(next(n for n in names if schema[n].open)))
-        if recipe.start:
-            path = Path(recipe.start)
-            with open_tensors(path, "a proposer", missing=f"start names {path}, which is not there") as file:
-                self.model.load(all_tensors(file), path)
+        load_start(self.model, recipe.start, "a proposer")
         self.model.to(device)
         new_optimizer = partial(adamw, encoder_rate=recipe.encoder_rate, weight_decay=recipe.weight_decay)
         self._state = TrainingState(self.model, out, device, new_optimizer, clip=recipe.clip, ema=recipe.ema)

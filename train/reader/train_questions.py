@@ -27,10 +27,9 @@ from nscma_torch.reading.fact_questions import object_question
 from nscma_torch.reading.question_model import ASKS, FLAGS, QuestionLogits, QuestionModel
 from nscma_torch.reading.relation_model import RELATIONS
 from nscma_torch.relations import load_relations
-from nscma_torch.tensor_files import all_tensors, open_tensors
 from train.reader.labelled_questions import SLOT_LETTERS, LabelledQuestion, read_folder
 from train.reader.learning_rate import warmup_cosine
-from train.reader.training_state import TrainingState, adamw
+from train.reader.training_state import TrainingState, adamw, load_start
 
 CHUNK = 16  # batches of questions that are sorted by length together
 _NAME = re.compile(r"[A-Z][a-zà-ÿ]+")
@@ -147,10 +146,7 @@ class Training:
             if question.relation:
                 asked[self._names.index(question.relation)].append(question.text)
         self._asked = [self._words_of(own).to(device) for own in asked]
-        if recipe.start:
-            path = Path(recipe.start)
-            with open_tensors(path, "a reader of questions", missing=f"start names {path}, which is not there") as file:
-                self.model.load(all_tensors(file), path)
+        load_start(self.model, recipe.start, "a reader of questions")
         self.model.to(device)
         new_optimizer = partial(adamw, encoder_rate=recipe.encoder_rate, weight_decay=recipe.weight_decay)
         self._state = TrainingState(self.model, out, device, new_optimizer, clip=recipe.clip, ema=recipe.ema)

@@ -31,7 +31,6 @@ from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.reader_model import Encoder, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from nscma_torch.relations import load_relations
-from nscma_torch.tensor_files import all_tensors, open_tensors
 from train.reader.batches import Group, batches, group_of, padded
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
@@ -40,7 +39,7 @@ from train.reader.exchange_text import read_all
 from train.reader.learning_rate import warmup_cosine
 from train.reader.losses import losses
 from train.reader.public_sets import SETS, drawn_examples
-from train.reader.training_state import TrainingState
+from train.reader.training_state import TrainingState, load_start
 
 BUNDLED = "bundled"
 
@@ -101,10 +100,7 @@ def new_model(recipe: Recipe, out: Path) -> ReaderModel:
     if out.exists() and out.is_dir() == (recipe.base == BUNDLED):
         raise ConfigError(f"a reader on {recipe.base} is a {'file' if out.is_dir() else 'folder'}, and {out} is not")
     model = ReaderModel(encoder)
-    if recipe.start:
-        path = Path(recipe.start)
-        with open_tensors(path, "a reader", missing=f"start names {path}, which is not there") as file:
-            model.load(all_tensors(file), path)
+    load_start(model, recipe.start, "a reader")
     return model
 
 

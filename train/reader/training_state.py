@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from nscma_torch.tensor_files import all_tensors, open_tensors
+
 
 class Model(Protocol):
     """A network that tells what of it is trained."""
@@ -28,6 +30,21 @@ def adamw(trained: Mapping[str, nn.Parameter], *, encoder_rate: float, weight_de
         {"params": [p], "scale": encoder_rate if name.startswith("encoder.") else 1.0} for name, p in trained.items()
     ]
     return torch.optim.AdamW(groups, weight_decay=weight_decay)
+
+
+def load_start(model: Model, start: str, holding: str) -> None:
+    """Take over the weights of the file that a recipe begins from, if it names one.
+
+    Args:
+        holding: what the file must hold, for the error; "a proposer".
+
+    Raises:
+        ModelNotFoundError: there is no such file.
+        ModelError: what is there is of another kind or version.
+    """
+    if start:
+        with open_tensors(start, holding, missing=f"start names {start}, which is not there") as file:
+            model.load(all_tensors(file), Path(start))
 
 
 class TrainingState:

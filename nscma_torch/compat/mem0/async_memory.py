@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from functools import wraps
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Self
 
 from nscma_torch import memory as nscma
+from nscma_torch.aio import mirrored
 from nscma_torch.compat.mem0.configuration import MemoryConfig
 from nscma_torch.compat.mem0.memory import Memory
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _awaited(
-    method: Callable[Concatenate[Memory, P], T],
-) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, T]]:
-    """The method of `Memory`, awaited."""
-
-    @wraps(method)
-    async def call(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(method, self.memory, *args, **kwargs)
-
-    return call
 
 
 class AsyncMemory:
@@ -57,15 +42,15 @@ class AsyncMemory:
         """The memory behind it."""
         return self.memory.nscma
 
-    add = _awaited(Memory.add)
-    search = _awaited(Memory.search)
-    get = _awaited(Memory.get)
-    get_all = _awaited(Memory.get_all)
-    update = _awaited(Memory.update)
-    delete = _awaited(Memory.delete)
-    delete_all = _awaited(Memory.delete_all)
-    history = _awaited(Memory.history)
-    reset = _awaited(Memory.reset)
+    add = mirrored(Memory.add)
+    search = mirrored(Memory.search)
+    get = mirrored(Memory.get)
+    get_all = mirrored(Memory.get_all)
+    update = mirrored(Memory.update)
+    delete = mirrored(Memory.delete)
+    delete_all = mirrored(Memory.delete_all)
+    history = mirrored(Memory.history)
+    reset = mirrored(Memory.reset)
 
     def close(self) -> None:
         """Close the store."""
