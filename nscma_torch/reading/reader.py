@@ -78,7 +78,7 @@ class Reader:
     """A trained `ReaderModel`, which reads rows of at most `max_tokens` tokens, and of what its encoder reads."""
 
     def __init__(self, model: ReaderModel, *, max_tokens: int = MAX_TOKENS) -> None:
-        self._model = model.eval().requires_grad_(False)
+        self.model = model.eval().requires_grad_(False)
         self._packer = Packer(model.encoder.tokenizer, min(max_tokens, model.encoder.max_tokens))
         # oneDNN compiles a bfloat16 kernel for each new shape, which takes longer than a row
         self._multiple = PADDED_TO if model.token.weight.dtype == torch.bfloat16 else 1
@@ -149,10 +149,10 @@ class Reader:
 
     def _outputs(self, rows: Sequence[Row]) -> list[Outputs]:
         """The outputs of each row, on the CPU, in their order; rows of like length are read together."""
-        device = self._model.token.weight.device
+        device = self.model.token.weight.device
         found: dict[int, Outputs] = {}
         for batch in _batches([len(row.ids) for row in rows], device.type == "cpu"):
-            out = self._model(*(part.to(device) for part in padded_rows([rows[i] for i in batch], self._multiple)))
+            out = self.model(*(part.to(device) for part in padded_rows([rows[i] for i in batch], self._multiple)))
             for place, i in enumerate(batch):
                 found[i] = Outputs(*(part[place].cpu() for part in out))
         return [found[i] for i in range(len(rows))]

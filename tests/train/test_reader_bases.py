@@ -23,7 +23,8 @@ from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from train.reader.batches import Group, group_of
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
-from train.reader.train_reader import Recipe, Training
+from train.reader.recipe import Recipe
+from train.reader.train_reader import Training
 
 # transformers' DeBERTa is compiled by it when it is imported
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")
@@ -113,11 +114,13 @@ def recipe(base: Path | str, **keys: Any) -> Recipe:
         "public_share": 0.0,
         "dialogue_epochs": 1,
         "exchange_epochs": 0,
+        "unlabelled_epochs": 0,
     }
     return Recipe.model_validate(
         {
             "base": str(base),
             "start": "",
+            "teacher": "",
             "seed": 1,
             "max_tokens": [48],
             "most_rows": 4,
@@ -128,7 +131,7 @@ def recipe(base: Path | str, **keys: Any) -> Recipe:
             "ema": 0.9,
             "log_every": 5,
             "save_every": 4,
-            "weights": dict.fromkeys(("span", "evidence", "answerable", "kind", "stance", "change"), 1.0),
+            "weights": dict.fromkeys(("span", "evidence", "answerable", "kind", "stance", "change", "teacher"), 1.0),
             "stages": [{"name": "one", **stage}],
             **keys,
         }

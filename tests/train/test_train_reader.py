@@ -21,7 +21,8 @@ from train.reader.batches import Group, group_of
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
 from train.reader.examples import Example
-from train.reader.train_reader import Recipe, Training
+from train.reader.recipe import Recipe
+from train.reader.train_reader import Training
 
 DIALOGUE = """== c-1 | friends
 -- 2025-03-02 18:40
@@ -35,6 +36,7 @@ DIALOGUE = """== c-1 | friends
 RECIPE: dict[str, Any] = {
     "base": "bundled",
     "start": "",
+    "teacher": "",
     "seed": 1,
     "max_tokens": [48],
     "most_rows": 4,
@@ -45,7 +47,15 @@ RECIPE: dict[str, Any] = {
     "ema": 0.9,
     "log_every": 2,
     "save_every": 4,
-    "weights": {"span": 1.0, "evidence": 1.0, "answerable": 1.0, "kind": 0.5, "stance": 1.0, "change": 1.0},
+    "weights": {
+        "span": 1.0,
+        "evidence": 1.0,
+        "answerable": 1.0,
+        "kind": 0.5,
+        "stance": 1.0,
+        "change": 1.0,
+        "teacher": 1.0,
+    },
     "stages": [
         {
             "name": "one",
@@ -55,6 +65,7 @@ RECIPE: dict[str, Any] = {
             "public_share": 0.0,
             "dialogue_epochs": 1,
             "exchange_epochs": 0,
+            "unlabelled_epochs": 0,
         },
     ],
 }

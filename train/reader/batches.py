@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nscma_torch.reading.reader_input import Packer, Row, padded_rows
-from train.reader.examples import Example, Labelled, Span, Task
+from train.reader.examples import Example, Labelled, Span
 
 CHUNK = 1024  # examples that are sorted by length together
 
@@ -34,11 +34,8 @@ class LabelledRow:
 class Group:
     """The rows of one example."""
 
-    source: str
-    task: Task
+    example: Example
     rows: tuple[LabelledRow, ...]
-    kind: int | None
-    label: int | None
 
     @property
     def length(self) -> int:
@@ -61,7 +58,7 @@ def group_of(example: Example, packer: Packer, most_rows: int) -> Group:
     packed = packer.rows(example.question, [labelled.passage for labelled in example.passages])
     rows = [_labelled(row, example.passages) for row in packed]
     rows.sort(key=lambda row: not row.answers)
-    return Group(example.source, example.task, tuple(rows[:most_rows]), example.kind, example.label)
+    return Group(example, tuple(rows[:most_rows]))
 
 
 def _labelled(row: Row, passages: Sequence[Labelled]) -> LabelledRow:

@@ -18,7 +18,8 @@ def losses(out: Outputs, batch: Batch) -> dict[str, Tensor]:
     start = 0
     for group in batch.groups:
         rows = slice(start, start + len(group.rows))
-        if group.task == "read":
+        example = group.example
+        if example.task == "read":
             if any(row.answers for row in group.rows):
                 for logits, end in ((out.first, 0), (out.last, 1)):
                     parts.setdefault("span", []).append(_span_loss(logits[rows], batch.spannable[rows], group, end))
@@ -30,13 +31,13 @@ def losses(out: Outputs, batch: Batch) -> dict[str, Tensor]:
                 if row.holds is not None:
                     parts.setdefault("answerable", []).append(_binary_loss(out.answerable[i, None], [row.holds]))
             held = next((i for i, row in enumerate(group.rows, start=start) if row.holds), None)
-            if held is not None and group.kind is not None:
-                parts.setdefault("kind", []).append(_class_loss(out.kind[held], group.kind))
-            if held is not None and group.label is not None:
-                parts.setdefault("stance", []).append(_class_loss(out.stance[held], group.label))
-        elif group.label is not None:
-            logits = out.stance if group.task == "stance" else out.change
-            parts.setdefault(group.task, []).append(_class_loss(logits[start], group.label))
+            if held is not None and example.kind is not None:
+                parts.setdefault("kind", []).append(_class_loss(out.kind[held], example.kind))
+            if held is not None and example.label is not None:
+                parts.setdefault("stance", []).append(_class_loss(out.stance[held], example.label))
+        elif example.label is not None:
+            logits = out.stance if example.task == "stance" else out.change
+            parts.setdefault(example.task, []).append(_class_loss(logits[start], example.label))
         start = rows.stop
     return {name: torch.stack(own).mean() for name, own in parts.items()}
 
@@ -51,7 +52,7 @@ def _span_loss(logits: Tensor, spannable: Tensor, group: Group, end: int) -> Ten
     for i, row in enumerate(group.rows):
         right[i, [pair[end] for pair in row.answers]] = True
     total = torch.logsumexp(logits[spannable], 0)
-    return total - (logits[right].mean() if group.kind == _LIST else torch.logsumexp(logits[right], 0))
+    return total - (logits[right].mean() if group.example.kind == _LIST else torch.logsumexp(logits[right], 0))
 
 
 def _binary_loss(logits: Tensor, truth: list[bool]) -> Tensor:
