@@ -578,7 +578,13 @@ class Upstream(Section):
     passages: int = Field(6, gt=0, description="Most passages in it.")
     facts: int = Field(12, ge=0, description="Most facts in it.")
     deadline: float = Field(
-        2.0, gt=0, description="Seconds that recall may take, and storing; then the answer goes on without it."
+        2.0, gt=0, description="Seconds that recall may take; then the request goes on without it."
+    )
+    commit: float = Field(
+        10.0,
+        gt=0,
+        description="Seconds that the end of an answer waits until its exchange is on disk; then the end goes on, and "
+        "says that it is not.",
     )
     exchanges: int = Field(
         2048,

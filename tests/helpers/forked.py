@@ -299,9 +299,10 @@ def _locks(store: str) -> int:
     return sum(row[4] == str(os.getpid()) and int(row[5].rpartition(":")[2]) in files for row in rows)
 
 
-def serve(say: Say, store: str, config: dict[str, Any]) -> None:
+def serve(say: Say, store: str, config: dict[str, Any], upstream: str | None = None) -> None:
     """What `nscma serve` does, on a free port, until SIGTERM; it says the port, and "end" once the store is closed."""
     from nscma_torch.server.app import create_app
+    from nscma_torch.server.proxy import room as proxy_room
     from nscma_torch.server.rooms import Settings
     from nscma_torch.server.running import bound, run
     from nscma_torch.server.tokens import beside
@@ -309,7 +310,8 @@ def serve(say: Say, store: str, config: dict[str, Any]) -> None:
     settings = Settings(beside(Path(store)), port=0)
     with bound(settings) as listening, opened(store, config, background=True) as memory:
         port = listening.getsockname()[1]
-        run(create_app(memory, settings), listening, started=lambda: say(str(port)))
+        rooms = [proxy_room.room(upstream)] if upstream is not None else []
+        run(create_app(memory, settings, rooms=rooms), listening, started=lambda: say(str(port)))
     say("end")
 
 

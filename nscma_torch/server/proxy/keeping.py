@@ -8,7 +8,7 @@ import logging
 from datetime import UTC, datetime
 
 from nscma_torch.config import Upstream
-from nscma_torch.errors import NscmaError
+from nscma_torch.errors import NscmaError, OverloadedError, TextTooLargeError
 from nscma_torch.memory import Memory
 from nscma_torch.reading.turn_forms import only_asks
 from nscma_torch.records import Message
@@ -35,27 +35,43 @@ class Keeping:
         self._work = Work(1, settings.exchanges)
         self._settings = settings
 
-    async def keep(self, user_id: str, turn: Turn, found: Found, reply: str) -> None:
-        """Store it; after the deadline that goes on alone. It raises nothing: the answer is out, and the log says."""
+    async def keep(self, user_id: str, turn: Turn, found: Found, reply: str) -> str:
+        """Store it, and say what became of it within `upstream.commit` seconds; after these it goes on alone.
+
+        Returns "yes" where it is on disk, "late" where it is not yet, or "failed; NameOfTheError". It raises nothing:
+        the client gets its answer, and the log says.
+        """
         try:
-            storing = self._work.run(self._store, user_id, turn, found, reply)
-            await asyncio.wait_for(storing, self._settings.deadline)
+            storing = self._work.run(self._kept, user_id, turn, found, reply)
+            return await asyncio.wait_for(storing, self._settings.commit)
         except TimeoutError:
-            log.warning("storing an exchange takes longer than upstream.deadline; it goes on")
-        except NscmaError as error:
-            log.error("an exchange was not stored: %s: %s", type(error).__name__, error)
-        except Exception:  # the memory is down; the client has its answer
-            log.exception("an exchange was not stored")
+            log.warning("storing an exchange takes longer than upstream.commit; it goes on")
+            return "late"
+        except OverloadedError as error:
+            log.error("an exchange was not stored: %s", error)
+            return _failed(error)
 
     def close(self) -> None:
         """Wait until what waits is stored."""
         self._work.close()
 
+    def _kept(self, user_id: str, turn: Turn, found: Found, reply: str) -> str:
+        try:
+            self._store(user_id, turn, found, reply)
+        except NscmaError as error:
+            log.error("an exchange was not stored: %s: %s", type(error).__name__, error)
+            return _failed(error)
+        except Exception as error:  # the memory is down; the client gets its answer
+            log.exception("an exchange was not stored")
+            return _failed(error)
+        return "yes"
+
     def _store(self, user_id: str, turn: Turn, found: Found, reply: str) -> None:
         self._recalling.queue()
         most = self._memory.config.limits.max_message_bytes
         said, sources = turn.said, found.block.sources
-        if said.strip() and _fits(said, most, "user turn"):
+        large = [what for what, text in (("user turn", said), ("reply", reply)) if _size(text) > most]
+        if said.strip() and "user turn" not in large:
             about = Choice.of(found.block).metadata() | ({ECHO: True} if only_asks(said) else {})
             asked = Message(
                 "user", said, found.at, name=turn.name, session=turn.session, metadata=about,
@@ -63,7 +79,7 @@ class Keeping:
             )  # fmt: skip
             (added,) = self._memory.add(asked, user_id=user_id)
             sources = [*sources, added.id]
-        if reply.strip() and _fits(reply, most, "reply"):
+        if reply.strip() and "reply" not in large:
             about = {EXCHANGE: found.key, EVIDENCE: sources}
             if _repeats(reply, turn.text, found.block):
                 about[ECHO] = True
@@ -73,13 +89,16 @@ class Keeping:
                 idempotency_key=f"{found.key} {mark}",
             )  # fmt: skip
             self._memory.add(answered, user_id=user_id, infer=False)  # it may repeat anything, so no facts
+        if large:
+            raise TextTooLargeError(f"its {' and '.join(large)} is larger than limits.max_message_bytes = {most:,}")
 
 
-def _fits(text: str, most: int, what: str) -> bool:
-    size = len(text.encode("utf-8", "surrogatepass"))
-    if size > most:
-        log.warning("a %s of %d bytes was not stored: limits.max_message_bytes is %d", what, size, most)
-    return size <= most
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _failed(error: Exception) -> str:
+    return f"failed; {type(error).__name__}"
 
 
 def _repeats(reply: str, asked: str, block: Block) -> bool:

@@ -1,4 +1,4 @@
-"""An answer of the model's server, passed on piece by piece as it comes; what it said is handed over when it ends."""
+"""An answer of the model's server, passed on as it comes; its end goes on once what was said is stored."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from starlette.types import Message, Receive, Scope, Send
 
 from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.server.problems import problem
-from nscma_torch.server.proxy.reply import Reply
+from nscma_torch.server.proxy.answer_end import EventsEnd, WholeEnd
+from nscma_torch.server.proxy.reply import Reply, is_stream
 from nscma_torch.server.proxy.upstream_server import headers_back
 
 log = logging.getLogger("nscma.server.proxy")
-Ended = Callable[[str], Awaitable[None]]
+STORES = "x-nscma-stores"
+_YES, _NO, _TOO_LARGE = "yes", "no", "failed; TextTooLargeError"
+Ended = Callable[[str], Awaitable[str]]
 
 
 class Relay(Response):
@@ -25,7 +28,8 @@ class Relay(Response):
     Args:
         headers: added to the answer's.
         ended: called with the text of the reply once the answer has ended, in the middle too: where the client leaves,
-            or the model's server breaks off. Not after an answer that is an error, or none.
+            or the model's server breaks off. Not after an answer that is an error, or none. What it returns, "yes"
+            where the exchange is on disk, is told to the client, who has the end of the answer only then.
         most: bytes of an answer that are read for the text.
     """
 
@@ -41,10 +45,12 @@ class Relay(Response):
         super().__init__()
         self._client = client
         self._request = request
-        self._added = headers
+        self._added = dict(headers)
         self._ended = ended
         self._most = most
         self._reply = Reply("", most)
+        self._end: EventsEnd | WholeEnd | None = None
+        self._head: Message | None = None  # of the answer, until it is sent
         self._refused = False
         self._whole = False
 
@@ -52,6 +58,7 @@ class Relay(Response):
         passing = asyncio.create_task(self._pass_on(scope, receive, send))
         leaving = asyncio.create_task(_left(receive))
         both = (passing, leaving)
+        stored = _YES
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -59,39 +66,76 @@ class Relay(Response):
                 task.cancel()
             await asyncio.wait(both)
             if self._ended is not None and not self._refused:
+                stored = await self._ended(self._reply.text)
                 if self._reply.too_large:
                     log.warning("a reply was not stored: its answer has more than %d bytes", self._most)
-                await self._ended(self._reply.text)
+                    stored = _TOO_LARGE
         if not passing.cancelled():
             passing.result()
-        if self._whole:  # the answer ends once it is stored; one that was broken off is left without an end
-            await send({"type": "http.response.body", "body": b""})
+            await self._finish(stored, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             answer = await self._client.send(self._request, stream=True)
         except httpx2.RequestError as error:
-            self._refused = True
+            self._refuse()
             log.warning("the upstream gave no answer: %s %s", type(error).__name__, error)
             refusal = problem(_away(error))
             refusal.headers.update(self._added)
             await refusal(scope, receive, send)
             return
         try:
-            self._refused = not answer.is_success
-            self._reply = Reply(answer.headers.get("content-type", ""), self._most)
-            await send(self._head(answer))
+            if not answer.is_success:
+                self._refuse()
+            kind = answer.headers.get("content-type", "")
+            self._reply = Reply(kind, self._most)
+            self._head = self._head_of(answer, kind)
+            if self._ended is not None and not self._refused:
+                self._end = EventsEnd() if is_stream(kind) else WholeEnd(self._most)
+            if not isinstance(self._end, WholeEnd):
+                await self._send(b"", send)
             async for piece in answer.aiter_bytes():
                 self._reply.feed(piece)
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                if self._reply.too_large and self._ended is not None:
+                    self._added[STORES] = _TOO_LARGE
+                passed = piece if self._end is None else self._end.feed(piece)
+                if passed:
+                    await self._send(passed, send)
             self._whole = True
         except httpx2.RequestError as error:
             log.warning("the upstream broke off: %s %s", type(error).__name__, error)
         finally:
             await answer.aclose()
 
-    def _head(self, answer: httpx2.Response) -> Message:
-        headers = [*headers_back(answer), *self._added.items()]
+    def _refuse(self) -> None:
+        """An answer that is an error, or none: nothing is stored."""
+        self._refused = True
+        if self._ended is not None:
+            self._added[STORES] = _NO
+
+    async def _finish(self, stored: str, send: Send) -> None:
+        """The end of the answer; one that was broken off is left without an end."""
+        held = b"" if self._end is None else self._end.held
+        if stored != _YES:
+            self._added[STORES] = stored
+            if isinstance(self._end, EventsEnd) and self._whole and self._end.between_lines:
+                held = f": {STORES}: {stored}\n\n".encode() + held
+        await self._send(held, send)
+        if self._whole:
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _send(self, body: bytes, send: Send) -> None:
+        """Bytes of the answer, the first after its head."""
+        if self._head is not None:
+            head, self._head = self._head, None
+            encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._added.items()]
+            await send({**head, "headers": [*head["headers"], *encoded]})
+        if body:
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+    def _head_of(self, answer: httpx2.Response, kind: str) -> Message:
+        """Status and headers; a stream's end is one of its own, whatever length was told."""
+        headers = [pair for pair in headers_back(answer) if pair[0] != "content-length" or not is_stream(kind)]
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         return {"type": "http.response.start", "status": answer.status_code, "headers": encoded}
 

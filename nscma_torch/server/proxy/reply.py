@@ -17,7 +17,7 @@ class Reply:
     """
 
     def __init__(self, kind: str, most: int) -> None:
-        self._stream = kind.partition(";")[0].strip().lower() == _STREAM
+        self._stream = is_stream(kind)
         self._most = most
         self._size = 0
         self._rest = bytearray()
@@ -54,6 +54,11 @@ class Reply:
         name, _, data = line.partition(b":")
         if name == b"data":
             self._said.append(_text(_first(_parsed(data)).get("delta")))
+
+
+def is_stream(kind: str) -> bool:
+    """Whether a content type is that of a stream of events."""
+    return kind.partition(";")[0].strip().lower() == _STREAM
 
 
 def _parsed(data: bytes) -> Any:

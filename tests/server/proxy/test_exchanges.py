@@ -211,7 +211,7 @@ def test_replies_that_repeat_and_questions_are_not_recalled(proxied: MakeProxied
 def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
     open_memory: Callable[..., Memory], light_proxy: Any, monkeypatch: Any
 ) -> None:
-    settings = Upstream(deadline=0.05)
+    settings = Upstream(commit=0.05)
     memory = open_memory(proxy=light_proxy)
     keeping = Keeping(memory, Recalling(memory, settings), settings)
     go, add = threading.Event(), Memory.add

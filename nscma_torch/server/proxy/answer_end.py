@@ -1,0 +1,75 @@
+"""The end of an answer, which a client is not given before its exchange is on disk.
+
+Of a stream of events that is the line `data: [DONE]` with what follows it, and all before it goes on as it comes; of
+any other answer it is the whole of it, which is of no use to a client before it is there.
+"""
+
+from __future__ import annotations
+
+_DONE = (b"data: [DONE]", b"data:[DONE]")
+
+
+class EventsEnd:
+    """The end of a stream of events."""
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._fresh = True  # whether what comes next begins a line
+        self._done = False
+
+    def feed(self, data: bytes) -> bytes:
+        """All but the end, and but a part of a line that may become it."""
+        data = self._held + data
+        start = 0 if self._done else self._begin(data)
+        self._held = data[start:]
+        if start:
+            self._fresh = data[start - 1 : start] == b"\n"
+        return data[:start]
+
+    @property
+    def held(self) -> bytes:
+        """What is held back: whole lines, or nothing, where the stream came to its end."""
+        return self._held
+
+    @property
+    def between_lines(self) -> bool:
+        """Whether a line may be put in before what is held back."""
+        return self._fresh
+
+    def _begin(self, data: bytes) -> int:
+        """Where the end begins, or may begin; the length of `data` where it does not."""
+        start = 0 if self._fresh else data.find(b"\n") + 1 or len(data)
+        while start < len(data):
+            stop = data.find(b"\n", start)
+            line = data[start:] if stop < 0 else data[start:stop]
+            if line.startswith(_DONE):
+                self._done = True
+                return start
+            if stop < 0:
+                return start if any(done.startswith(line) for done in _DONE) else len(data)
+            start = stop + 1
+        return start
+
+
+class WholeEnd:
+    """An answer that is not passed on before it is whole, unless it has more than so many bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept = bytearray()
+        self._open = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Nothing, up to `most` bytes; then everything."""
+        self._kept += data
+        if not self._open and len(self._kept) <= self._most:
+            return b""
+        self._open = True
+        passed = bytes(self._kept)
+        self._kept.clear()
+        return passed
+
+    @property
+    def held(self) -> bytes:
+        """What has come, unless that was too much."""
+        return bytes(self._kept)
