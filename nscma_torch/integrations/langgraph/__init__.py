@@ -1,0 +1,11 @@
+"""A store for LangGraph: long-term memory of agents, kept as messages of a `Memory`. See the README one folder up."""
+
+from __future__ import annotations
+
+from nscma_torch.extras import require
+
+require("langgraph.store.base", extra="langgraph", purpose="a LangGraph store")
+
+from nscma_torch.integrations.langgraph.store import NscmaStore  # noqa: E402 - after what says how to install it
+
+__all__ = ["NscmaStore"]

@@ -1,0 +1,77 @@
+"""Filters of a search: values that an item's fields must have, or operators on them.
+
+    {"kind": "note"}                    is equal, at any depth: of an object the named fields, of a list each element
+    {"rank": {"$gte": 3, "$lt": 9}}     $eq $ne $gt $gte $lt $lte; all of them hold
+
+Values are compared as JSON has them: true is no 1. A field that is not there is null. Only numbers are in an order.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nscma_torch.errors import InvalidInputError
+
+Condition = Callable[[Any], bool]
+_ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+def condition_of(filters: Mapping[str, Any] | None) -> Condition:
+    """The condition on an item's value that filters say. Raises `InvalidInputError` for an operator not known."""
+    if filters is not None and not isinstance(filters, Mapping):
+        raise InvalidInputError(f"a filter must map fields to values, got {type(filters).__name__}")
+    return _fields({} if filters is None else filters)
+
+
+def _fields(wanted: Mapping[str, Any]) -> Condition:
+    conditions = {key: _of(value) for key, value in wanted.items()}
+    return lambda held: isinstance(held, Mapping) and all(fits(held.get(key)) for key, fits in conditions.items())
+
+
+def _of(wanted: Any) -> Condition:
+    if isinstance(wanted, Mapping):
+        if any(isinstance(key, str) and key.startswith("$") for key in wanted):
+            tests = [_operator(name, value) for name, value in wanted.items()]
+            return lambda held: all(test(held) for test in tests)
+        return _fields(wanted)
+    if isinstance(wanted, list | tuple):
+        parts = [_of(value) for value in wanted]
+        return lambda held: (
+            isinstance(held, list)
+            and len(held) == len(parts)
+            and all(fits(value) for fits, value in zip(parts, held, strict=True))
+        )
+    return lambda held: _equal(held, wanted)
+
+
+def _operator(name: str, wanted: Any) -> Condition:
+    if name == "$eq":
+        return lambda held: _equal(held, wanted)
+    if name == "$ne":
+        return lambda held: not _equal(held, wanted)
+    order = _ORDERS.get(name)
+    if order is None:
+        raise InvalidInputError(f"unknown operator {name!r} in a filter; operators are $eq, $ne, {', '.join(_ORDERS)}")
+    if not _is_number(wanted):
+        raise InvalidInputError(f"the operator {name!r} of a filter takes a number, got {wanted!r}")
+    return lambda held: _is_number(held) and order(held, wanted)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Equality of JSON values, in which true is no 1."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

@@ -1,0 +1,141 @@
+"""Items of a store as messages: what of an item is its text, and how a message becomes an item again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from langgraph.store.base import Item, SearchItem, get_text_at_path
+
+from nscma_torch.config import Limits
+from nscma_torch.errors import InvalidInputError, TextTooLargeError
+from nscma_torch.records import Episode, Message, Scope
+from nscma_torch.storage.streams import derive_id
+from nscma_torch.text.json_messages import metadata_json
+
+FIELD = "langgraph"  # of a message's metadata: the item
+_SOURCE = "langgraph:"
+WHOLE = "$"
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A checked item to be stored; with no value, to be deleted. `text` is None where search is not to find it."""
+
+    scope: Scope
+    namespace: tuple[str, ...]
+    key: str
+    value: Mapping[str, Any] | None
+    text: str | None = None
+
+    @property
+    def idempotency_key(self) -> str:
+        """What its message is known by."""
+        return idempotency_key(self.namespace, self.key)
+
+    def message(self, *, created_at: datetime, updated_at: datetime) -> Message:
+        """The message that keeps it."""
+        path = "/".join(self.namespace)
+        held = {
+            "namespace": list(self.namespace),
+            "key": self.key,
+            "value": self.value,
+            "indexed": self.text is not None,
+            "created_at": created_at.isoformat(),
+            "updated_at": updated_at.isoformat(),
+        }
+        text = f"{path}: {self.key}" if self.text is None else self.text
+        return Message(
+            "user", text, source=_SOURCE + path, metadata={FIELD: held}, idempotency_key=self.idempotency_key
+        )
+
+
+def idempotency_key(namespace: Sequence[str], key: str) -> str:
+    """What the message of an item is known by."""
+    return derive_id(FIELD, json.dumps([list(namespace), key]))
+
+
+def held_by(episode: Episode) -> Mapping[str, Any] | None:
+    """The item that a message keeps: namespace, key, value, …; None where it is no item of a store."""
+    held = episode.metadata.get(FIELD)
+    return held if isinstance(held, Mapping) and (episode.source or "").startswith(_SOURCE) else None
+
+
+def item_of(held: Mapping[str, Any]) -> Item:
+    """The item that a message keeps, as `get` gives it."""
+    return Item(**_fields(held))
+
+
+def search_item_of(held: Mapping[str, Any], score: float | None = None) -> SearchItem:
+    """The item that a message keeps, as `search` gives it."""
+    return SearchItem(**_fields(held), score=score)
+
+
+def _fields(held: Mapping[str, Any]) -> dict[str, Any]:
+    times = {name: datetime.fromisoformat(held[name]) for name in ("created_at", "updated_at")}
+    return {"namespace": tuple(held["namespace"]), "key": held["key"], "value": held["value"], **times}
+
+
+def checked_value(value: object, limits: Limits) -> dict[str, Any]:
+    """A copy of a value as JSON has it: tuples are lists.
+
+    Raises `InvalidInputError` for what JSON cannot say, `TextTooLargeError` above `limits.max_message_bytes`.
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"the value of an item must map names to values, got {type(value).__name__}")
+    plain: dict[str, Any] = _plain(value)
+    size = len(metadata_json(plain).encode())
+    if size > limits.max_message_bytes:
+        raise TextTooLargeError(
+            f"the value of an item has {size:,} bytes, more than limits.max_message_bytes = "
+            f"{limits.max_message_bytes:,}; split it, or raise the limit"
+        )
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if any(not isinstance(key, str) for key in value):
+            raise InvalidInputError(f"the value of an item has a key that is no string: {list(value)!r:.80}")
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def checked_paths(paths: object) -> tuple[str, ...]:
+    """Paths into values. Raises `InvalidInputError` for anything but strings, at least one."""
+    if isinstance(paths, str) or not isinstance(paths, Sequence) or not paths or not all(map(_is_path, paths)):
+        raise InvalidInputError(f"what is indexed is {paths!r}; name paths such as ['text'], or ['$'] for all of it")
+    return tuple(paths)
+
+
+def _is_path(path: object) -> bool:
+    return isinstance(path, str) and bool(path)
+
+
+def text_of(value: Mapping[str, Any], paths: Sequence[str]) -> str | None:
+    """What of a value search finds: the texts at these paths, a line each; None where there are none.
+
+    "$" is the whole value, each of its leaves with its path before it, but for a single one.
+    """
+    texts: list[str] = []
+    for path in paths:
+        if path == WHOLE:
+            leaves = list(_leaves(value, ""))
+            texts += [leaves[0][1]] if len(leaves) == 1 else [f"{name}: {text}" for name, text in leaves]
+        else:
+            texts += get_text_at_path(value, path)
+    return "\n".join(text for text in texts if text.strip()) or None
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, path)
+    elif value is not None and str(value).strip():
+        yield path, str(value)

@@ -1,0 +1,58 @@
+"""Which labels of a namespace say whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nscma_torch.errors import InvalidInputError, ScopeError
+from nscma_torch.records import Scope
+
+_PLACES = {"{user_id}": "user_id", "{agent_id}": "agent_id", "{run_id}": "run_id"}
+ANY = "*"  # in a condition on namespaces: any label
+
+
+class Layout:
+    """The beginning that all namespaces of a store have: labels as they are, and places of ids.
+
+    `("memories", "{user_id}", "{agent_id}")` reads the user's id from the second label, and the agent's from the third
+    where there is one. With a `user_id` the whole store is this user's, and the labels name no other.
+
+    Raises `InvalidInputError` for labels that do not say whose a namespace is, or say it twice.
+    """
+
+    def __init__(self, labels: Sequence[str], user_id: str | None = None) -> None:
+        if isinstance(labels, str) or not all(isinstance(label, str) and label for label in labels):
+            raise InvalidInputError(f"layout is {labels!r}, it must be labels such as ('memories', '{{user_id}}')")
+        places = [label for label in labels if label.startswith("{") or label in _PLACES]
+        for label in places:
+            if label not in _PLACES or places.count(label) > 1:
+                raise InvalidInputError(f"layout has {label!r}; each of {', '.join(_PLACES)} may stand in it once")
+        if ("{user_id}" in places) == (user_id is not None):
+            raise InvalidInputError(
+                f"layout is {tuple(labels)!r} and user_id {user_id!r}; name the user in one of the two: "
+                "a place '{user_id}' in the layout, or the user_id of all namespaces"
+            )
+        self.labels = tuple(labels)
+        self.user_id = None if user_id is None else Scope(user_id).user_id
+
+    def scope_of(self, path: Sequence[str], *, wildcards: bool = False) -> Scope:
+        """Whose a namespace or the beginning of one is; ids that it does not reach to are None.
+
+        With `wildcards` "*" stands for any label. Raises `ScopeError` where it does not name the user, or does not
+        begin as the layout does.
+        """
+        ids: dict[str, str | None] = {"user_id": self.user_id}
+        for expected, label in zip(self.labels, path, strict=False):
+            if wildcards and label == ANY:
+                continue
+            if expected in _PLACES:
+                ids[_PLACES[expected]] = label
+            elif label != expected:
+                raise ScopeError(f"the namespace {tuple(path)!r} does not begin as the store's layout {self.labels!r}")
+        user_id = ids.pop("user_id")
+        if user_id is None:
+            raise ScopeError(
+                f"the namespace {tuple(path)!r} names no user; in this store namespaces begin with {self.labels!r}, "
+                "and nothing is read or written across users"
+            )
+        return Scope(user_id, **ids)

@@ -1,0 +1,35 @@
+"""Conditions on namespaces, and whose namespaces they list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from langgraph.store.base import ListNamespacesOp, MatchCondition
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.integrations.langgraph.layout import ANY, Layout
+from nscma_torch.records import Scope
+
+
+def condition_on(match: MatchCondition) -> Callable[[Sequence[str]], bool]:
+    """Whether a namespace begins or ends with a path, in which "*" is any label."""
+    path = tuple(match.path)
+    if match.match_type not in ("prefix", "suffix"):
+        raise InvalidInputError(f"unknown match type {match.match_type!r}; namespaces match by prefix or by suffix")
+    end = match.match_type == "suffix"
+
+    def fits(namespace: Sequence[str]) -> bool:
+        part = namespace[len(namespace) - len(path) :] if end else namespace[: len(path)]
+        return len(part) == len(path) and all(map(_same, part, path))
+
+    return lambda namespace: len(namespace) >= len(path) and fits(namespace)
+
+
+def _same(label: str, expected: str) -> bool:
+    return expected in (ANY, label)
+
+
+def scope_listed(layout: Layout, op: ListNamespacesOp) -> Scope:
+    """Whose namespaces are listed: the user must be named by a prefix. Raises `ScopeError` where it is not."""
+    prefixes = [one.path for one in op.match_conditions or () if one.match_type == "prefix"]
+    return layout.scope_of(max(prefixes, key=len, default=()), wildcards=True)

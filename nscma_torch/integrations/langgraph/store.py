@@ -1,0 +1,189 @@
+"""`NscmaStore`: LangGraph's `BaseStore` over a `Memory`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    InvalidNamespaceError,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    validate_op_namespace,
+)
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.integrations.langgraph.filters import condition_of
+from nscma_torch.integrations.langgraph.items import (
+    WHOLE,
+    Put,
+    checked_paths,
+    checked_value,
+    held_by,
+    idempotency_key,
+    item_of,
+    search_item_of,
+    text_of,
+)
+from nscma_torch.integrations.langgraph.layout import Layout
+from nscma_torch.integrations.langgraph.listing import condition_on, scope_listed
+from nscma_torch.integrations.langgraph.writing import find, write
+from nscma_torch.memory import Memory
+from nscma_torch.records import Episode, Scope
+from nscma_torch.storage import episodes
+from nscma_torch.validation import checked_count, checked_instance, checked_text
+
+_Read = Callable[[], Result]
+
+
+class NscmaStore(BaseStore):
+    """Items as messages of a memory: found by meaning and words, read for facts, erasable, in one file.
+
+    Args:
+        memory: where they are kept; it stays the caller's, to be closed by the caller.
+        layout: how namespaces begin, with the places of "{user_id}", "{agent_id}" and "{run_id}". By default the first
+            label is the user's id, or with a `user_id` any label may come first.
+        user_id: whose all items are; the layout then names no user.
+        fields: paths into an item's value whose texts search finds, "$" for all of it; `put(index=…)` overrides them.
+
+    Nothing crosses a user: what names none (a search without a prefix, in a store for many users) is an error.
+    """
+
+    supports_ttl = False
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        layout: Sequence[str] | None = None,
+        user_id: str | None = None,
+        fields: Sequence[str] = (WHOLE,),
+    ) -> None:
+        self.memory = checked_instance(memory, Memory, "memory")
+        default = ("{user_id}",) if user_id is None else ()
+        self.layout = Layout(default if layout is None else layout, user_id)
+        self.fields = checked_paths(fields)
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do operations in one go: all are checked, then what reads is done, then what writes.
+
+        Raises:
+            InvalidNamespaceError: a label that is empty, no string, or has a period.
+            ScopeError: a namespace that names no user, or does not fit the layout.
+            InvalidInputError: a value that JSON cannot say, a filter that is not known, a TTL. Nothing is stored then.
+        """
+        prepared = [self._prepared(op) for op in ops]
+        results = [None if isinstance(one, Put) else one() for one in prepared]
+        write(self.memory, [one for one in prepared if isinstance(one, Put)])
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """`batch` in a thread beside the event loop."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def _prepared(self, op: Op) -> _Read | Put:
+        """An operation that has been checked: what reads, or what is to be written."""
+        validate_op_namespace(op)
+        if isinstance(op, GetOp):
+            return partial(self._get, self._scope(op.namespace), op)
+        if isinstance(op, PutOp):
+            return self._put(op)
+        if isinstance(op, SearchOp):
+            fits = condition_of(op.filter)
+            _checked_page(op.limit, op.offset)
+            if op.query:
+                checked_text(op.query, "the query")
+            return partial(self._search, self.layout.scope_of(op.namespace_prefix), op, fits)
+        if isinstance(op, ListNamespacesOp):
+            _checked_page(op.limit, op.offset)
+            if op.max_depth is not None:
+                checked_count(op.max_depth, "max_depth")
+            conditions = [condition_on(one) for one in op.match_conditions or ()]
+            return partial(self._namespaces, scope_listed(self.layout, op), op, conditions)
+        raise InvalidInputError(f"an operation must be one of LangGraph's, got {type(op).__name__}")
+
+    def _scope(self, namespace: tuple[str, ...]) -> Scope:
+        if not namespace:
+            raise InvalidNamespaceError("a namespace cannot be empty")
+        return self.layout.scope_of(namespace)
+
+    def _put(self, op: PutOp) -> Put:
+        if op.ttl is not None:
+            raise InvalidInputError("this store keeps items until they are deleted; leave out ttl")
+        namespace, key = tuple(op.namespace), checked_text(op.key, "the key of an item")
+        scope = self._scope(namespace)
+        if op.value is None:
+            return Put(scope, namespace, key, None)
+        value = checked_value(op.value, self.memory.config.limits)
+        if op.index is False:
+            return Put(scope, namespace, key, value)
+        paths = self.fields if op.index is None else checked_paths(op.index)
+        return Put(scope, namespace, key, value, text_of(value, paths))
+
+    def _get(self, scope: Scope, op: GetOp) -> Item | None:
+        key = idempotency_key(op.namespace, op.key)
+        episode = find(self.memory, scope.user_id, [key]).get(key)
+        if episode is None or episode.status != "active":
+            return None
+        held = held_by(episode)
+        gone = episode.expires_at is not None and episode.expires_at <= datetime.now(UTC)
+        return None if held is None or gone else item_of(held)
+
+    def _search(self, scope: Scope, op: SearchOp, fits: Callable[[Any], bool]) -> list[SearchItem]:
+        prefix, most = list(op.namespace_prefix), op.offset + op.limit
+        searched = bool(op.query)
+
+        def belongs(episode: Episode) -> bool:
+            held = held_by(episode)
+            inside = held is not None and held["namespace"][: len(prefix)] == prefix
+            return inside and (held["indexed"] or not searched) and fits(held["value"])  # type: ignore[index]
+
+        if not op.limit:
+            return []
+        if op.query:
+            return self._found(scope, op.query, most, belongs)[op.offset :]
+        rows = self.memory.get_all(**_ids(scope), limit=most, where=belongs)
+        return [search_item_of(held) for row in rows[op.offset :] if (held := held_by(row)) is not None]
+
+    def _found(self, scope: Scope, query: str, most: int, belongs: Callable[[Episode], bool]) -> list[SearchItem]:
+        wanted = most
+        while True:  # a long item may be found by several of its parts
+            hits = self.memory.search(query, **_ids(scope), top_k=wanted, kinds=("chunk",), where=belongs)
+            scores: dict[str, float] = {}
+            for hit in hits:
+                scores.setdefault(hit.id, hit.score)
+            if len(scores) >= most or len(hits) < wanted:
+                break
+            wanted *= 2
+        with self.memory.components.database.read() as connection:
+            rows = {key: episodes.find(connection, scope.user_id, key) for key in list(scores)[:most]}
+        kept = {key: held_by(row) for key, row in rows.items() if row is not None}  # None: erased meanwhile
+        return [search_item_of(held, scores[key]) for key, held in kept.items() if held is not None]
+
+    def _namespaces(
+        self, scope: Scope, op: ListNamespacesOp, conditions: Sequence[Callable[[Sequence[str]], bool]]
+    ) -> list[tuple[str, ...]]:
+        rows = self.memory.get_all(**_ids(scope), limit=None, where=lambda episode: held_by(episode) is not None)
+        every = {tuple(held["namespace"]) for row in rows if (held := held_by(row)) is not None}
+        fitting = {path[: op.max_depth] for path in every if all(fits(path) for fits in conditions)}
+        return sorted(fitting)[op.offset : op.offset + op.limit]
+
+
+def _ids(scope: Scope) -> Mapping[str, Any]:
+    return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
+
+
+def _checked_page(limit: int, offset: int) -> None:
+    for name, value in (("limit", limit), ("offset", offset)):
+        if value != 0:
+            checked_count(value, name, "an integer of at least 0")
