@@ -1,0 +1,12 @@
+"""A retriever and a chat history for LangChain over a `Memory`. See the README one folder up."""
+
+from __future__ import annotations
+
+from nscma_torch.extras import require
+
+require("langchain_core.retrievers", extra="langchain", purpose="a LangChain retriever or history")
+
+from nscma_torch.integrations.langchain.history import NscmaChatMessageHistory  # noqa: E402 - after the line above
+from nscma_torch.integrations.langchain.retriever import NscmaRetriever  # noqa: E402
+
+__all__ = ["NscmaChatMessageHistory", "NscmaRetriever"]

@@ -1,0 +1,71 @@
+"""`NscmaChatMessageHistory`: a conversation of a memory as LangChain's chat history."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import BaseMessage
+
+from nscma_torch.integrations.langchain.messages import from_store, to_store
+from nscma_torch.memory import Memory
+from nscma_torch.records import Episode, Scope
+from nscma_torch.validation import checked_instance, checked_text
+
+
+class NscmaChatMessageHistory(BaseChatMessageHistory):
+    """The messages of one session, in order. What is added is searched, read for facts and recalled like any other.
+
+    Args:
+        memory: where they are kept; it stays the caller's, to be closed by the caller.
+        session_id: `Message.session` of the conversation.
+
+    Raises `ScopeError` for ids that nobody can have, `InvalidInputError` for a session that is no text.
+    """
+
+    def __init__(
+        self, memory: Memory, session_id: str, *, user_id: str, agent_id: str | None = None, run_id: str | None = None
+    ) -> None:
+        super().__init__()
+        self.memory = checked_instance(memory, Memory, "memory")
+        self.session_id = checked_text(session_id, "session_id")
+        self.scope = Scope(user_id, agent_id, run_id)
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override] # LangChain: "a property or attribute"
+        """The messages of the session as they were added, those of other ways in too."""
+        return [from_store(episode) for episode in self._episodes()]
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """`messages`, read in a thread beside the event loop."""
+        return await asyncio.to_thread(lambda: self.messages)
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Store messages, all or none; on disk when this returns. Raises `InvalidInputError` for what cannot be."""
+        if batch := [to_store(message, self.session_id) for message in messages]:
+            self.memory.add(batch, **self._ids())
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """`add_messages` in a thread beside the event loop."""
+        await asyncio.to_thread(self.add_messages, messages)
+
+    def clear(self) -> None:
+        """Hide the messages of this session from every read; `Memory.restore` undoes it, `Memory.erase` deletes."""
+        for episode in self._episodes():
+            self.memory.delete(episode.id, user_id=self.scope.user_id)
+
+    async def aclear(self) -> None:
+        """`clear` in a thread beside the event loop."""
+        await asyncio.to_thread(self.clear)
+
+    def _episodes(self) -> list[Episode]:
+        return self.memory.get_all(**self._ids(), limit=None, where=self._is_own)
+
+    def _is_own(self, episode: Episode) -> bool:
+        """Whether a message is of this session, and of exactly this scope: no other agent's session of that name."""
+        return episode.session == self.session_id and episode.scope == self.scope and episode.source is None
+
+    def _ids(self) -> Mapping[str, Any]:
+        return {"user_id": self.scope.user_id, "agent_id": self.scope.agent_id, "run_id": self.scope.run_id}

@@ -1,0 +1,79 @@
+"""LangChain's messages as messages of a memory, and back as they were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import messages_from_dict as from_dicts
+
+from nscma_torch.errors import InvalidInputError
+from nscma_torch.records import ROLES, Episode, Message
+
+FIELD = "langchain"  # of a message's metadata: what its text does not say
+_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
+_NO_TEXT = "[no text]"
+
+
+def to_store(message: BaseMessage, session: str) -> Message:
+    """The message as it is kept: its text, and beside it all that is needed to give it back.
+
+    Parts without text leave their type in brackets, and calls of tools without text are "name(arguments)". Raises
+    `InvalidInputError` for what is no message of a conversation.
+    """
+    if not isinstance(message, BaseMessage) or message.type == "remove":
+        raise InvalidInputError(f"a chat history takes messages of LangChain, got {type(message).__name__}")
+    kept = {name: value for name, value in message.model_dump(mode="json").items() if value not in (None, [], {}, "")}
+    text = _text(message)
+    if message.content == text:
+        del kept["content"]
+    type_ = kept.pop("type").removesuffix("MessageChunk").lower()
+    role = str(kept["role"]) if type_ == "chat" else _ROLES.get(type_, "")
+    return Message(
+        role=role if role in ROLES else "user",
+        content=text,
+        name=message.name or None,
+        session=session,
+        metadata={FIELD: {"type": type_, **kept}},
+    )
+
+
+def from_store(episode: Episode) -> BaseMessage:
+    """The message as it was, with the text that it has now."""
+    kept = episode.metadata.get(FIELD)
+    if not isinstance(kept, Mapping) or "type" not in kept:
+        return _said_elsewhere(episode)
+    data = {name: value for name, value in kept.items() if name != "type"}
+    if "content" not in data or _text(_made(kept["type"], data)) != episode.text:
+        data["content"] = episode.text
+    return _made(kept["type"], data)
+
+
+def _made(type_: str, data: Mapping[str, Any]) -> BaseMessage:
+    return from_dicts([{"type": type_, "data": dict(data)}])[0]
+
+
+def _said_elsewhere(episode: Episode) -> BaseMessage:
+    """A message that was stored by another way in."""
+    if episode.role == "tool":
+        return ToolMessage(episode.text, tool_call_id=episode.id, name=episode.name)
+    kind = {"assistant": AIMessage, "system": SystemMessage}.get(episode.role, HumanMessage)
+    return kind(content=episode.text, name=episode.name)
+
+
+def _text(message: BaseMessage) -> str:
+    content = message.content if isinstance(message.content, list) else [message.content]
+    parts = [_part(part) for part in content]
+    if not any(part.strip() for part in parts):
+        calls = getattr(message, "tool_calls", [])
+        parts = [f"{call['name']}({json.dumps(call['args'], ensure_ascii=False)})" for call in calls]
+    return "\n".join(part for part in parts if part) or _NO_TEXT
+
+
+def _part(part: str | Mapping[str, Any]) -> str:
+    if isinstance(part, str):
+        return part
+    text = part.get("text")
+    return text if isinstance(text, str) else f"[{part.get('type', 'part')}]"

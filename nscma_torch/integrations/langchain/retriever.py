@@ -1,0 +1,74 @@
+"""`NscmaRetriever`: what a memory finds, as LangChain's documents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Self
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import Field, model_validator
+
+from nscma_torch.integrations.hits import metadata_of
+from nscma_torch.memory import Memory
+from nscma_torch.records import Scope
+from nscma_torch.validation import checked_count
+
+
+class NscmaRetriever(BaseRetriever):
+    """Searches one user's memory; `invoke(query, k=…)` overrides how many documents there are at most.
+
+    A document's `page_content` is the text of a unit, its `id` the unit's, and its metadata that of the message with
+    `memory_id`, `occurred_at`, `score` and others (`integrations/hits.py`). Arguments are those of `Memory.search`.
+
+    Raises pydantic's `ValidationError` for an id that no user can have, or a `k` below 1.
+    """
+
+    memory: Memory = Field(exclude=True, repr=False)
+    user_id: str
+    agent_id: str | None = None
+    run_id: str | None = None
+    k: int = 4
+    filters: dict[str, Any] | None = None
+    threshold: float | None = None
+    strategy: str | None = None
+    budget: int | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        Scope(self.user_id, self.agent_id, self.run_id)
+        checked_count(self.k, "k")
+        return self
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - LangChain's name
+        k: int | None = None,
+    ) -> list[Document]:
+        return self._found(query, k)
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002 - LangChain's name
+        k: int | None = None,
+    ) -> list[Document]:
+        return await asyncio.to_thread(self._found, query, k)
+
+    def _found(self, query: str, k: int | None) -> list[Document]:
+        scope: Mapping[str, Any] = {"user_id": self.user_id, "agent_id": self.agent_id, "run_id": self.run_id}
+        hits = self.memory.search(
+            query,
+            **scope,
+            filters=self.filters,
+            top_k=self.k if k is None else checked_count(k, "k"),
+            threshold=self.threshold,
+            strategy=self.strategy,
+            budget=self.budget,
+        )
+        return [Document(id=hit.unit.id, page_content=hit.text, metadata=metadata_of(hit)) for hit in hits]
