@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, message_chunk_to_message
 from langchain_core.messages import messages_from_dict as from_dicts
+from pydantic_core import PydanticSerializationError
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import ROLES, Episode, Message
@@ -25,18 +26,16 @@ def to_store(message: BaseMessage, session: str) -> Message:
     """
     if not isinstance(message, BaseMessage) or message.type == "remove":
         raise InvalidInputError(f"a chat history takes messages of LangChain, got {type(message).__name__}")
-    kept = {name: value for name, value in message.model_dump(mode="json").items() if value not in (None, [], {}, "")}
-    text = _text(message)
-    if message.content == text:
-        del kept["content"]
-    type_ = kept.pop("type").removesuffix("MessageChunk").lower()
-    role = str(kept["role"]) if type_ == "chat" else _ROLES.get(type_, "")
+    whole, text = _as_json(message_chunk_to_message(message)), _text(message)
+    content = {} if message.content == text else {"content": whole["content"]}
+    kept = {name: value for name, value in whole.items() if name != "content" and value not in (None, [], {}, "")}
+    role = whole.get("role") if message.type == "chat" else _ROLES.get(whole["type"])
     return Message(
         role=role if role in ROLES else "user",
         content=text,
         name=message.name or None,
         session=session,
-        metadata={FIELD: {"type": type_, **kept}},
+        metadata={FIELD: kept | content},
     )
 
 
@@ -51,16 +50,24 @@ def from_store(episode: Episode) -> BaseMessage:
     return _made(kept["type"], data)
 
 
+def _as_json(message: BaseMessage) -> dict[str, Any]:
+    try:
+        return message.model_dump(mode="json")
+    except PydanticSerializationError as error:
+        raise InvalidInputError(f"a {message.type} message holds what JSON cannot say: {error}") from error
+
+
 def _made(type_: str, data: Mapping[str, Any]) -> BaseMessage:
     return from_dicts([{"type": type_, "data": dict(data)}])[0]
 
 
 def _said_elsewhere(episode: Episode) -> BaseMessage:
     """A message that was stored by another way in."""
-    if episode.role == "tool":
-        return ToolMessage(episode.text, tool_call_id=episode.id, name=episode.name)
-    kind = {"assistant": AIMessage, "system": SystemMessage}.get(episode.role, HumanMessage)
-    return kind(content=episode.text, name=episode.name)
+    types = {"assistant": "ai", "system": "system", "tool": "tool"}
+    data = {"content": episode.text, "name": episode.name}
+    return _made(
+        types.get(episode.role, "human"), data | ({"tool_call_id": episode.id} if episode.role == "tool" else {})
+    )
 
 
 def _text(message: BaseMessage) -> str:
