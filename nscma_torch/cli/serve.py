@@ -60,10 +60,11 @@ def serve(
     from nscma_torch.server.rooms import MakesRoom, Settings
     from nscma_torch.server.running import bound, refuse_open_doors, run
     from nscma_torch.server.tokens import beside
+    from nscma_torch.server.view import room as view
 
     settings = Settings(tokens or beside(store), host, port, user)
     refuse_open_doors(settings)
-    rooms: list[MakesRoom] = [mcp.room]
+    rooms: list[MakesRoom] = [mcp.room, view]
     if upstream is not None:
         require("httpx2", extra="server", purpose="`nscma serve --upstream`")
         from nscma_torch.server.proxy import room as proxy

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, func, or_, select, tuple_
 
 from nscma_torch.records import Action, CuratorDecision, Scope
 from nscma_torch.storage import namespaces
@@ -125,6 +125,16 @@ def select_decisions(
         query = query.where(_D.undone.is_(undone))
     rows = connection.execute(query.order_by(_D.seq.desc()).limit(limit)).mappings()
     return [_from_row(row).record for row in rows]
+
+
+def page(connection: Connection, scope: Scope, *, limit: int, offset: int) -> tuple[list[CuratorDecision], int]:
+    """Some decisions of a scope, newest first, and how many there are."""
+    query = select(decisions).where(
+        _D.user_id == scope.user_id, _D.namespace.in_(namespaces.of_scope(connection, scope))
+    )
+    total = connection.execute(select(func.count()).select_from(query.subquery())).scalar_one()
+    rows = connection.execute(query.order_by(_D.seq.desc()).limit(limit).offset(offset)).mappings()
+    return [_from_row(row).record for row in rows], int(total)
 
 
 def find(connection: Connection, user_id: str, decision_id: str) -> DecisionRow | None:

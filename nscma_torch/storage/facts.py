@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 
-from sqlalchemy import ColumnElement, Connection, exists, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, tuple_
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Fact, FactStatus, Scope
@@ -212,11 +212,7 @@ def select_facts(
         known_at: as it was believed at that time (microseconds); None for now.
         statuses: which ones, without `as_of`.
     """
-    clauses: list[ColumnElement[bool]] = []
-    if known_at is None:
-        clauses.append(_F.retired_at.is_(None))
-    else:
-        clauses += [_F.recorded_at <= known_at, func.coalesce(_F.retired_at, known_at + 1) > known_at]
+    clauses: list[ColumnElement[bool]] = [known(known_at)]
     if as_of is None:
         clauses.append(_F.status.in_(sorted(statuses)))
     else:
@@ -238,6 +234,18 @@ def select_facts(
             own.append(_F.subject.in_(sorted({*subjects, *(into.get(key, key) for key in subjects)})))
         found += _records(connection, namespace, _rows(connection, *own))
     return found
+
+
+def fitting(connection: Connection, namespace: str, *clauses: ColumnElement[bool]) -> list[Fact]:
+    """Facts of a namespace that fit conditions on the table, in the order of subject, relation and valid time."""
+    return _records(connection, namespace, _rows(connection, _F.namespace == namespace, *clauses))
+
+
+def known(known_at: int | None) -> ColumnElement[bool]:
+    """Condition: believed at this time (microseconds); None for now."""
+    if known_at is None:
+        return _F.retired_at.is_(None)
+    return and_(_F.recorded_at <= known_at, func.coalesce(_F.retired_at, known_at + 1) > known_at)
 
 
 def _records(connection: Connection, namespace: str, rows: Sequence[FactRow]) -> list[Fact]:

@@ -14,9 +14,9 @@ from nscma_torch.storage.database import Database
 from nscma_torch.storage.schema import episodes, recalls, streams, users
 
 
-def users_of(connection: Connection) -> list[str]:
-    """All users of the store."""
-    return list(connection.execute(select(users.c.user_id).order_by(users.c.user_id)).scalars())
+def users_of(connection: Connection, *, limit: int | None = None) -> list[str]:
+    """The users of the store by name, all of them or the first."""
+    return list(connection.execute(select(users.c.user_id).order_by(users.c.user_id).limit(limit)).scalars())
 
 
 class Process(NamedTuple):

@@ -1,0 +1,146 @@
+"""Endpoints that give the page what is long a page at a time; all else it takes from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Query, Response
+from sqlalchemy import Connection
+
+from nscma_torch.records import Scope
+from nscma_torch.server.access import Reader
+from nscma_torch.server.rooms import Here, House
+from nscma_torch.server.schemas import OfUser
+from nscma_torch.server.tokens import RIGHTS
+from nscma_torch.server.view import schemas
+from nscma_torch.storage import decisions, fact_pages, log_pages, statistics, tree_pages
+from nscma_torch.storage.clock import optional_micros
+
+router = APIRouter(prefix="/v1/view", tags=["view"])
+T = TypeVar("T")
+_NAMED = 200  # users, and agents
+
+
+@router.get("/access", operation_id="view_access", response_model=schemas.AccessOut)
+async def access(asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
+    """Who the asker is, what they may, and whose memory they can look at."""
+    named = asked.user_id if asked.user_id is not None else asker.user_id or asker.default
+    user = None if named is None else asker.user(named)
+
+    def told(connection: Connection) -> schemas.AccessOut:
+        users = [] if asker.user_id is not None else statistics.users_of(connection, limit=_NAMED + 1)
+        return schemas.AccessOut(
+            user=user,
+            any_user=asker.user_id is None,
+            rights=[right for right in RIGHTS if right in asker.rights],
+            users=users[:_NAMED],
+            more_users=len(users) > _NAMED,
+            agents=[] if user is None else log_pages.agents(connection, user, limit=_NAMED),
+            store=here.memory.components.database.path.name if asker.user_id is None else None,
+        )
+
+    return await _read(here, schemas.AccessOut, told)
+
+
+@router.get("/messages", operation_id="view_messages", response_model=schemas.LogOut)
+async def messages(asked: Annotated[schemas.LogAsked, Query()], asker: Reader, here: Here) -> Response:
+    """A page of the log with the gate's decisions, deleted messages too."""
+    scope, options = Scope(**asked.scope(asker)), asked.model_dump(exclude={"user_id", "agent_id"})
+
+    def found(connection: Connection) -> schemas.LogOut:
+        page = log_pages.messages(connection, scope, **options)
+        return schemas.LogOut.model_construct(items=list(page.items), skipped=page.skipped, total=page.total)
+
+    return await _read(here, schemas.LogOut, found)
+
+
+@router.get("/conversations", operation_id="view_conversations", response_model=schemas.ConversationsOut)
+async def conversations(asked: Annotated[schemas.Paged, Query()], asker: Reader, here: Here) -> Response:
+    """A page of the conversations and documents."""
+    return await _page(here, asked, schemas.ConversationsOut, Scope(**asked.scope(asker)), log_pages.conversations)
+
+
+@router.get("/facts", operation_id="view_facts", response_model=schemas.FactsOut)
+async def facts(asked: Annotated[schemas.FactsAsked, Query()], asker: Reader, here: Here) -> Response:
+    """A page of the facts, by what they are about: what holds with what it replaced."""
+    wanted = {"text": asked.text, "changed": asked.changed, "known_at": optional_micros(asked.known_at)}
+    return await _page(here, asked, schemas.FactsOut, Scope(**asked.scope(asker)), fact_pages.subjects, **wanted)
+
+
+@router.get("/entities", operation_id="view_entities", response_model=schemas.EntitiesOut)
+async def entities(asked: Annotated[schemas.EntitiesAsked, Query()], asker: Reader, here: Here) -> Response:
+    """A page of the names that facts are about."""
+    scope = Scope(**asked.scope(asker))
+    return await _page(here, asked, schemas.EntitiesOut, scope, fact_pages.names, text=asked.text)
+
+
+@router.get("/graph", operation_id="view_graph", response_model=schemas.GraphOut)
+async def graph(asked: Annotated[schemas.GraphAsked, Query()], asker: Reader, here: Here) -> Response:
+    """The facts around an entity, and some next to its neighbours."""
+    scope, as_of = Scope(**asked.scope(asker)), optional_micros(asked.as_of)
+
+    def found(connection: Connection) -> schemas.GraphOut:
+        name = asked.entity
+        if name is None:
+            (most, _) = fact_pages.names(connection, scope, limit=1, offset=0)
+            if not most:
+                return schemas.GraphOut(name=None, facts=[], total=0)
+            name = most[0].name
+        near = fact_pages.around(connection, scope, name, limit=asked.limit, further=asked.further, as_of=as_of)
+        return schemas.GraphOut.model_construct(name=near.name, facts=list(near.facts), total=near.total)
+
+    return await _read(here, schemas.GraphOut, found)
+
+
+@router.get("/tree", operation_id="view_tree", response_model=schemas.TreeOut)
+async def tree(asked: Annotated[schemas.TreeAsked, Query()], asker: Reader, here: Here) -> Response:
+    """The members of a node of the hierarchy, by default its roots."""
+    scope = asked.scope(asker)
+    below = None if asked.level is None or asked.number is None else (asked.level, asked.number)
+
+    def found(connection: Connection) -> schemas.TreeOut:
+        items, total = tree_pages.page(connection, **scope, below=below, limit=asked.limit, offset=asked.offset)
+        levels = tree_pages.levels(connection, **scope)
+        return schemas.TreeOut.model_construct(items=items, total=total, levels=levels)
+
+    return await _read(here, schemas.TreeOut, found)
+
+
+@router.get("/decisions", operation_id="view_decisions", response_model=schemas.DecisionsOut)
+async def made(asked: Annotated[schemas.Paged, Query()], asker: Reader, here: Here) -> Response:
+    """A page of what the curator decided, newest first."""
+    return await _page(here, asked, schemas.DecisionsOut, Scope(**asked.scope(asker)), decisions.page)
+
+
+@router.get("/conflicts", operation_id="view_conflicts", response_model=schemas.ConflictsOut)
+async def conflicts(asked: Annotated[schemas.Paged, Query()], asker: Reader, here: Here) -> Response:
+    """A page of the contradictions that nothing has settled yet."""
+    scope = asked.scope(asker)
+
+    def found() -> schemas.ConflictsOut:
+        every = here.memory.conflicts(**scope)
+        shown = [list(sides) for sides in every[asked.offset : asked.offset + asked.limit]]
+        return schemas.ConflictsOut.model_construct(items=shown, total=len(every))
+
+    return await here.work.json(schemas.ConflictsOut, found)
+
+
+async def _page(
+    here: House, asked: schemas.Paged, kind: Any, scope: Scope, select: Callable[..., Any], **options: Any
+) -> Response:
+    """The answer `kind` with the items and total of a selection."""
+
+    def found(connection: Connection) -> Any:
+        items, total = select(connection, scope, limit=asked.limit, offset=asked.offset, **options)
+        return kind.model_construct(items=items, total=total)
+
+    return await _read(here, kind, found)
+
+
+async def _read(here: House, kind: Any, found: Callable[[Connection], object]) -> Response:
+    def read() -> object:
+        with here.memory.components.database.read() as connection:
+            return found(connection)
+
+    return await here.work.json(kind, read)

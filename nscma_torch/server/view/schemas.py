@@ -1,0 +1,140 @@
+"""What the page asks for and is answered: pages of what can be long."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from nscma_torch.records import CuratorDecision, Episode, Fact
+from nscma_torch.server.schemas import Id, OfAgent, Time
+from nscma_torch.server.tokens import Right
+from nscma_torch.storage.fact_pages import Entity
+from nscma_torch.storage.log_pages import Conversation
+from nscma_torch.storage.tree_pages import Twig
+
+Limit = Annotated[int, Field(ge=1, le=200)]
+Offset = Annotated[int, Field(ge=0, le=10_000_000)]
+Text = Annotated[str, Field(max_length=400)]
+
+
+class Paged(OfAgent):
+    """A page of a scope."""
+
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class LogAsked(OfAgent):
+    """Which page of the log; see `storage.log_pages.messages`."""
+
+    limit: Limit = 50
+    of: Id | None = Field(None, description="a message; those of its conversation or document")
+    deferred: bool | None = None
+    before: Id | None = Field(None, description="the message after the page")
+    after: Id | None = Field(None, description="the message before the page")
+    at: Id | None = Field(None, description="a message in the middle of the page")
+
+
+class FactsAsked(Paged):
+    """Which groups of facts; see `storage.fact_pages.subjects`."""
+
+    text: Text = ""
+    changed: bool = False
+    known_at: Time | None = None
+
+
+class EntitiesAsked(Paged):
+    """Which entities: those in whose name the text occurs."""
+
+    text: Text = ""
+
+
+class GraphAsked(OfAgent):
+    """The facts around an entity, by default the one with most facts."""
+
+    entity: Text | None = None
+    limit: Limit = 40
+    further: Annotated[int, Field(ge=0, le=200)] = 20
+    as_of: Time | None = None
+
+
+class TreeAsked(Paged):
+    """The members of a node, by default the roots."""
+
+    level: Annotated[int, Field(ge=1, le=64)] | None = None
+    number: Annotated[int, Field(ge=0)] | None = None
+
+
+class AccessOut(BaseModel):
+    """Who the asker is: the user (of the token, or who is meant where nobody is named), rights, and whom they may name.
+
+    `users` and `agents` are the first of them by name; users are told only where any may be named.
+    """
+
+    user: str | None
+    any_user: bool
+    rights: list[Right]
+    users: list[str]
+    more_users: bool
+    agents: list[str]
+    store: str | None
+
+
+class LogOut(BaseModel):
+    """Messages in the order they were stored; `skipped` of the `total` come before the first of them."""
+
+    items: list[Episode]
+    skipped: int
+    total: int
+
+
+class ConversationsOut(BaseModel):
+    """Conversations and documents, the one last added to first."""
+
+    items: list[Conversation]
+    total: int
+
+
+class FactsOut(BaseModel):
+    """Groups of facts with subject, relation and topic in common, the one that changed last first."""
+
+    items: list[list[Fact]]
+    total: int
+
+
+class EntitiesOut(BaseModel):
+    """Names that facts are about, those with most facts first."""
+
+    items: list[Entity]
+    total: int
+
+
+class GraphOut(BaseModel):
+    """Facts around an entity; it has `total` in all. `name` is None where there is no fact at all."""
+
+    name: str | None
+    facts: list[Fact]
+    total: int
+
+
+class TreeOut(BaseModel):
+    """Nodes of the hierarchy; `levels` counts all nodes by level, chunks first."""
+
+    items: list[Twig]
+    total: int
+    levels: list[int]
+
+
+class DecisionsOut(BaseModel):
+    """Decisions of the curator, newest first."""
+
+    items: list[CuratorDecision]
+    total: int
+
+
+class ConflictsOut(BaseModel):
+    """Contradictions that nothing has settled yet, the sides of each."""
+
+    items: list[list[Fact]]
+    total: int
