@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, tuple_, union_all
 
 from nscma_torch.records import Fact, Scope
 from nscma_torch.storage import entities, namespaces
+from nscma_torch.storage.clock import optional_from_micros
 from nscma_torch.storage.database import PAGE
 from nscma_torch.storage.fact_schema import facts
 from nscma_torch.storage.facts import fitting, known
@@ -68,6 +70,22 @@ def subjects(
         one = and_(_F.subject == row.subject, _F.relation == row.relation, _F.topic == row.topic)
         found[tuple(row[:4])] = fitting(connection, row.namespace, one, known(known_at))
     return list(found.values()), total
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """From when to when facts hold in the world as far as it is known, and since when any was believed."""
+
+    begin: datetime | None
+    end: datetime | None
+    recorded: datetime | None
+
+
+def extent(connection: Connection, scope: Scope) -> Extent:
+    """Of all facts of a scope, also those that are believed no more."""
+    times = func.min(_F.valid_from), func.max(func.coalesce(_F.valid_to, _F.valid_from)), func.min(_F.recorded_at)
+    query = select(*times).where(_F.namespace.in_(namespaces.of_scope(connection, scope)))
+    return Extent(*map(optional_from_micros, connection.execute(query).one()))
 
 
 def names(connection: Connection, scope: Scope, *, limit: int, offset: int, text: str = "") -> tuple[list[Entity], int]:

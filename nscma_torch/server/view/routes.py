@@ -64,8 +64,15 @@ async def conversations(asked: Annotated[schemas.Paged, Query()], asker: Reader,
 @router.get("/facts", operation_id="view_facts", response_model=schemas.FactsOut)
 async def facts(asked: Annotated[schemas.FactsAsked, Query()], asker: Reader, here: Here) -> Response:
     """A page of the facts, by what they are about: what holds with what it replaced."""
-    wanted = {"text": asked.text, "changed": asked.changed, "known_at": optional_micros(asked.known_at)}
-    return await _page(here, asked, schemas.FactsOut, Scope(**asked.scope(asker)), fact_pages.subjects, **wanted)
+    scope, known_at = Scope(**asked.scope(asker)), optional_micros(asked.known_at)
+    wanted = asked.model_dump(include={"text", "changed", "limit", "offset"})
+
+    def found(connection: Connection) -> schemas.FactsOut:
+        items, total = fact_pages.subjects(connection, scope, known_at=known_at, **wanted)
+        extent = fact_pages.extent(connection, scope)
+        return schemas.FactsOut.model_construct(items=items, total=total, extent=extent)
+
+    return await _read(here, schemas.FactsOut, found)
 
 
 @router.get("/entities", operation_id="view_entities", response_model=schemas.EntitiesOut)

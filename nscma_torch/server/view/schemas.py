@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from nscma_torch.records import CuratorDecision, Episode, Fact
 from nscma_torch.server.schemas import Id, OfAgent, Time
 from nscma_torch.server.tokens import Right
-from nscma_torch.storage.fact_pages import Entity
+from nscma_torch.storage.fact_pages import Entity, Extent
 from nscma_torch.storage.log_pages import Conversation
 from nscma_torch.storage.tree_pages import Twig
 
@@ -97,10 +97,14 @@ class ConversationsOut(BaseModel):
 
 
 class FactsOut(BaseModel):
-    """Groups of facts with subject, relation and topic in common, the one that changed last first."""
+    """Groups of facts with subject, relation and topic in common, the one that changed last first.
+
+    `extent` is of all facts: what a control of the two clocks goes over.
+    """
 
     items: list[list[Fact]]
     total: int
+    extent: Extent
 
 
 class EntitiesOut(BaseModel):
