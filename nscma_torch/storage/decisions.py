@@ -127,11 +127,18 @@ def select_decisions(
     return [_from_row(row).record for row in rows]
 
 
-def page(connection: Connection, scope: Scope, *, limit: int, offset: int) -> tuple[list[CuratorDecision], int]:
-    """Some decisions of a scope, newest first, and how many there are."""
+def page(
+    connection: Connection, scope: Scope, *, limit: int, offset: int, changes: bool = False
+) -> tuple[list[CuratorDecision], int]:
+    """Some decisions of a scope, newest first, and how many there are.
+
+    `changes` leaves out those that only took something in, or found it known already.
+    """
     query = select(decisions).where(
         _D.user_id == scope.user_id, _D.namespace.in_(namespaces.of_scope(connection, scope))
     )
+    if changes:
+        query = query.where(_D.action.not_in(("ADD", "NOOP")))
     total = connection.execute(select(func.count()).select_from(query.subquery())).scalar_one()
     rows = connection.execute(query.order_by(_D.seq.desc()).limit(limit).offset(offset)).mappings()
     return [_from_row(row).record for row in rows], int(total)

@@ -64,7 +64,8 @@ def subjects(
     if changed:
         query = query.having(func.count() > 1)
     total = _size(connection, query)
-    rows = connection.execute(query.order_by(func.max(_F.recorded_at).desc(), *group).limit(limit).offset(offset)).all()
+    order = (func.max(_F.recorded_at).desc(), func.max(_F.valid_from).desc(), *group)
+    rows = connection.execute(query.order_by(*order).limit(limit).offset(offset)).all()
     found: dict[tuple[str, ...], list[Fact]] = {}
     for row in rows:
         one = and_(_F.subject == row.subject, _F.relation == row.relation, _F.topic == row.topic)

@@ -115,9 +115,10 @@ async def tree(asked: Annotated[schemas.TreeAsked, Query()], asker: Reader, here
 
 
 @router.get("/decisions", operation_id="view_decisions", response_model=schemas.DecisionsOut)
-async def made(asked: Annotated[schemas.Paged, Query()], asker: Reader, here: Here) -> Response:
+async def made(asked: Annotated[schemas.DecisionsAsked, Query()], asker: Reader, here: Here) -> Response:
     """A page of what the curator decided, newest first."""
-    return await _page(here, asked, schemas.DecisionsOut, Scope(**asked.scope(asker)), decisions.page)
+    scope = Scope(**asked.scope(asker))
+    return await _page(here, asked, schemas.DecisionsOut, scope, decisions.page, changes=asked.changes)
 
 
 @router.get("/conflicts", operation_id="view_conflicts", response_model=schemas.ConflictsOut)

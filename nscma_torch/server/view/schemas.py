@@ -66,6 +66,12 @@ class TreeAsked(Paged):
     number: Annotated[int, Field(ge=0)] | None = None
 
 
+class DecisionsAsked(Paged):
+    """Which decisions; `changes` leaves out those that only took something in, or found it known already."""
+
+    changes: bool = False
+
+
 class AccessOut(BaseModel):
     """Who the asker is: the user (of the token, or who is meant where nobody is named), rights, and whom they may name.
 

@@ -1,8 +1,8 @@
 // Open contradictions, names that may mean one, and all that the curator decided, with a way back.
 
 import { act, get, may, post } from "./api.js";
-import { announce, button, empty, h, problem } from "./dom.js";
-import { count, rounded, span, time, words } from "./format.js";
+import { add, announce, button, empty, h, problem } from "./dom.js";
+import { number, predicate, rounded, span, time, words } from "./format.js";
 import { growing } from "./pages.js";
 import { opener } from "./message.js";
 
@@ -11,27 +11,32 @@ export const lead = "Contradictions that nothing has settled, and every decision
 
 const ACTIONS = { ADD: ["good", "added"], UPDATE: ["", "replaced"], ARCHIVE: ["wait", "archived"], NOOP: ["", "known already"], MERGE: ["", "merged"], PROPOSE: ["wait", "may be one"] };
 
-export function show(root, _, { signal, again }) {
+export function show(root, params, { signal, again }) {
   const open = growing({
     load: (offset) => get("v1/view/conflicts", { limit: 20, offset }, { signal }),
     row: contradiction, noun: "contradiction",
     none: () => empty("Nothing contradicts anything", "Where two statements cannot both hold and neither weighs more, both sides stand here until one does."),
   });
-  const decisions = growing({
-    load: (offset) => get("v1/view/decisions", { limit: 30, offset }, { signal }),
+  const changes = h("input", { type: "checkbox", checked: params.has("changes") });
+  const made = h("div");
+  const list = () => made.replaceChildren(growing({
+    load: (offset) => get("v1/view/decisions", { changes: changes.checked, limit: 30, offset }, { signal }),
     row: (one) => decision(one, again), noun: "decision",
-    none: () => empty("No decisions yet", "The curator decides when facts are read from messages."),
-  });
-  root.append(
+    none: () => empty(changes.checked ? "Nothing was replaced, archived or merged" : "No decisions yet", "The curator decides when facts are read from messages."),
+  }));
+  changes.addEventListener("change", list);
+  list();
+  add(root,
     h("section", { "aria-labelledby": "open" }, h("h2", { id: "open" }, "Open contradictions"), open),
     may("write") && sleeping(signal, again),
-    h("section", { "aria-labelledby": "made" }, h("h2", { id: "made" }, "Decisions"), decisions));
+    h("section", { "aria-labelledby": "made" }, h("h2", { id: "made" }, "Decisions"),
+      h("div", { class: "check" }, h("label", {}, changes, " only what replaced, archived or merged something")), made));
 }
 
 function contradiction(sides) {
   const [first] = sides;
   return h("li", { class: "card" },
-    h("h3", {}, h("bdi", {}, first.subject), " ", h("span", { class: "relation" }, words(first.relation)), first.topic && [" ", h("bdi", {}, first.topic)]),
+    h("h3", {}, h("bdi", {}, first.subject), " ", predicate(first)),
     h("ul", { class: "plain sides" }, sides.map((fact) => h("li", {},
       h("bdi", { class: "value" }, fact.object), h("p", { class: "muted" }, `${span(fact)}, confidence ${rounded(fact.confidence)}`),
       fact.reason && h("p", { class: "muted", dir: "auto" }, fact.reason),
@@ -54,12 +59,12 @@ function decision(one, again) {
     }
   };
   const proposal = one.action === "PROPOSE";
-  return h("li", { class: one.undone && "undone" },
+  return h("li", { class: `decision ${one.undone ? "undone" : ""}` },
     h("p", {}, h("span", { class: `badge ${kind}` }, label), " ",
-      h("bdi", {}, one.subject), " ", h("span", { class: "relation" }, words(one.relation)), one.topic && [" ", h("bdi", {}, one.topic)], " ", h("bdi", { class: "value" }, one.object),
+      h("bdi", {}, one.subject), " ", predicate(one), " ", h("bdi", { class: "value" }, one.object),
       one.undone && h("span", { class: "badge" }, "taken back")),
     h("p", { class: "muted", dir: "auto" }, time(one.at), one.reason && `, ${one.reason}`),
-    may("write") && !one.undone && h("p", { class: "foot" },
+    may("write") && !one.undone && h("p", { class: "back" },
       proposal && button("They are one", change("merge", "merged"), { "aria-label": `Merge ${one.subject} and ${one.object}` }),
       !proposal && button("Undo", change("undo", "undone"), { "aria-label": `Undo: ${label} ${one.subject} ${words(one.relation)} ${one.object}` })),
     said);
@@ -89,6 +94,6 @@ function reported(report, dry) {
   const rows = Object.entries(report).filter(([, value]) => typeof value === "number" && value > 0);
   return h("div", { class: "note" },
     h("p", {}, rows.length ? (dry ? "It would change:" : "It changed:") : "Nothing is due."),
-    rows.length > 0 && h("ul", { class: "plain" }, rows.map(([name, value]) => h("li", {}, `${words(name)}: ${count(value, "", "")}`.trim()))),
+    rows.length > 0 && h("ul", { class: "plain" }, rows.map(([name, value]) => h("li", {}, `${words(name)}: ${number(value)}`))),
     report.failures.map((one) => h("p", { class: "note bad", dir: "auto" }, one)));
 }

@@ -18,8 +18,13 @@ function filled(element, attributes, children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
+  add(element, children);
   return element;
+}
+
+/** Append what there is: null, undefined and false are left out. */
+export function add(parent, ...children) {
+  parent.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
 }
 
 /** A button that does something here. */

@@ -1,7 +1,7 @@
 // Real deletion: find a message or take the whole user, confirm, and see the receipt.
 
 import { may, post, state } from "./api.js";
-import { announce, button, empty, field, fill, h } from "./dom.js";
+import { add, announce, button, empty, field, fill, h } from "./dom.js";
 import { count, origin } from "./format.js";
 import { confirmErasure, kept, receipts } from "./erase_dialog.js";
 import { found, marked } from "./highlight.js";
@@ -34,7 +34,7 @@ export function show(root, params, { signal, again }) {
     event.preventDefault();
     find();
   });
-  root.append(
+  add(root,
     h("p", { class: "note" }, "To hide something from searches and answers and keep a way back, open the message and choose “Hide”."),
     form, region,
     receipts.length > 0 && h("section", { "aria-labelledby": "receipts" }, h("h2", { id: "receipts" }, "Receipts of this visit"), kept()),

@@ -32,6 +32,12 @@ export const toLocal = (milliseconds) => new Date(milliseconds).toISOString().sl
 /** lives_in → lives in. */
 export const words = (name) => name.replaceAll("_", " ");
 
+/** What a fact or decision says of its subject: the relation with its topic, or the words of an open one. */
+export function predicate({ relation, topic }) {
+  if (relation === "statement" && topic) return h("bdi", { class: "relation" }, topic);
+  return h("span", { class: "relation" }, words(relation), topic && [" ", h("bdi", { class: "topic" }, topic)]);
+}
+
 /** When a fact held in the world. */
 export function span(fact) {
   if (fact.valid_from && fact.valid_to) return `${day(fact.valid_from)} to ${day(fact.valid_to)}`;

@@ -79,6 +79,9 @@ function drawing(page, root) {
   return h("figure", { class: "card" }, h("ul", { class: "legend plain" }, legend), curve(page.items, width, (i) => open(page.items[i].id)));
 }
 
+/** The reason without what the other columns say. */
+const why = (decision) => (decision ? decision.reason.replace(/^(?:written|deferred): /, "").replace(/ \(score [^()]*\)$/, "") : "");
+
 function table(page, view) {
   const rows = page.items.map((message) => {
     const decision = message.decision;
@@ -89,7 +92,7 @@ function table(page, view) {
       h("td", { class: "numeric", "data-label": "score" }, decision ? rounded(decision.score) : "–"),
       h("td", { class: "numeric", "data-label": "threshold" }, decision ? rounded(decision.threshold) : "–"),
       h("td", { class: "numeric", "data-label": "surprise" }, decision ? rounded(decision.surprise) : "–"),
-      h("td", { class: "why" }, decision?.reason ?? ""));
+      h("td", { class: "why" }, why(decision)));
   });
   const heads = ["Message", "Decision", "Score", "Threshold", "Surprise", "Why"].map((one) => h("th", { scope: "col" }, one));
   return h("table", { class: "log" }, h("caption", { class: "unseen" }, "Messages and decisions"), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows));

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { empty, field, fill, h, s } from "./dom.js";
-import { count, fromLocal, number, points, span, words } from "./format.js";
+import { count, fromLocal, number, points, predicate, span } from "./format.js";
 import { placed } from "./layout.js";
 import { opener } from "./message.js";
 
@@ -72,7 +72,7 @@ function around(graph, at, narrow, room) {
 function table(graph, at) {
   const rows = graph.facts.map((fact) => h("tr", {},
     h("td", {}, link(fact.subject, at, h("bdi", {}, fact.subject))),
-    h("td", { class: "relation" }, words(fact.relation), fact.topic && [" ", h("bdi", {}, fact.topic)]),
+    h("td", {}, predicate(fact)),
     h("td", {}, link(fact.object, at, h("bdi", {}, fact.object))),
     h("td", { class: "muted" }, span(fact), fact.status !== "active" && h("span", { class: "badge wait" }, fact.status)),
     h("td", {}, opener(fact.episode_ids.at(-1), "source"))));
@@ -84,7 +84,8 @@ function drawn(graph, at, narrow, room) {
   const height = narrow ? 420 : 560;
   const names = [...new Set([graph.name, ...graph.facts.flatMap((fact) => [fact.subject, fact.object])])];
   const pairs = graph.facts.map((fact) => [fact.subject, fact.object]).filter(([a, b]) => a !== b);
-  const places = placed(names, pairs, width, height, { x: narrow ? 52 : 74, y: 24 });
+  const sizes = new Map(names.map((one) => [one, broad(cut(one, narrow ? 13 : 20))]));
+  const places = placed(names, pairs, width, height, sizes);
   const many = names.length > 26;
   const edges = graph.facts.filter((fact) => fact.subject !== fact.object).map((fact) => edge(fact, places, graph.name, many));
   const nodes = names.map((one) => node(one, places.get(one), one === graph.name, at, narrow));
@@ -96,21 +97,23 @@ function edge(fact, places, middle, many) {
   const a = places.get(fact.subject);
   const b = places.get(fact.object);
   const near = fact.subject === middle || fact.object === middle;
-  const text = words(fact.relation) + (fact.topic ? ` ${fact.topic}` : "");
   const line = s("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, class: `edge ${fact.status === "disputed" ? "disputed" : ""} ${near ? "near" : ""}` });
-  const label = near && !many ? s("text", { x: (a.x + 1.25 * b.x) / 2.25, y: (a.y + 1.25 * b.y) / 2.25, class: "edge-label", "aria-hidden": "true" }, cut(text, 18)) : null;
+  const label = near && !many ? s("text", { x: (a.x + 1.25 * b.x) / 2.25, y: (a.y + 1.25 * b.y) / 2.25, class: "edge-label", "aria-hidden": "true" }, cut(predicate(fact).textContent, 18)) : null;
   return [line, label];
 }
 
 function node(name, at, middle, time, narrow) {
   const shown = cut(name, narrow ? 13 : 20);
-  const wide = [...shown].reduce((sum, one) => sum + (one.codePointAt(0) > 0x2e80 ? 13 : 7.2), 0) + 18;
+  const wide = broad(shown);
   const query = new URLSearchParams({ entity: name, ...(time && { at: time }) });
   return s("a", { href: `#/graph?${query}`, class: `node ${middle ? "middle" : ""}`, "aria-label": name, "aria-current": middle && "true" },
     s("title", {}, name),
     s("rect", { x: at.x - wide / 2, y: at.y - 13, width: wide, height: 26, rx: 13 }),
     s("text", { x: at.x, y: at.y + 4.5 }, shown));
 }
+
+/** Width of a label in pixels, about. */
+const broad = (text) => points(text).reduce((sum, one) => sum + (one.codePointAt(0) > 0x2e80 ? 13 : 7.2), 0) + 18;
 
 function cut(text, most) {
   const letters = points(text);

@@ -2,15 +2,19 @@
 
 const ROUNDS = 220;
 
+const APART = 80;
+const GAP = 8;
+const HIGH = 26;
+
 /**
  * Places by name for `names` (the first in the middle) and `edges` (pairs of names), within `width` and `height`.
- * O(n²) a round: for a hundred nodes.
+ * `sizes` are the widths of the labels by name, which do not cover each other. O(n²) a round: for a hundred nodes.
  */
-export function placed(names, edges, width, height, margin) {
+export function placed(names, edges, width, height, sizes) {
   const nodes = names.map((name, i) => {
     const turn = i * 2.399963; // the golden angle spreads them evenly
     const far = i === 0 ? 0 : 0.18 + 0.32 * Math.sqrt(i / names.length);
-    return { name, x: width / 2 + width * far * Math.cos(turn), y: height / 2 + height * far * Math.sin(turn), dx: 0, dy: 0 };
+    return { name, wide: sizes.get(name), x: width / 2 + width * far * Math.cos(turn), y: height / 2 + height * far * Math.sin(turn), dx: 0, dy: 0 };
   });
   const by = new Map(nodes.map((node) => [node.name, node]));
   const ideal = 0.85 * Math.sqrt((width * height) / Math.max(nodes.length, 2));
@@ -24,11 +28,34 @@ export function placed(names, edges, width, height, margin) {
     for (const node of nodes.slice(1)) {
       const length = Math.hypot(node.dx, node.dy) || 1;
       const move = Math.min(length, step) / length;
-      node.x = Math.min(width - margin.x, Math.max(margin.x, node.x + node.dx * move));
-      node.y = Math.min(height - margin.y, Math.max(margin.y, node.y + node.dy * move));
+      node.x += node.dx * move;
+      node.y += node.dy * move;
+      keep(node, width, height);
     }
   }
+  for (let round = 0; round < APART; round += 1) {
+    for (let i = 0; i < nodes.length; i += 1) {
+      for (let j = 0; j < i; j += 1) part(nodes[i], nodes[j], nodes[0]);
+    }
+    for (const node of nodes) keep(node, width, height);
+  }
   return by;
+}
+
+function keep(node, width, height) {
+  node.x = Math.min(width - node.wide / 2 - GAP, Math.max(node.wide / 2 + GAP, node.x));
+  node.y = Math.min(height - HIGH, Math.max(HIGH, node.y));
+}
+
+/** Move two labels that cover each other apart, along the shorter way; the one in the middle stays. */
+function part(a, b, middle) {
+  const x = (a.wide + b.wide) / 2 + GAP - Math.abs(a.x - b.x);
+  const y = HIGH + GAP - Math.abs(a.y - b.y);
+  if (x <= 0 || y <= 0) return;
+  const [axis, by] = y <= x ? ["y", y] : ["x", x];
+  const way = a[axis] >= b[axis] ? 1 : -1;
+  if (b !== middle) b[axis] -= (way * by) / 2;
+  a[axis] += (way * by) / (b === middle ? 1 : 2);
 }
 
 function push(a, b, ideal) {

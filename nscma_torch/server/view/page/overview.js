@@ -1,13 +1,15 @@
 // What there is, what came last, and a place to add something.
 
 import { get, may, post, state } from "./api.js";
-import { announce, empty, field, fill, h, problem } from "./dom.js";
+import { add, announce, empty, field, fill, h, problem } from "./dom.js";
 import { number, origin } from "./format.js";
 import { facts } from "./live.js";
 import { opener } from "./message.js";
 
 export const title = "Overview";
 export const lead = "What this memory holds, and what came in last.";
+
+const LINES = 8; // of the profile that are not folded
 
 let renew = () => {};
 
@@ -27,14 +29,16 @@ export function show(root, _, { signal }) {
   const profile = () => fill(known, async () => {
     const lines = await get("v1/profile", {}, { signal });
     if (!lines.length) return [];
-    return [h("h2", {}, "Profile"), h("ul", { class: "plain list short" }, lines.map((line) => h("li", { dir: "auto" }, line.text)))];
+    const list = (some) => h("ul", { class: "plain list short" }, some.map((line) => h("li", { dir: "auto" }, line.text)));
+    const folded = lines.length > LINES && h("details", {}, h("summary", {}, `${number(lines.length - LINES)} more`), list(lines.slice(LINES)));
+    return [h("h2", {}, "Profile"), list(lines.slice(0, LINES)), folded];
   });
   renew = (stats, before) => {
     tiles.replaceChildren(...counted(stats));
     failures.replaceChildren(...stats.failures.map((one) => h("p", { class: "note bad", dir: "auto" }, one)));
     if (before && stats.messages !== before.messages) last();
   };
-  root.append(
+  add(root,
     tiles, failures,
     h("div", { class: "columns" },
       h("section", { "aria-labelledby": "newest" }, h("h2", { id: "newest" }, "Newest messages"), newest,

@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { announce, empty, field, fill, h } from "./dom.js";
-import { count, fromLocal, origin, rounded, span, words } from "./format.js";
+import { count, fromLocal, origin, predicate, rounded, span, words } from "./format.js";
 import { found, marked } from "./highlight.js";
 import { opener } from "./message.js";
 
@@ -66,7 +66,7 @@ function answered(answer) {
       answer.notes.map((note) => h("p", { class: "note warn" }, note))),
     answer.facts.length > 0 && h("section", {}, h("h2", {}, "Facts it was read off from"),
       h("ul", { class: "plain list short" }, answer.facts.map((fact) => h("li", {},
-        h("bdi", {}, fact.subject), " ", h("span", { class: "relation" }, words(fact.relation)), " ", h("bdi", { class: "value" }, fact.object),
+        h("bdi", {}, fact.subject), " ", predicate(fact), " ", h("bdi", { class: "value" }, fact.object),
         h("span", { class: "muted" }, ` ${span(fact)}`))))),
     answer.evidence.length > 0 && h("section", {}, h("h2", {}, "Evidence"),
       h("ol", { class: "plain list" }, answer.evidence.map((one) => h("li", {}, shown(one.hit, [[one.start, one.end]]))))),

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { button, empty, field, h, s } from "./dom.js";
-import { day, fromLocal, rounded, span, time, toLocal, when, words } from "./format.js";
+import { day, fromLocal, predicate, rounded, span, time, toLocal, when } from "./format.js";
 import { growing } from "./pages.js";
 import { opener } from "./message.js";
 
@@ -136,7 +136,7 @@ class Row {
     this.list = h("div", { class: "values" });
     const [first] = facts;
     const name = h("a", { href: `#/graph?entity=${encodeURIComponent(first.subject)}` }, h("bdi", {}, first.subject));
-    const heading = h("h3", {}, name, " ", h("span", { class: "relation" }, words(first.relation)), first.topic && [" ", h("bdi", { class: "topic" }, first.topic)]);
+    const heading = h("h3", {}, name, " ", predicate(first));
     this.element = h("section", { class: "row" }, heading, this.drawing, this.list);
     this.draw();
   }
@@ -189,9 +189,9 @@ class Row {
     return h("li", { class: `value-line ${kind}` },
       h("span", { class: `key ${kind}` }, h("span", { class: "unseen" }, said)), " ",
       h("bdi", { class: "value" }, fact.object), " ", h("span", { class: "muted" }, span(fact)),
-      fact.reason && h("span", { class: "muted", dir: "auto" }, `, ${fact.reason}`), " ",
+      fact.reason && fact.status !== "active" && h("span", { class: "muted" }, ", ", h("bdi", {}, fact.reason)), " ",
       h("details", { class: "inline" }, h("summary", {}, "why"),
-        h("p", { class: "muted" }, "believed since ", time(fact.recorded_at), fact.retired_at && [" until ", time(fact.retired_at)],
+        h("p", { class: "muted" }, fact.reason && [h("bdi", {}, fact.reason), "; "], "believed since ", time(fact.recorded_at), fact.retired_at && [" until ", time(fact.retired_at)],
           `; confidence ${rounded(fact.confidence)}, ${fact.strength === 1 ? "one statement" : `${fact.strength} statements`} `,
           sources.map((id, i) => [" ", opener(id, sources.length === 1 ? "message" : `message ${i + 1}`)]))));
   }
