@@ -7,46 +7,9 @@ import gc
 import os
 import sys
 
-from nscma_torch.cli import (
-    chat,
-    derived,
-    doctor,
-    facts,
-    mcp,
-    messages,
-    records,
-    search,
-    serve,
-    sessions,
-    status,
-    store,
-    token,
-    tree,
-    worker,
-)
 from nscma_torch.cli.options import app
-from nscma_torch.cli.output import fail
-from nscma_torch.errors import NscmaError
 
-__all__ = [
-    "app",
-    "chat",
-    "derived",
-    "doctor",
-    "facts",
-    "main",
-    "mcp",
-    "messages",
-    "records",
-    "search",
-    "serve",
-    "sessions",
-    "status",
-    "store",
-    "token",
-    "tree",
-    "worker",
-]
+__all__ = ["app", "main"]
 
 _COLLECT_AFTER = 100_000  # new objects; with Python's 700, importing torch spends a tenth of its time on collections
 
@@ -55,10 +18,15 @@ def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 the one clear error on stderr, 2 wrong usage, 130 interrupted."""
     # torch reads it when it is imported; small models on short texts: more threads cost more than they give
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it asks each installed package whether it has one
     gc.set_threshold(_COLLECT_AFTER)
     atexit.register(gc.disable)  # the last collection would search everything, to free what ends with the process
+    from nscma_torch.errors import NscmaError
+
     try:
         app()
     except NscmaError as error:
+        from nscma_torch.cli.output import fail
+
         fail(error)
         sys.exit(1)

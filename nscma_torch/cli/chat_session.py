@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from rich.live import Live
 from rich.text import Text
 
+from nscma_torch.cli.json_objects import jsonable
 from nscma_torch.cli.messages import flush
-from nscma_torch.cli.output import console, fail, jsonable, one_line, plain, print_line, say
+from nscma_torch.cli.output import console, fail, one_line, plain, print_line, say
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.passages import shown_fact
 from nscma_torch.controller.trace import ControllerAnswer

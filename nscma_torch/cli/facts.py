@@ -9,10 +9,10 @@ import typer
 from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.output import errors, hint_at_others, opened, plain, print_json, say
-from nscma_torch.records import CuratorDecision, Fact
 from nscma_torch.text.timestamps import format_day, parse_timestamp
 
 if TYPE_CHECKING:
+    from nscma_torch.records import CuratorDecision, Fact
     from nscma_torch.relations import Schema
     from nscma_torch.storage.skills import Skill
 

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import Scope
 
 if TYPE_CHECKING:
     from nscma_torch.memory import Memory
@@ -20,6 +19,7 @@ def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> s
 
     Raises `InvalidInputError` where several begin so, naming them.
     """
+    from nscma_torch.records import Scope
     from nscma_torch.storage.id_prefixes import beginning_with
 
     if not _PREFIX.fullmatch(typed):

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     from nscma_torch.server.tokens import Right
 
 mcp = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
     help="Serve the store to one MCP client on stdin and stdout; `install` tells a client of it.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 hook = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
     no_args_is_help=True,
     help="What hooks of coding agents run: they read the hook's JSON on stdin, and never fail.",
 )

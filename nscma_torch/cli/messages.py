@@ -14,23 +14,20 @@ import typer
 from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.output import (
-    added_counts,
-    added_object,
     at,
     opened,
     plain,
     print_json,
-    progress,
     say,
     shown,
     warn,
 )
+from nscma_torch.cli.progress import progress
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import Added, Message
-from nscma_torch.text.file_readers import read_messages
 
 if TYPE_CHECKING:
     from nscma_torch.memory import Memory
+    from nscma_torch.records import Added, Message
 
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message as log prints it, or its first 8 digits.")]
 
@@ -59,7 +56,9 @@ def add(
     """Remember messages or documents. The same file twice is a no-op, so an interrupted add can simply be run again."""
     if not text and (name or timestamp or role != "user"):
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
+    from nscma_torch.cli.json_objects import added_counts, added_object
     from nscma_torch.config import load_config
+    from nscma_torch.records import Message
 
     sources = [] if text else [_source(file, store) for file in files]
     said, limit = at(timestamp), load_config(config).limits.max_message_bytes
@@ -98,6 +97,8 @@ def add(
 
 def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes: int) -> Iterator[Message]:
     """The messages of a file, whose errors say which one it is."""
+    from nscma_torch.text.file_readers import read_messages
+
     try:
         yield from read_messages(source, format=format, max_message_bytes=max_message_bytes)
     except InvalidInputError as error:
@@ -106,6 +107,8 @@ def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes:
 
 def _text_bytes(sources: Sequence[Path | BinaryIO], format: str | None, max_message_bytes: int) -> int | None:
     """Bytes of all messages' texts, by reading the files once more; None for a pipe, or where one is refused."""
+    from nscma_torch.text.file_readers import read_messages
+
     total = 0
     for source in sources:
         if not isinstance(source, Path) or not source.is_file():  # of a pipe, reading takes what there is

@@ -7,19 +7,24 @@ from typing import Annotated, Any
 
 import typer
 
+from nscma_torch import __version__
+from nscma_torch.cli.commands import Commands
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="nscma",
+    cls=Commands,
+    rich_markup_mode=None,
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
 )
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"nscma {version('nscma-torch')}")
+        typer.echo(f"nscma {__version__}")
         raise typer.Exit
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import at, hint_at_others, one_line, opened, plain, print_json, say
-from nscma_torch.records import MemoryRecord
 from nscma_torch.text.timestamps import format_time
+
+if TYPE_CHECKING:
+    from nscma_torch.records import MemoryRecord
 
 
 @o.app.command()

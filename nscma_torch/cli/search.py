@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,6 @@ from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.messages import MemoryId
 from nscma_torch.cli.output import (
     at,
-    episode_object,
     hint_at_others,
     opened,
     plain,
@@ -22,8 +21,10 @@ from nscma_torch.cli.output import (
 )
 from nscma_torch.cli.records import record_line
 from nscma_torch.errors import NotFoundError
-from nscma_torch.records import OF_ONE_MESSAGE, Hit
 from nscma_torch.text.timestamps import format_time
+
+if TYPE_CHECKING:
+    from nscma_torch.records import Hit
 
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as it was then, ISO 8601.", metavar="TIME")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="How many hits.")]
@@ -147,6 +148,8 @@ def get(
             f"user {user!r} has no active memory with id {memory_id!r}; `nscma log` lists the ids, deleted ones too"
         )
     if json:
+        from nscma_torch.cli.json_objects import episode_object
+
         print_json({**episode_object(episode), **({} if record is None else {"record": record})})
         return
     say(f"[bold]{plain(episode.name or episode.role)}[/], {format_time(episode.occurred_at)}  [dim]{episode.id}[/]")
@@ -174,6 +177,8 @@ def history(
 
 
 def _heading(hit: Hit) -> str:
+    from nscma_torch.records import OF_ONE_MESSAGE
+
     unit = hit.unit
     where = f" in {plain(unit.source)}" if unit.source else ""
     if unit.kind not in OF_ONE_MESSAGE and unit.episode_ids:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Column, Table
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import console, hint_at_others, one_line, opened, plain, print_json, say, verdict
-from nscma_torch.records import Stats
 from nscma_torch.text.timestamps import format_time
+
+if TYPE_CHECKING:
+    from nscma_torch.records import Stats
 
 
 @o.app.command()
@@ -81,6 +82,8 @@ def stats(
     if json:
         print_json({**{name: getattr(counts, name) for name in counts.__slots__}, "digest": digest})
         return
+    from rich.table import Column, Table
+
     table = Table("", Column(overflow="fold"), show_header=False, box=None)
     decided = f"{counts.written} written, {counts.deferred} deferred, {counts.deleted} deleted"
     rows = {

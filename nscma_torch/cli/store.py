@@ -15,21 +15,19 @@ import typer
 from nscma_torch.cli import options as o
 from nscma_torch.cli.messages import flush
 from nscma_torch.cli.output import (
-    added_counts,
-    added_object,
     at,
     opened,
     plain,
     print_json,
-    progress,
     say,
     verdict,
 )
+from nscma_torch.cli.progress import progress
 from nscma_torch.errors import EncodingError, StoreAccessError
-from nscma_torch.records import Added, Scope
 
 if TYPE_CHECKING:
     from nscma_torch.memory import Memory
+    from nscma_torch.records import Added, Scope
 
 
 @o.app.command()
@@ -114,6 +112,8 @@ def import_(
     The same export of another program twice is a no-op.
     """
     if kind is not None:
+        from nscma_torch.records import Scope
+
         _import_foreign(kind, file, Scope(o.USER if user is None else user, agent, run), infer, store, config, json)
         return
     if agent is not None or run is not None or not infer:
@@ -138,6 +138,7 @@ def import_(
 def _import_foreign(
     kind: str, file: str, scope: Scope, infer: bool, store: Path, config: Path | None, json: bool
 ) -> None:
+    from nscma_torch.cli.json_objects import added_counts, added_object
     from nscma_torch.compat.exports.importing import import_export, read_export
 
     exported = read_export(kind, Path(file))

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from nscma_torch.server import tokens as files
 
 token = typer.Typer(
-    no_args_is_help=True, help="Make, list and revoke the tokens of a server, each with its user and rights."
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Make, list and revoke the tokens of a server, each with its user and rights.",
 )
 o.app.add_typer(token, name="token")
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.text import Text
-from rich.tree import Tree
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import console, one_line, opened, plain, print_json, say
-from nscma_torch.records import Node
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from nscma_torch.records import Node
 
 _SHOWN = 12  # members shown of one node
 
@@ -56,6 +59,8 @@ def tree(
 
 
 def _branch(node: Node, by_id: dict[str, Node], depth: int, width: int) -> Tree:
+    from rich.tree import Tree
+
     branch = Tree(_label(node, width), guide_style="dim")
     if depth > 0:
         for member in node.members[:_SHOWN]:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nscma_torch import Memory
-from nscma_torch.cli import app, messages, output
+from nscma_torch.cli import app, messages, progress
 from nscma_torch.text.file_readers import read_messages
 
 CONFIG = {"embedder": {"model": "hash"}, "chunker": {"max_tokens": 32}}
@@ -43,8 +43,8 @@ def test_without_a_terminal_lines_tell_amount_and_time_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = iter([0.0, 1.0, 6.0, 7.0, 20.0, 40.0])
-    monkeypatch.setattr(output.time, "monotonic", lambda: next(clock))
-    with output.progress("remembering", 1_000_000, in_bytes=True) as advance:
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with progress.progress("remembering", 1_000_000, in_bytes=True) as advance:
         for done in (100_000, 250_000, 300_000, 500_000):
             advance(done)
         advance(900_000, 1_200_000)
@@ -56,7 +56,7 @@ def test_without_a_terminal_lines_tell_amount_and_time_left(
 
 
 def test_the_command_draws_no_bar_into_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_LINE_SECONDS", 0.0)
     source, config = tmp_path / "book.txt", tmp_path / "config.toml"
     source.write_text(DOCUMENT)
     config.write_text('[embedder]\nmodel = "hash"\n')

@@ -1,0 +1,96 @@
+"""What `--json` prints of records: README.md of this folder documents it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nscma_torch.records import Added, Answer, Episode, Hit
+
+
+def jsonable(value: Any) -> Any:
+    """Records and times as what JSON can say."""
+    match value:
+        case Hit():
+            return hit_object(value)
+        case Answer():
+            return answer_object(value)
+        case Episode():
+            return episode_object(value)
+        case datetime():
+            return value.isoformat()
+        case Path():
+            return str(value)
+        case Mapping():
+            return {str(key): jsonable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [jsonable(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return value
+
+
+def hit_object(hit: Hit) -> dict[str, Any]:
+    """A hit, flat: `id` is what get, history and erase take; a summary's messages are its `episode_ids`."""
+    unit = hit.unit
+    return {
+        "id": hit.id,
+        "text": unit.text,
+        "occurred_at": unit.occurred_at.isoformat(),
+        "score": hit.score,
+        "role": unit.role,
+        "name": unit.name,
+        "session": unit.session,
+        "source": unit.source,
+        "kind": unit.kind,
+        "unit_id": unit.id,
+        "episode_ids": list(unit.episode_ids),
+        "metadata": jsonable(unit.metadata),
+        **({"parts": dict(hit.parts)} if hit.parts else {}),
+    }
+
+
+def answer_object(answer: Answer) -> dict[str, Any]:
+    """An answer with its evidence."""
+    evidence = [
+        {**hit_object(item.hit), "text": item.text, "start": item.start, "end": item.end, "score": item.score}
+        for item in answer.evidence
+    ]
+    return {
+        "answer": answer.text,
+        "abstained": answer.abstained,
+        "confidence": answer.confidence,
+        "evidence": evidence,
+        "trace": list(answer.trace),
+        "notes": list(answer.notes),
+        "usage": jsonable(answer.usage),
+    }
+
+
+def episode_object(episode: Episode) -> dict[str, Any]:
+    """A message with the gate's decision, `write` and `reason` at the top."""
+    fields = {field.name: jsonable(getattr(episode, field.name)) for field in dataclasses.fields(episode)}
+    decision = episode.decision
+    fields["write"] = None if decision is None else decision.write
+    fields["reason"] = None if decision is None else decision.reason
+    return fields
+
+
+def added_object(results: list[Added]) -> dict[str, Any]:
+    """Counts of an add, and each message's id with its decision."""
+    return {**added_counts(results), "results": jsonable(results)}
+
+
+def added_counts(results: list[Added]) -> dict[str, int]:
+    """How many were added, written, deferred (neither without the gate), and known already."""
+    new = [item for item in results if item.event == "ADD"]
+    written = sum(item.decision is not None and item.decision.write for item in new)
+    return {
+        "added": len(new),
+        "written": written,
+        "deferred": sum(item.decision is not None and not item.decision.write for item in new),
+        "known": len(results) - len(new),
+    }
