@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,12 @@ pytest.importorskip("fastapi")
 
 from fastapi import FastAPI
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
+from nscma_torch.cli import app as cli
 from nscma_torch.memory import Memory
 from nscma_torch.server.app import create_app
-from nscma_torch.server.rooms import Settings
+from nscma_torch.server.rooms import MakesRoom, Settings
 from nscma_torch.server.running import Serving, bound
 from nscma_torch.server.tokens import Tokens
 from tests.helpers.noting import NotedTasks
@@ -47,6 +50,21 @@ def serving(memory: Memory, tokens: Path, *, rooms: Any = (), **settings: Any) -
     client = TestClient(app, HOST, raise_server_exceptions=False, client=("127.0.0.1", 50_000))
     with client:
         yield Served(memory, app, Tokens(tokens), client)
+
+
+def rooms_of_serve(upstream: str) -> list[MakesRoom]:
+    """All that `nscma serve --upstream` builds in, as the command itself names it."""
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        found: list[MakesRoom] = []
+
+        def made(_: Memory, __: Settings, *, rooms: Sequence[MakesRoom]) -> FastAPI:
+            found.extend(rooms)
+            raise KeyboardInterrupt
+
+        patch.setattr("nscma_torch.server.app.create_app", made)
+        CliRunner().invoke(cli, ["serve", "--store", f"{folder}/s.db", "--port", "0", "--upstream", upstream])
+    assert found, "nscma serve has built nothing"
+    return found
 
 
 @pytest.fixture

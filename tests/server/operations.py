@@ -52,13 +52,15 @@ def operations(document: dict[str, Any]) -> Iterator[Operation]:
                 one.lines = kind == LINES
                 if not one.lines:
                     one.body = sample(content["schema"], document)
-                    one.takes_user = "user_id" in resolved(content["schema"], document)["properties"]
+                    one.takes_user = "user_id" in resolved(content["schema"], document).get("properties", {})
             if one.id == "timeline":
                 one.params["relation"] = "lives_in"
             if one.id == "erase":
                 one.body = {"memory_id": "…"}
             if one.id in ("update", "mem0_update"):
                 one.body = {"text": "Another text."}
+            if one.id == "chat_completions":
+                one.body = {"messages": [{"role": "user", "content": "Where is my instrument?"}]}
             yield one
 
 

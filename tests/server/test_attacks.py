@@ -3,40 +3,65 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
+from starlette.routing import Mount
 
+from eval.harness.fake_chat_server import Asked, Said, completion, fake_chat_server
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
+from nscma_torch.server.proxy.room import NOT_SERVED
+from nscma_torch.server.rooms import MakesRoom
 from tests.conftest import LIGHT
 from tests.helpers.noting import NotedTasks
-from tests.server.conftest import Served, serving
+from tests.server.conftest import Served, rooms_of_serve, serving
 from tests.server.operations import PUBLIC, Operation, operations
 
 FAST = {"rate": 1e6, "burst": 1_000_000}
 SECRET = "xylophone"  # a word of Ben's memory alone
 NOT_OF_MEMORY = {"close", "as_module", "components"}
 OTHER_NAMES = {"import_": "import"}
+OF_THE_MODEL = {"chat_completions", "models"}  # they name no user and need none: the token says whose memory it isPAGES = [("GET", "/"), ("GET", "/docs"), ("GET", "/openapi.json"), ("HEAD", "/openapi.json")]  # of nobody
+OTHERS = [("POST", "/mcp")]  # mcp/test_attacks.py has its tools and resources
+UNSERVED = [f"/v1/{name.split('/{')[0]}" for name in NOT_SERVED]
 
+PAGES = [("GET", "/"), ("GET", "/docs"), ("GET", "/openapi.json"), ("HEAD", "/openapi.json")]  # of nobody
+OTHERS = [("POST", "/mcp")]  # mcp/test_attacks.py has its tools and resources
+UNSERVED = [f"/v1/{name.split('/{')[0]}" for name in NOT_SERVED]
 
 Bens = tuple[Served, list[Operation], dict[str, str]]
 
 
-@pytest.fixture
-def bens_own(served: Callable[..., Served]) -> Bens:
-    """A server with a memory of Ben's, its operations, and the ids of what is Ben's."""
-    return filled(served(FAST))
+def echo(asked: Asked) -> Said:
+    """A model's server that says what it was sent, so that whatever a block brings comes back."""
+    return completion(asked.body.decode())
 
 
 @pytest.fixture(scope="module")
-def bens(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Embedder) -> Iterator[Bens]:
+def rooms() -> Iterator[list[MakesRoom]]:
+    """All that `nscma serve` mounts, in front of a model's server."""
+    with fake_chat_server(echo) as upstream:
+        yield rooms_of_serve(upstream.url)
+
+
+@pytest.fixture
+def bens_own(served: Callable[..., Served], rooms: list[MakesRoom]) -> Bens:
+    """A server with a memory of Ben's, its operations, and the ids of what is Ben's."""
+    return filled(served(FAST, rooms=rooms))
+
+
+@pytest.fixture(scope="module")
+def bens(
+    tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Embedder, rooms: list[MakesRoom]
+) -> Iterator[Bens]:
     """The same, of all tests that must leave it as it is."""
     folder, config = tmp_path_factory.mktemp("ben"), {**LIGHT, "gate": {"rule": "everything"}, "server": FAST}
     with (
         Memory(folder / "store.db", config=config, proxy=light_proxy, embedder=embedder, tasks=NotedTasks()) as memory,
-        serving(memory, folder / "tokens") as server,
+        serving(memory, folder / "tokens", rooms=rooms) as server,
     ):
         yield filled(server)
 
@@ -57,6 +82,52 @@ def test_every_method_of_memory_has_an_operation(bens: Bens) -> None:
     methods = {name for name, one in vars(Memory).items() if not name.startswith("_") and callable(one)}
     assert {OTHER_NAMES.get(name, name) for name in methods - NOT_OF_MEMORY} <= {one.id for one in all_}
     assert len({one.id for one in all_}) == len(all_)
+
+
+def routes(found: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Method and path of all that an application answers, those of the routers in it too."""
+    for one in found:
+        if hasattr(one, "original_router"):
+            yield from routes(one.original_router.routes)
+        elif isinstance(one, Mount):
+            yield "any", f"{one.path}/*"
+        else:
+            yield from ((method, one.path) for method in one.methods or ("any",))
+
+
+def test_no_route_is_forgotten(bens: Bens) -> None:
+    """What is answered is an operation of the document, which the tests here ask for all users, or is named here."""
+    server, all_, _ = bens
+    known = {(one.method, one.path) for one in all_} | set(PAGES) | set(OTHERS)
+    unknown = {
+        (method, path)
+        for method, path in routes(server.app.routes)
+        if (method, path) not in known and not open_to_all(method, path) and not any(fits(path, one) for one in UNSERVED)
+    }
+    assert not unknown, "a route that no test attacks: put it into the document, or name it here with a test"
+
+
+def fits(path: str, beginning: str) -> bool:
+    return path == beginning or path.startswith((f"{beginning}/", f"{beginning}{{"))
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nscma_guess"}])
+def test_only_pages_are_open(bens: Bens, headers: dict[str, str]) -> None:
+    """Of all routes, in the document or not, by every method: what is answered without a token tells nothing of Ben."""
+    server, _, ids = bens
+    server.token("ana")
+    paths = {path for _, path in routes(server.app.routes)}
+    for path in sorted(paths):
+        url = re.sub(r"\{rest:path\}", "x", path).replace("{", "%7B").replace("}", "%7D")
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "X"):
+            got = server.client.request(method, url, headers=headers)
+            assert got.status_code == 401 or open_to_all(method, path), (method, path, got.status_code)
+            assert SECRET not in got.text and not any(id in got.text for id in ids.values() if len(id) > 20)
+
+
+def open_to_all(method: str, path: str) -> bool:
+    public = path in ("/health/live", "/health/ready") or path.startswith("/view/") or ("GET", path) in PAGES
+    return public and method in ("GET", "HEAD")
 
 
 def test_every_operation_needs_a_token(bens: Bens) -> None:
@@ -89,7 +160,7 @@ def test_no_operation_serves_another_user(bens: Bens) -> None:
             assert got.status_code < 500, (one.id, got.text)
             if user and one.takes_user:
                 assert got.status_code == 403, (one.id, got.text)
-            if not user and not one.takes_user and not one.lines:
+            if not user and not one.takes_user and not one.lines and one.id not in OF_THE_MODEL:
                 assert got.status_code == 403, f"{one.id} is about the whole store: {got.text}"
         request = one.request(ids)
         request["params"] = {**request["params"], "user_id": "ben"}  # whatever the endpoint takes
@@ -132,13 +203,16 @@ def test_every_operation_works_for_whom_it_is_meant(bens_own: Bens) -> None:
     """So that what is refused above is not refused to everybody. What ends a memory comes last."""
     server, all_, ids = bens_own
     anyone, ben = server.token(None), server.token("ben")
-    last = ["undo", "mem0_delete", "delete", "delete_all", "mem0_delete_all", "erase", "reset", "mem0_reset"]
+    order = ["chat_completions", "", "undo", "mem0_delete", "delete", "delete_all", "mem0_delete_all", "erase", "reset"]
+    order += ["mem0_reset"]
     expected = {"record": 404, "merge": 422, "import": 422}  # there is no record, no proposal, and no export sent
-    for one in sorted(all_, key=lambda one: last.index(one.id) if one.id in last else -1):
+    for one in sorted(all_, key=lambda one: order.index(one.id if one.id in order else "")):
         request = one.request(ids, "ben")
-        headers = {**request.get("headers", {}), **(ben if one.takes_user else anyone)}
+        headers = {**request.get("headers", {}), **(ben if one.takes_user or one.id in OF_THE_MODEL else anyone)}
         got = server.client.request(**{**request, "headers": headers})
         assert got.status_code in (expected.get(one.id, 200), 204), (one.id, got.text)
+        if one.id == "chat_completions":
+            assert SECRET in got.text  # the model's server gets, and says, what a user's own block holds
     assert server.memory.stats().users == 0
 
 

@@ -24,7 +24,7 @@ from nscma_torch.server.rooms import House, MakesRoom, Room
 CHAT, MODELS = "/v1/chat/completions", "/v1/models"
 _SHORT_BODY = 1 << 16  # bytes that are parsed on the event loop
 _ANSWER_FACTOR = 16  # bytes of an answer in JSON, events and log-probabilities, for one of its text
-_NOT_SERVED = (
+NOT_SERVED = (
     *("embeddings", "completions", "responses", "moderations", "rerank", "score", "tokenize", "batches", "files"),
     *(
         "models/{rest:path}",
@@ -98,7 +98,7 @@ class Proxy:
         async def unserved(_: Request) -> Response:
             raise HTTPException(404, f"of the model's server {CHAT} and {MODELS} are served; ask it for others itself")
 
-        for path in _NOT_SERVED:
+        for path in NOT_SERVED:
             router.add_api_route(
                 f"/v1/{path}", unserved, methods=["GET", "POST", "PUT", "DELETE"], include_in_schema=False
             )

@@ -66,7 +66,10 @@ def state(server: Served) -> object:
 async def uris(client: Client) -> list[str]:
     named = [str(one.uri) for one in (await client.list_resources()).resources]
     made = (await client.list_resource_templates()).resource_templates
-    return named + [one.uri_template.replace("{name}", "ben's") for one in made]
+    found = named + [one.uri_template.replace("{name}", "ben's") for one in made]
+    assert found and not any("{" in one for one in found), "a template with a part that no test here fills"
+    assert not (await client.list_prompts()).prompts, "prompts, which no test here asks for"
+    return found
 
 
 @pytest.mark.parametrize("mode", MODES)
