@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -55,8 +56,10 @@ def serve(
     for module in ("fastapi", "uvicorn", "prometheus_client", "mcp"):
         require(module, extra="server", purpose="`nscma serve`")
     from nscma_torch.memory import Memory
+    from nscma_torch.server import announcing
     from nscma_torch.server.app import create_app
     from nscma_torch.server.mcp import http as mcp
+    from nscma_torch.server.notice import Answers, Notice
     from nscma_torch.server.rooms import MakesRoom, Settings
     from nscma_torch.server.running import bound, refuse_open_doors, run
     from nscma_torch.server.tokens import beside
@@ -72,8 +75,8 @@ def serve(
 
         rooms.append(proxy.room(upstream, key_of(upstream_key)))
     with bound(settings) as listening:
-        name = f"[{host}]" if ":" in host else host
-        url = f"http://{name}:{listening.getsockname()[1]}"
+        port = listening.getsockname()[1]
+        url = address(host, port)
 
         def tell(event: str) -> None:
             if json:
@@ -82,5 +85,19 @@ def serve(
                 warn(f"{event}: {store} at {url}")
 
         with Memory(store, config=config, background=True) as memory:
-            run(create_app(memory, settings, rooms=rooms), listening, started=lambda: tell("serving"))
+            inside = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+            notice = Notice.of_this_process(address(inside, port), Answers.of(store, config))
+            app = create_app(memory, settings, rooms=[*rooms, announcing.room(notice)])
+            with ExitStack() as stack:
+
+                def started() -> None:
+                    stack.enter_context(announcing.announced(notice, store))
+                    tell("serving")
+
+                run(app, listening, started=started)
         tell("stopped")
+
+
+def address(host: str, port: int) -> str:
+    """The address of a server."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

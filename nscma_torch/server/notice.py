@@ -1,0 +1,123 @@
+"""The file beside a store that names its running server, as it is written and as it is read. Nothing heavy is imported.
+
+It is the owner's alone (mode 0600); who reads it takes no other. It says which store file the server has open, by which
+program and configuration it answers, and the key by which it proves itself (`announcing.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import socket
+import stat
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from nscma_torch import __version__
+from nscma_torch.errors import StoreAccessError
+
+PROOF = "/health/store"  # path of the proof
+_MOST_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What results depend on beside the store's rows: two that are equal give the same ones.
+
+    `store` is device and inode of the database file; `config` the digest of the configuration file, or the name of a
+    shipped one, and `folder` the working folder, to which paths in the configuration are relative ("" for defaults).
+    """
+
+    program: str
+    store: tuple[int, int]
+    config: str
+    folder: str
+
+    @classmethod
+    def of(cls, store: Path, config: Path | None) -> Answers:
+        """Those of a command with these options. Raises OSError where the store or the configuration cannot be read."""
+        file = store.expanduser().stat()
+        if config is None:
+            text, folder = "", ""
+        elif config.is_file():
+            text, folder = hashlib.sha256(config.read_bytes()).hexdigest(), str(Path.cwd())
+        else:
+            text, folder = f"shipped {config.as_posix()}", ""
+        return cls(__version__, (file.st_dev, file.st_ino), text, folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One server: its address, the key of its proofs (hex), its process and machine, and what it answers by."""
+
+    url: str
+    key: str
+    pid: int
+    machine: str
+    answers: Answers
+
+    @classmethod
+    def of_this_process(cls, url: str, answers: Answers) -> Notice:
+        """A new one with a random key."""
+        return cls(url, secrets.token_hex(32), os.getpid(), socket.gethostname(), answers)
+
+    def proof(self, challenge: str) -> str:
+        """What this server alone answers to a challenge: its HMAC-SHA-256 under the key, in hex."""
+        return hmac.digest(bytes.fromhex(self.key), challenge.encode(), "sha256").hex()
+
+    def write(self, path: Path) -> None:
+        """Put it in the place of what is there. Raises `StoreAccessError`."""
+        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        try:
+            with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as out:
+                out.write(json.dumps(asdict(self)) + "\n")
+            part.replace(path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise StoreAccessError(f"cannot write {path}: {error.strerror}") from error
+
+    def remove(self, path: Path) -> None:
+        """Take it away, where it is still this one that is there."""
+        if read(path) == self:
+            path.unlink(missing_ok=True)
+
+    @property
+    def ended(self) -> bool:
+        """Whether its process, on this machine, is no more."""
+        if self.machine != socket.gethostname() or os.name != "posix":
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return False
+
+
+def beside(store: Path) -> Path:
+    """Where the notice of a store's server is."""
+    real = Path(os.path.realpath(store.expanduser()))
+    return real.with_name(f"{real.name}.server")
+
+
+def read(path: Path) -> Notice | None:
+    """The notice that is there; None where there is none, or what is there is not the reader's own."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and not _own(status)):
+                return None
+            fields = json.loads(file.read(_MOST_BYTES))
+        answers = fields["answers"]
+        known = Answers(answers["program"], tuple(answers["store"]), answers["config"], answers["folder"])
+        return Notice(str(fields["url"]), str(fields["key"]), int(fields["pid"]), str(fields["machine"]), known)
+    except (OSError, ValueError, TypeError, LookupError):
+        return None
+
+
+def _own(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o077
