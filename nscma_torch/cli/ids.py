@@ -1,9 +1,11 @@
-"""Ids as people type them: the first digits are enough where only one id begins with them."""
+"""Ids as people type and read them: the first digits are enough where only one id begins with them."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING, Any
 
 from nscma_torch.errors import InvalidInputError
 
@@ -11,7 +13,8 @@ if TYPE_CHECKING:
     from nscma_torch.memory import Memory
     from nscma_torch.storage.id_prefixes import Named
 
-_PREFIX = re.compile(r"[0-9a-f]{8,31}", re.IGNORECASE)  # of the 32 digits that an id has
+DIGITS = 8  # at least, of the 32 that an id has
+_PREFIX = re.compile(rf"[0-9a-f]{{{DIGITS},31}}", re.IGNORECASE)
 
 
 def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> str:
@@ -29,3 +32,29 @@ def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> s
     if len(found) > 1:
         raise InvalidInputError(f"several ids of a {what} begin with {typed}: {', '.join(found)}; type more digits")
     return found[0] if found else typed
+
+
+def short_ids(memory: Any, user: str, what: Named = "message") -> Callable[[str], str]:
+    """A function from an id to the shortest beginning, of 8 digits or more, that no other id of the user's has.
+
+    `memory` is a `Memory`, or its server's.
+    """
+    from nscma_torch.cli.served_memory import ServedMemory
+
+    if isinstance(memory, ServedMemory):
+        return shortened(memory.ids_alike(user_id=user, what=what, digits=DIGITS))
+    from nscma_torch.records import Scope
+    from nscma_torch.storage.id_prefixes import alike
+
+    with memory.components.database.read() as connection:
+        return shortened(alike(connection, what, Scope(user).user_id, DIGITS))
+
+
+def shortened(alike: Sequence[str]) -> Callable[[str], str]:
+    """The same, from the ids in order that share their first 8 digits with another one."""
+    digits: dict[str, int] = {}
+    for one, after in pairwise(alike):
+        shared = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, after, strict=False))) + 1
+        digits[one] = max(digits.get(one, DIGITS), shared)
+        digits[after] = max(DIGITS, shared)
+    return lambda id: id[: digits.get(id, DIGITS)]

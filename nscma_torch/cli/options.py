@@ -60,14 +60,10 @@ Record = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-NoServer = Annotated[
-    bool, typer.Option("--no-server", help="Open the store here, also where a server has it loaded.")
-]
+NoServer = Annotated[bool, typer.Option("--no-server", help="Open the store here, also where a server has it loaded.")]
 Token = Annotated[
     str | None,
-    typer.Option(
-        "--token", help="For a running server that wants a token.", envvar="NSCMA_TOKEN", metavar="TOKEN"
-    ),
+    typer.Option("--token", help="For a running server that wants a token.", envvar="NSCMA_TOKEN", metavar="TOKEN"),
 ]
 
 STORE = Path("nscma.db")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json as jsonlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.ids import full_id
+from nscma_torch.cli.answer_block import heading, lines_of
+from nscma_torch.cli.ids import full_id, short_ids
 from nscma_torch.cli.messages import MemoryId
 from nscma_torch.cli.output import (
     at,
@@ -20,11 +22,12 @@ from nscma_torch.cli.output import (
     verdict,
 )
 from nscma_torch.cli.records import record_line
+from nscma_torch.cli.through_server import read
 from nscma_torch.errors import NotFoundError
 from nscma_torch.text.timestamps import format_time
 
 if TYPE_CHECKING:
-    from nscma_torch.records import Hit
+    from nscma_torch.records import Answer, Hit
 
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as it was then, ISO 8601.", metavar="TIME")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="How many hits.")]
@@ -53,13 +56,16 @@ def search(
     user: o.User = o.USER,
     agent: o.Agent = None,
     run: o.Run = None,
+    token: o.Token = None,
+    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
     """Find what was said."""
     kinds: Any = tuple(kind) if kind else None
-    with opened(store, config) as memory:
+
+    def look(memory: Any) -> tuple[list[Hit], tuple[str, ...], Callable[[str], str]]:
         hits = memory.search(
             query,
             user_id=user,
@@ -76,17 +82,23 @@ def search(
             now=at(now),
             explain=explain,
         )
-        asked_of = kinds or memory.config.retrieval.kinds
-        why = memory.components.retriever.chosen(query, strategy, asked_of).reasons if explain else ()
+        why = ()
+        if explain:
+            asked_of = kinds or memory.config.retrieval.kinds
+            why = memory.components.retriever.chosen(query, strategy, asked_of).reasons
         if not hits:
             hint_at_others(memory, user)
+        return hits, why, str if json else short_ids(memory, user)
+
+    hits, why, shorten = read(look, store, config, token=token, no_server=no_server or explain)
     if json:
         print_json(hits)
         return
     for line in why:
         say(f"[dim]{plain(line)}[/]")
     for hit in hits:
-        say(f"[bold]{hit.score:.3f}[/]  {_heading(hit)}")
+        said = heading(hit, shorten, lambda hit: format_time(hit.occurred_at))
+        say(f"[bold]{hit.score:.3f}[/]  {said}")
         say("       " + plain(hit.text).replace("\n", "\n       "))
         if hit.parts:
             say("       [dim]" + "  ".join(f"{key} {value:.3g}" for key, value in hit.parts.items()) + "[/]")
@@ -106,12 +118,15 @@ def ask(
     user: o.User = o.USER,
     agent: o.Agent = None,
     run: o.Run = None,
+    token: o.Token = None,
+    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
     """Answer from memory with evidence, or say that it does not know."""
-    with opened(store, config) as memory:
+
+    def look(memory: Any) -> tuple[Answer, Callable[[str], str]]:
         answer = memory.ask(
             question,
             user_id=user,
@@ -125,14 +140,14 @@ def ask(
         )
         if answer.abstained:
             hint_at_others(memory, user)
+        return answer, str if json else short_ids(memory, user)
+
+    answer, shorten = read(look, store, config, token=token, no_server=no_server)
     if json:
         print_json(answer)
         return
-    say(plain(answer.text))
-    for item in answer.evidence:
-        say(f"[dim]  {item.score:.2f}  {_heading(item.hit)}[/]")
-    for note in answer.notes:
-        say(f"[yellow]note:[/] {plain(note)}")
+    for line in lines_of(answer, shorten):
+        say(line)
 
 
 @o.app.command()
@@ -174,16 +189,6 @@ def history(
     for event in events:
         change = plain(event.new_text or event.reason or "")
         say(f"{format_time(event.at)}  [bold]{event.event}[/]  {change}")
-
-
-def _heading(hit: Hit) -> str:
-    from nscma_torch.records import OF_ONE_MESSAGE
-
-    unit = hit.unit
-    where = f" in {plain(unit.source)}" if unit.source else ""
-    if unit.kind not in OF_ONE_MESSAGE and unit.episode_ids:
-        return f"{unit.kind} of {len(unit.episode_ids)} messages until {format_time(unit.occurred_at)}"
-    return f"{plain(unit.name or unit.role)}, {format_time(unit.occurred_at)}{where}  [dim]{hit.id}[/]"
 
 
 def _filters(pairs: list[str] | None) -> dict[str, Any]:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from nscma_torch.cli.through_server import ElsewhereError
-from nscma_torch.records import Answer, Evidence, Hit, Scope, Stats, Unit, Usage
+from nscma_torch.errors import ForbiddenError
+from nscma_torch.records import Answer, Evidence, Hit, Scope, Unit, Usage
 
 if TYPE_CHECKING:
     from nscma_torch.cli.through_server import Line
 
 _MOST_HITS = 10_000  # that an endpoint takes as top_k
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is told where nothing was found."""
+
+    messages: int
+    users: int
 
 
 class ServedMemory:
@@ -41,9 +51,19 @@ class ServedMemory:
             trace=tuple(told["trace"]), usage=Usage(**told["usage"]), notes=tuple(told["notes"]),
         )  # fmt: skip
 
-    def stats(self, *, user_id: str | None = None) -> Stats:
-        """As `Memory.stats`; of one user it is left to the store."""
-        raise ElsewhereError
+    def stats(self, *, user_id: str | None = None) -> Counts:
+        """Of `Memory.stats` the number of messages of a user, or of the store's users: 0 where the token hides it."""
+        try:
+            path = "/v1/store/stats" if user_id is None else "/v1/stats"
+            told = json.loads(self._line.asked("GET", path, user_id=user_id))
+        except ForbiddenError:
+            return Counts(messages=0, users=0)
+        return Counts(messages=told["messages"], users=told.get("users", 1))
+
+    def ids_alike(self, *, user_id: str, what: str, digits: int) -> list[str]:
+        """The user's ids that share their first digits with another one, in order."""
+        told = self._line.asked("GET", "/v1/ids/alike", user_id=user_id, kind=what, digits=digits)
+        return list(json.loads(told))
 
 
 def _sent(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from nscma_torch.cli.output import opened
 from nscma_torch.server import notice as notices
 
 if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
     from nscma_torch.server.notice import Notice
 
 T = TypeVar("T")
@@ -66,7 +65,9 @@ def server_of(store: Path, config: Path | None) -> Notice | None:
         if notice.answers != notices.Answers.of(store, config):
             return None
         challenge = secrets.token_hex(16)
-        status, told = Line(notice, None, _GREETING).request("GET", f"{notices.PROOF}?{urlencode({'challenge': challenge})}")
+        status, told = Line(notice, None, _GREETING).request(
+            "GET", f"{notices.PROOF}?{urlencode({'challenge': challenge})}"
+        )
         given = json.loads(told)["proof"] if status == 200 else ""
         return notice if compare_digest(str(given), notice.proof(challenge)) else None
     except (OSError, ElsewhereError, ValueError, LookupError, TypeError):
@@ -87,9 +88,7 @@ class Line:
         headers = {"content-type": "application/json"} if body is not None else {}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
-        connection = http.client.HTTPConnection(
-            self._address.hostname or "", self._address.port, timeout=self._seconds
-        )
+        connection = http.client.HTTPConnection(self._address.hostname or "", self._address.port, timeout=self._seconds)
         try:
             connection.request(method, path, None if body is None else body.encode(), headers)
             answer = connection.getresponse()

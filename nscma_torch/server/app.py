@@ -19,6 +19,7 @@ from nscma_torch.server import (
     problems,
     routes_curation,
     routes_facts,
+    routes_ids,
     routes_messages,
     routes_search,
     routes_skills,
@@ -41,7 +42,7 @@ _NO_TELEMETRY: TelemetryConfig = {
 }
 _SLOW, _SLOW_WAITING = 3, 32  # calls that take long
 _ENDPOINTS = (
-    *(routes_messages, routes_search, routes_facts, routes_curation, routes_skills, routes_store),
+    *(routes_messages, routes_search, routes_facts, routes_curation, routes_skills, routes_store, routes_ids),
     mem0_routes,
 )
 _DESCRIPTION = (

@@ -1,0 +1,49 @@
+"""An answer with its evidence as one block for people: the answer, how sure it is, and what was said, numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from nscma_torch.cli.output import one_line, plain
+from nscma_torch.text.timestamps import format_day
+
+if TYPE_CHECKING:
+    from nscma_torch.records import Answer, Evidence, Hit
+
+_AROUND = 80  # characters of a message shown before and after the words that are quoted of it
+
+
+def lines_of(answer: Answer, shorten: Callable[[str], str]) -> Iterator[str]:
+    """The lines, with rich markup; `shorten` makes the id of a message short."""
+    yield plain(answer.text)
+    if not answer.abstained:
+        yield f"[dim]confidence {answer.confidence:.2f}[/]"
+    for number, item in enumerate(answer.evidence, start=1):
+        yield f"{number:3}. {heading(item.hit, shorten)}"
+        yield f"     {_quoted(item)}"
+    for note in answer.notes:
+        yield f"[yellow]note:[/] {plain(note)}"
+
+
+def heading(hit: Hit, shorten: Callable[[str], str], day: Callable[[Hit], str] | None = None) -> str:
+    """Who said it and when; `day` says when, by default the day alone."""
+    from nscma_torch.records import OF_ONE_MESSAGE
+
+    unit = hit.unit
+    when = format_day(unit.occurred_at.date()) if day is None else day(hit)
+    if unit.kind not in OF_ONE_MESSAGE and unit.episode_ids:
+        return f"{unit.kind} of {len(unit.episode_ids)} messages until {when}"
+    where = f" in {plain(unit.source)}" if unit.source else ""
+    return f"{plain(unit.name or unit.role)}, {when}{where}  [dim]{shorten(hit.id)}[/]"
+
+
+def _quoted(item: Evidence) -> str:
+    """The words that the answer rests on, set off from what stands around them in the message."""
+    text, start, end = item.hit.text, item.start, item.end
+    if text[start:end] != item.text:  # it is worded anew
+        return f"[bold]{plain(one_line(item.text))}[/]"
+    before, after = " ".join(text[:start].split()), " ".join(text[end:].split())
+    before = f"{before} " if len(before) <= _AROUND else f"…{before[-_AROUND:]} "
+    after = f" {after}" if len(after) <= _AROUND else f" {after[:_AROUND]}…"
+    return f"{plain(before.lstrip())}[bold]{plain(' '.join(item.text.split()))}[/]{plain(after.rstrip())}"
