@@ -1,0 +1,201 @@
+"""Reads through a running server: the same results, and only from the server that this store's owner started."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+pytest.importorskip("fastapi")
+
+from nscma_torch import Memory
+from nscma_torch.cli import app, through_server
+from nscma_torch.server import announcing, notice
+from nscma_torch.server.app import create_app
+from nscma_torch.server.notice import Answers, Notice
+from nscma_torch.server.rooms import Settings
+from nscma_torch.server.running import Serving, bound
+from nscma_torch.server.tokens import Tokens
+
+CONFIG = '[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\nfacts = "none"\n[gate]\nrule = "everything"\n'
+SAID = ("I moved to Porto in March.", "My sister Ines works at Bosch.", "I'm allergic to peanuts.")
+STORE, FILE = Path("nscma.db"), Path("light.toml")
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `nscma …` on a store of three messages of ana's."""
+    monkeypatch.chdir(tmp_path)
+    FILE.write_text(CONFIG)
+    for name in ("NSCMA_STORE", "NSCMA_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NSCMA_CONFIG", str(FILE))
+    monkeypatch.setenv("NSCMA_USER", "ana")
+    with Memory(STORE, config=FILE) as memory:
+        memory.add([{"role": "user", "content": text, "name": "Ana"} for text in SAID], user_id="ana")
+        memory.add("Tom's own words.", user_id="tom")
+        memory.flush()
+    return lambda *arguments: CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def served(run: Run) -> Iterator[Notice]:
+    """A server of that store, with its notice."""
+    settings = Settings(Path("nscma.db.tokens"), port=0)
+    with Memory(STORE, config=FILE) as memory, bound(settings) as listening:
+        made = Notice.of_this_process(f"http://127.0.0.1:{listening.getsockname()[1]}", Answers.of(STORE, FILE))
+        begun = threading.Event()
+        server = Serving(create_app(memory, settings, rooms=[announcing.room(made)]), begun.set)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        assert begun.wait(30)
+        try:
+            with announcing.announced(made, STORE):
+                yield made
+        finally:
+            server.should_exit = server.force_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The stores that commands open themselves."""
+    stores: list[Path] = []
+    real = through_server.opened
+
+    def noted(store: Path, *arguments: Any, **named: Any) -> Any:
+        stores.append(store)
+        return real(store, *arguments, **named)
+
+    monkeypatch.setattr(through_server, "opened", noted)
+    return stores
+
+
+def comparable(text: str) -> Any:
+    found = json.loads(text)
+    if isinstance(found, dict):
+        found["usage"].pop("seconds")
+    return found
+
+
+READS = (
+    ("search", "Where does my sister work?", "-k", "2"),
+    ("search", "Porto", "--as-of", "2020-01-01"),
+    ("search", "Bosch", "--filter", "x=1"),
+    ("ask", "Where does my sister work?"),
+    ("ask", "Which submarine did Zebulon pilot?"),
+    ("ask", "Where does Tom live?", "--user", "nobody"),
+)
+
+
+def test_the_results_are_those_of_this_process(run: Run, served: Notice, opened: list[Path]) -> None:
+    assert served.answers == Answers.of(STORE, FILE)
+    for read in READS:
+        there, there_as_json = run(*read), run(*read, "--json")
+        assert opened == [], read
+        here, here_as_json = run(*read, "--no-server"), run(*read, "--json", "--no-server")
+        assert opened == [STORE, STORE]
+        assert (there.exit_code, there.output) == (here.exit_code, here.output) and there.exit_code == 0, read
+        assert comparable(there_as_json.stdout) == comparable(here_as_json.stdout), read
+        opened.clear()
+    assert "another user" not in run("search", "Porto", "--as-of", "2020-01-01").stderr
+    assert "2 other users have" in run("search", "Porto", "--user", "nobody").stderr
+
+
+@pytest.mark.parametrize("read", [("search", "Porto", "--kind", "nonsense"), ("search", " "), ("ask", "x" * 20_000)])
+def test_what_is_wrong_is_said_in_the_same_words(run: Run, served: Notice, read: tuple[str, ...]) -> None:
+    assert served.url
+    there, here = run(*read), run(*read, "--no-server")
+    assert there.exit_code == here.exit_code == 1
+    assert str(there.exception) == str(here.exception)
+
+
+def test_tokens(run: Run, served: Notice, opened: list[Path]) -> None:
+    token, _ = Tokens(Path("nscma.db.tokens")).add("ana", ["read"])
+    found = run("search", "Bosch", "--json")
+    assert opened == [STORE], "without a token the server tells nothing, and the file is the owner's to read"
+    assert comparable(run("search", "Bosch", "--json", "--token", token).stdout) == comparable(found.stdout)
+    assert len(opened) == 1
+    for given, user in ((token, "tom"), ("nscma_unknown", "ana")):
+        refused = run("search", "Bosch", "--token", given, "--user", user)
+        assert (
+            refused.exit_code == 1 and "--no-server" in str(refused.exception) and served.url in str(refused.exception)
+        )
+    assert len(opened) == 1
+    assert "nothing found" in run("search", "Bosch", "--filter", "x=1", "--token", token).stdout
+
+
+def test_a_server_that_would_answer_otherwise_is_not_asked(run: Run, served: Notice, opened: list[Path]) -> None:
+    Path("other.toml").write_text(CONFIG + "[retrieval]\ntop_k = 1\n")
+    assert len(json.loads(run("search", "Porto", "--json", "--config", "other.toml").stdout)) == 1
+    assert len(opened) == 1
+    path = notice.beside(STORE)
+    for change in ({"program": "0.0.1"}, {"store": (1, 2)}, {"folder": "/elsewhere"}):
+        replace(served, answers=replace(served.answers, **change)).write(path)
+        assert through_server.server_of(STORE, FILE) is None, change
+    served.write(path)
+    assert through_server.server_of(STORE, FILE) == served
+
+
+def test_whoever_else_has_the_port_is_sent_nothing(
+    run: Run, served: Notice, opened: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The notice names a port on which another program listens now: it does not know the key."""
+    asked: list[str] = []
+    real = through_server.Line.request
+
+    def noted(line: Any, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
+        asked.append(path.partition("?")[0])
+        return real(line, method, path, body)
+
+    monkeypatch.setattr(through_server.Line, "request", noted)
+    replace(served, key="00" * 32).write(notice.beside(STORE))
+    assert run("search", "Porto").exit_code == 0
+    assert (asked, opened) == ([notice.PROOF], [STORE])
+
+
+def test_a_notice_of_another_owner_or_of_a_process_that_ended(served: Notice) -> None:
+    path = notice.beside(STORE)
+    path.chmod(0o644)
+    assert notice.read(path) is None
+    path.chmod(0o600)
+    path.rename("own")
+    path.symlink_to("own")
+    assert notice.read(path) is None, "a link may lead to what somebody else can change"
+    path.unlink()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    replace(served, machine="elsewhere", pid=ended.pid, url="http://127.0.0.1:9").write(path)
+    assert through_server.server_of(STORE, FILE) is None and path.exists(), "of another machine nothing is known"
+    replace(served, pid=ended.pid).write(path)
+    assert through_server.server_of(STORE, FILE) is None and not path.exists()
+    path.write_text("no JSON")
+    path.chmod(0o600)
+    assert notice.read(path) is None
+
+
+def test_the_notice_is_the_owners_and_goes_with_the_server(run: Run) -> None:
+    path = notice.beside(STORE)
+    first, second = (Notice.of_this_process("http://127.0.0.1:9", Answers.of(STORE, None)) for _ in "12")
+    assert first.key != second.key
+    before = os.umask(0)
+    try:
+        with announcing.announced(first, STORE):
+            assert path.stat().st_mode & 0o777 == 0o600
+            assert notice.read(path) == first
+            second.write(path)
+        assert notice.read(path) == second, "a server that came later keeps its own"
+    finally:
+        os.umask(before)
+    second.remove(path)
+    assert list(Path().glob("*.server*")) == []
