@@ -577,9 +577,7 @@ class Upstream(Section):
     )
     passages: int = Field(6, gt=0, description="Most passages in it.")
     facts: int = Field(12, ge=0, description="Most facts in it.")
-    deadline: float = Field(
-        2.0, gt=0, description="Seconds that recall may take; then the request goes on without it."
-    )
+    deadline: float = Field(2.0, gt=0, description="Seconds that recall may take; then the request goes on without it.")
     commit: float = Field(
         10.0,
         gt=0,

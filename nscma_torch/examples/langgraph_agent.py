@@ -1,0 +1,78 @@
+"""A LangGraph agent that keeps something in one conversation and knows it in another; another user's agent does not.
+
+    python -m nscma_torch.examples.langgraph_agent
+
+Needs the extra `langgraph`. The model is a script, so that it runs everywhere; put yours in its place. Prints:
+
+    Ana, thread 1: Noted.
+    Ana, thread 2: I am allergic to nuts.
+    Bob, thread 3: I know nothing about that.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, ToolRuntime, tools_condition
+
+from nscma_torch import Memory
+from nscma_torch.integrations.langgraph import NscmaStore
+
+
+class ScriptedModel(BaseChatModel):
+    """Has what it is told kept, has every question looked up, and says what the tool says."""
+
+    _llm_type = "scripted"
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        last = messages[-1]
+        text = str(last.content)
+        name = "recall" if text.endswith("?") else "remember"
+        call = {"name": name, "args": {"text": text}, "id": str(uuid4()), "type": "tool_call"}
+        reply = AIMessage(text) if isinstance(last, ToolMessage) else AIMessage("", tool_calls=[call])
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+
+@tool
+def remember(text: str, runtime: ToolRuntime) -> str:
+    """Keep what the user tells."""
+    runtime.store.put((runtime.config["configurable"]["user_id"], "notes"), str(uuid4()), {"text": text})
+    return "Noted."
+
+
+@tool
+def recall(text: str, runtime: ToolRuntime) -> str:
+    """Look up what the user told before."""
+    found = runtime.store.search((runtime.config["configurable"]["user_id"], "notes"), query=text, limit=1)
+    return found[0].value["text"] if found else "I know nothing about that."
+
+
+def main() -> None:
+    """Two conversations of one user, and one of another."""
+    with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "agents.db") as memory:
+        graph = StateGraph(MessagesState)
+        graph.add_node("model", lambda state: {"messages": [ScriptedModel().invoke(state["messages"])]})
+        graph.add_node("tools", ToolNode([remember, recall]))
+        graph.add_edge(START, "model")
+        graph.add_conditional_edges("model", tools_condition)
+        graph.add_edge("tools", "model")
+        agent = graph.compile(checkpointer=InMemorySaver(), store=NscmaStore(memory, fields=["text"]))
+
+        turns = (("Ana", "I am allergic to nuts."), ("Ana", "What must I not eat?"), ("Bob", "What must I not eat?"))
+        for thread, (user, said) in enumerate(turns, start=1):
+            ids = {"thread_id": str(thread), "user_id": user}
+            state = agent.invoke({"messages": [("user", said)]}, {"configurable": ids})
+            print(f"{user}, thread {thread}: {state['messages'][-1].content}")
+
+
+if __name__ == "__main__":
+    main()
