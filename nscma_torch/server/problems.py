@@ -40,6 +40,7 @@ _STATUS: tuple[tuple[type[errors.NscmaError], int], ...] = (  # the first that f
     (errors.StoreClosedError, 503),
 )
 _RETRY_SECONDS = 2
+_MOST_PLACES, _LONGEST_PLACE = 20, 200  # of a request that does not fit; characters of each
 RESPONSES: dict[int | str, dict[str, Any]] = {
     name: {"description": "a problem (RFC 9457)", "content": {MEDIA_TYPE: {"schema": {"$ref": _SCHEMA}}}}
     for name in ("422", "4XX", "5XX")
@@ -53,7 +54,9 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str = Field("", description="what was wrong, and what to do")
-    errors: list[dict[str, Any]] | None = Field(None, description="each place of the request that does not fit")
+    errors: list[dict[str, Any]] | None = Field(
+        None, description="places of the request that do not fit, the first twenty"
+    )
 
 
 class TooManyRequestsError(errors.OverloadedError):
@@ -71,7 +74,8 @@ class BodyError(errors.AccessError):
 def described(error: Exception) -> Problem:
     """What a client is told of an error."""
     if isinstance(error, RequestValidationError):
-        places = [{"at": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()]
+        found = error.errors()[:_MOST_PLACES]  # a body can be wrong in a million places
+        places = [{"at": _short(".".join(map(str, one["loc"]))), "message": _short(one["msg"])} for one in found]
         said = "; ".join(f"{one['at']}: {one['message']}" for one in places[:3])
         detail = f"the request does not fit: {said}"
         return _made("InvalidInputError", 422, detail, places)
@@ -116,6 +120,10 @@ def install(app: FastAPI) -> None:
 
 async def _unheard(_: Request, __: Exception) -> Response:
     return Response(status_code=400)  # the client left before its body was whole
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_PLACE else f"{text[:_LONGEST_PLACE]}…"
 
 
 def _made(name: str, status: int, detail: str, places: list[dict[str, Any]] | None = None) -> Problem:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.records import CuratorDecision, EraseReceipt, SleepReport
 from nscma_torch.server.access import Eraser, Reader, Writer
 from nscma_torch.server.rooms import Here
@@ -66,7 +67,10 @@ async def replay(body: ReplayBody, asker: Reader, here: Here) -> Response:
     scope = body.scope(asker)
 
     def decided() -> ReplayOut:
-        number, changed = here.memory.replay(**scope, gate=body.gate, dry_run=body.dry_run)
+        try:
+            number, changed = here.memory.replay(**scope, gate=body.gate, dry_run=body.dry_run)
+        except ConfigError as error:  # the keys are the asker's, not those of the server
+            raise InvalidInputError(f"gate: {error}") from error
         others = [RedecisionOut.model_construct(episode=one.episode, decision=one.decision) for one in changed]
         return ReplayOut.model_construct(decided=number, changed=others)
 
