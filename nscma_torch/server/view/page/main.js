@@ -122,12 +122,11 @@ function askForToken(message) {
       event.preventDefault();
       if (!input.value.trim()) return;
       keepToken(input.value.trim());
-      dialog.close();
       dialog.remove();
       askForToken.open = null;
       given();
     });
-    dialog.addEventListener("cancel", (event) => event.preventDefault());
+    dialog.addEventListener("close", () => dialog.isConnected && dialog.showModal()); // Escape closes it
     document.body.append(dialog);
     dialog.showModal();
   });

@@ -1,0 +1,168 @@
+"""Chromium through its driver, with what these tests ask of it: waiting, requests, violations, names of controls."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from selenium.webdriver.remote.webelement import WebElement
+
+SECONDS = 30  # after which a page that does not come to what is awaited fails a test
+VIEWS = ("", "search", "timeline", "graph", "hierarchy", "gate", "conflicts", "erasure")
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--force-prefers-reduced-motion",
+)
+
+
+class Browser:
+    """Chromium, headless. `shots` is a folder for screenshots, None for none."""
+
+    def __init__(self, shots: Path | None = None) -> None:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+
+        options = webdriver.ChromeOptions()
+        for flag in _FLAGS:
+            options.add_argument(flag)
+        options.binary_location = str(shutil.which("chromium"))
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        self.shots = shots
+
+    def close(self) -> None:
+        """End the browser and its driver."""
+        self.driver.quit()
+
+
+class Page:
+    """The page of one server."""
+
+    def __init__(self, browser: Browser, base: str) -> None:
+        self.base = base
+        self._browser = browser
+        self.driver = browser.driver
+        self.messages()  # of tests before
+        self.requests()
+
+    def open(self, view: str = "", *, width: int = 1400, wait: bool = True, fresh: bool = False) -> None:
+        """Go to a view; `fresh` loads the page anew."""
+        self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        if fresh or not self.driver.current_url.startswith(self.base):
+            self.driver.get("about:blank")
+        self.driver.get(f"{self.base}/#/{view}")
+        if wait:
+            self.settle()
+
+    def leave(self) -> None:
+        """Forget what the page keeps, and leave it, so that it asks the server nothing more."""
+        if self.driver.current_url.startswith(self.base):
+            self.run("sessionStorage.clear()")
+        self.driver.get("about:blank")
+
+    def settle(self) -> None:
+        """Wait until the view has all that it asked for."""
+        self.until(
+            lambda: self.run(
+                "return !!document.querySelector('h1, .problem, dialog') && !document.querySelector('[aria-busy]')"
+            )
+        )
+
+    def until(self, there: Callable[[], Any]) -> Any:
+        """Wait for something, and return it."""
+        from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        ignored = [NoSuchElementException, StaleElementReferenceException]
+        waiting = WebDriverWait(self.driver, SECONDS, poll_frequency=0.05, ignored_exceptions=ignored)
+        return waiting.until(lambda _: there())
+
+    def all(self, selector: str) -> list[WebElement]:
+        """The elements that fit."""
+        return self.driver.find_elements("css selector", selector)
+
+    def one(self, selector: str, text: str = "") -> WebElement:
+        """The first element that fits and is shown, with this text in it; it is waited for."""
+        return self.until(
+            lambda: next((one for one in self.all(selector) if one.is_displayed() and text in one.text), None)
+        )
+
+    def text(self, selector: str = "main") -> str:
+        """What is shown there."""
+        return self.driver.find_element("css selector", selector).text
+
+    def has(self, text: str, selector: str = "main") -> None:
+        """Wait until this text is shown."""
+        self.until(lambda: text in self.text(selector))
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """The value of a script in the page."""
+        return self.driver.execute_script(script, *arguments)
+
+    def later(self, script: str) -> Any:
+        """What a script resolves to; it is run by the driver, which no policy of the page binds."""
+        done = "const done = arguments[0]; (async () => {%s})().then(done, (error) => done(String(error)));"
+        return self.driver.execute_async_script(done % script)
+
+    def command(self, name: str, **arguments: Any) -> Any:
+        """A command of the DevTools protocol."""
+        return self.driver.execute_cdp_cmd(name, arguments)
+
+    def press(self, *keys: str) -> None:
+        """Press keys where the focus is."""
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def focused(self) -> str:
+        """Tag, id and text of what has the focus."""
+        return str(
+            self.run(
+                "const e = document.activeElement, said = (e.textContent || e.ariaLabel || '').trim();"
+                "return `${e.tagName.toLowerCase()}#${e.id} ${said.slice(0, 60)}`"
+            )
+        )
+
+    def messages(self) -> list[str]:
+        """What the browser has complained of since the last call: errors, and violations of the policy."""
+        return [one["message"] for one in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """Addresses that were asked for since the last call."""
+        events = [json.loads(one["message"])["message"] for one in self.driver.get_log("performance")]
+        sent = [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
+        return [url for url in sent if not url.startswith(("about:", "data:", "blob:", "chrome"))]
+
+    def nameless(self) -> list[str]:
+        """Roles of controls that have no name for a screen reader."""
+        nodes = self.command("Accessibility.getFullAXTree")["nodes"]
+        controls = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "slider", "dialog", "image"}
+        return [
+            one["role"]["value"]
+            for one in nodes
+            if not one.get("ignored")
+            and one["role"]["value"] in controls
+            and not one.get("name", {}).get("value", "").strip()
+        ]
+
+    def shot(self, name: str) -> None:
+        """Leave a screenshot of the whole page, where they are wanted."""
+        if self._browser.shots is not None:
+            self._browser.shots.mkdir(parents=True, exist_ok=True)
+            metrics = self.command("Page.getLayoutMetrics")["cssLayoutViewport"]
+            high = self.run("return document.documentElement.scrollHeight")
+            size = {"width": metrics["clientWidth"], "deviceScaleFactor": 1, "mobile": False}
+            self.command("Emulation.setDeviceMetricsOverride", height=min(1800, max(900, high)), **size)
+            self.driver.save_screenshot(str(self._browser.shots / f"{name}.png"))
+            self.command("Emulation.setDeviceMetricsOverride", height=900, **size)
