@@ -200,7 +200,10 @@ def _object(raw: str, kind: Kind, mentions: ChineseCoreference) -> str:
         return ""
     if phrase in ("我", "我们"):
         return mentions.speaker
-    return mentions.listener if phrase in ("你", "您", "你们") else phrase
+    if phrase in ("你", "您", "你们"):
+        return mentions.listener
+    is_clause = kind.like == "person" and phrase[0] in "我你您"  # "阿姨叫我吃饭" tells no name
+    return "" if is_clause else phrase
 
 
 def _topic(raw: str) -> str:

@@ -80,6 +80,7 @@ def test_a_statement_points_at_its_sentence() -> None:
         "我可能住在北京。",
         "“我住在北京，”王芳说。",
         "听说王芳住在北京。",
+        "好了，阿姨叫我吃饭。",
     ],
 )
 def test_it_is_silent_where_nothing_is_asserted(text: str) -> None:
