@@ -65,9 +65,13 @@ def _known(
 
 
 def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorSection) -> list[ProfileLine]:
-    """The lines of the weightiest facts, the weightiest line first: one line a subject, relation and topic."""
+    """The lines of the weightiest facts, the weightiest line first: one line a subject, relation and topic.
+
+    Open statements, whose predicate is any phrase of a message, are left to search.
+    """
     grouped: dict[tuple[str, str, str], list[_Known]] = {}
-    for one in sorted(known, key=lambda one: (-one.weight, one.fact.id)):
+    described = [one for one in known if one.fact.relation not in schema or not schema[one.fact.relation].open]
+    for one in sorted(described, key=lambda one: (-one.weight, one.fact.id)):
         grouped.setdefault((one.fact.subject, one.fact.relation, one.fact.topic), []).append(one)
     chosen = [own[: settings.profile_objects] for own in grouped.values()][: settings.profile_lines]
     return [_line(number, own, schema) for number, own in enumerate(chosen)]

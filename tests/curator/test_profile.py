@@ -45,6 +45,12 @@ def test_the_weightiest_facts_come_first_one_line_a_relation_and_topic(told: Tol
     ]
 
 
+def test_open_statements_are_left_to_search(told: Told) -> None:
+    told.tell(Statement("Ben", "lives_in", "Oslo"), at=1)
+    told.tell(Statement("Ben", "statement", "a hinge", "already broke"), at=1)
+    assert [line.text for line in written(told)[1]] == ["Ben lives in Oslo"]
+
+
 def test_what_is_counted_are_the_lines_that_changed(told: Told) -> None:
     fill(told)
     assert written(told)[0] == 3
