@@ -118,6 +118,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m eval.experiments.speed.document_speed --data $(DATA)
 	$(RUN) -m eval.experiments.speed.gathering
 	$(RUN) -m eval.experiments.speed.startup
+	$(RUN) -m eval.experiments.doors.transcripts --vllm $(VLLM)/bin/python
 	$(RUN) -m train.proxy.proxy_lm --evaluate --data $(DATA)
 	bash -c 'time $(RUN) -m nscma_torch demo'
 

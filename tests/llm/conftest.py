@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.llm.tiny_llama import build
+from eval.harness.tiny_llama import build
 
 
 @pytest.fixture(scope="session")

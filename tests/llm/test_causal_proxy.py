@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from eval.harness.tiny_llama import CORPUS
 from nscma_torch.buffer.surprise import measure
 from nscma_torch.components import Components
 from nscma_torch.config import load_config
@@ -19,7 +20,6 @@ from nscma_torch.llm.token_streams import CausalScore
 from nscma_torch.models import load_proxy
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
-from tests.llm.tiny_llama import CORPUS
 
 WINDOW = 4 * TILE
 MESSAGES = [*CORPUS, "ok", "好", "A line\nand <|end|> another  one", " ", CORPUS[0] * 9, "😀 done.", *CORPUS, "bye"]

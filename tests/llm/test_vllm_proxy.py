@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from eval.harness.tiny_llama import CORPUS, build
 from nscma_torch.components import Components
 from nscma_torch.config import load_config
 from nscma_torch.errors import (
@@ -40,7 +41,6 @@ from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
 from tests.llm.scoring_server import ScoringServer, Spoil
 from tests.llm.scripted import ScriptedEngine
-from tests.llm.tiny_llama import CORPUS, build
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WINDOW = 128

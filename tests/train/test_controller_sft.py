@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from eval.harness.tiny_llama import build
 from nscma_torch.config import Controller as Settings
 from nscma_torch.config import load_config
 from nscma_torch.errors import ConfigError, InvalidInputError
@@ -19,7 +20,6 @@ from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.loading import load_causal_lm
 from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft
-from tests.llm.tiny_llama import build
 from train.controller.controller_base import tokenizer_of
 from train.controller.controller_dialogues import Split, Wording, made_up
 from train.controller.controller_examples import IGNORED, Examples, spelled

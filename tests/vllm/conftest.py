@@ -5,25 +5,19 @@ Run by `make test-vllm` in an environment of its own; vLLM pins too much to live
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from nscma_torch.errors import EngineError
+from eval.harness.tiny_llama import build
+from eval.harness.vllm_server import Server, vllm_server
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.engines.openai_http import OpenAIEngine
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
-from tests.llm.tiny_llama import build
 
 CONTEXT = 8192  # the prompts of a byte-level tokenizer of 400 words are long
-START_SECONDS = 600
 
 
 @pytest.fixture(scope="session")
@@ -33,44 +27,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Address and process of `vllm serve`, stopped at the end."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("server") / "log.txt"
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
-    command += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
-    command += ["--served-model-name", "tiny", "--enable-prefix-caching", "--enable-prompt-tokens-details"]
-    alone = {**os.environ, "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, cwd=log.parent, env=alone) as process:
-        try:
-            _wait(process, port, log)
-            yield f"http://127.0.0.1:{port}", process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(timeout=60)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            break
-        try:
-            OpenAIEngine(f"http://127.0.0.1:{port}", server="vllm").close()
-            return
-        except EngineError:
-            time.sleep(1)
-    raise RuntimeError(f"vLLM did not start:\n{log.read_text(encoding='utf-8', errors='replace')[-4000:]}")
+    options = ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
+    with vllm_server(Path(sys.executable), model, tmp_path_factory.mktemp("server"), options) as served:
+        yield served
 
 
 @pytest.fixture(scope="session")
-def http(server: tuple[str, subprocess.Popen[bytes]]) -> Iterator[OpenAIEngine]:
+def http(server: Server) -> Iterator[OpenAIEngine]:
     """An engine that speaks to the server."""
     engine = OpenAIEngine(server[0], server="vllm", concurrency=64)
     yield engine

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from eval.harness.tiny_llama import CORPUS
 from nscma_torch import Memory, load_config
 from nscma_torch.components import Components
 from nscma_torch.config import Config
@@ -21,7 +22,6 @@ from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.token_streams import CausalScore
 from nscma_torch.llm.vllm_proxy import STEP, VllmProxy
 from nscma_torch.records import Message, Scope
-from tests.llm.tiny_llama import CORPUS
 
 pytestmark = pytest.mark.vllm
 

@@ -17,6 +17,7 @@ import pytest
 import torch
 from pydantic import Field
 
+from eval.harness.tiny_llama import build
 from nscma_torch.errors import (
     ConfigError,
     EngineError,
@@ -28,7 +29,6 @@ from nscma_torch.errors import (
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, StreamingEngine, Turn
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
-from tests.llm.tiny_llama import build
 
 COLOURS: dict[str, Any] = {
     "type": "object",
