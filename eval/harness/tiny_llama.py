@@ -36,7 +36,7 @@ def build(folder: Path, *, template: str | None = TEMPLATE, scale: float = 8.0, 
         show_progress=False,
     )
     bpe.train_from_iterator([text for text in CORPUS for _ in range(3)], trainer)
-    tokenizer = PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=bpe, bos_token="<|bos|>", eos_token="<|end|>", pad_token="<|pad|>"
     )
     tokenizer.chat_template = template
@@ -56,7 +56,7 @@ def build(folder: Path, *, template: str | None = TEMPLATE, scale: float = 8.0, 
         }
     )
     torch.manual_seed(0)
-    model = LlamaForCausalLM(config)
+    model = LlamaForCausalLM(config)  # type: ignore[no-untyped-call]
     with torch.no_grad():
         for weight in model.parameters():
             if weight.ndim > 1:
