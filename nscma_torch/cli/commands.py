@@ -24,6 +24,7 @@ MODULES = {
     **dict.fromkeys(("export", "import", "reembed", "reextract", "replay", "retry", "demo"), "store"),
     "worker": "worker",
     "serve": "serve",
+    "view": "view",
     "token": "token",
     **dict.fromkeys(("mcp", "hook"), "mcp"),
     "doctor": "doctor",

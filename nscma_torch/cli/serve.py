@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import print_line, warn
 from nscma_torch.extras import require
+
+if TYPE_CHECKING:
+    from nscma_torch.server.rooms import MakesRoom, Settings
 
 Tokens = Annotated[
     Path | None,
@@ -55,47 +59,61 @@ def serve(
     """
     for module in ("fastapi", "uvicorn", "prometheus_client", "mcp"):
         require(module, extra="server", purpose="`nscma serve`")
-    from nscma_torch.memory import Memory
-    from nscma_torch.server import announcing
-    from nscma_torch.server.app import create_app
     from nscma_torch.server.mcp import http as mcp
-    from nscma_torch.server.notice import Answers, Notice
-    from nscma_torch.server.rooms import MakesRoom, Settings
-    from nscma_torch.server.running import bound, refuse_open_doors, run
+    from nscma_torch.server.rooms import Settings
+    from nscma_torch.server.running import refuse_open_doors
     from nscma_torch.server.tokens import beside
-    from nscma_torch.server.view import room as view
 
     settings = Settings(tokens or beside(store), host, port, user)
     refuse_open_doors(settings)
-    rooms: list[MakesRoom] = [mcp.room, view]
+    rooms: list[MakesRoom] = [mcp.room]
     if upstream is not None:
         require("httpx2", extra="server", purpose="`nscma serve --upstream`")
         from nscma_torch.server.proxy import room as proxy
         from nscma_torch.server.proxy.upstream_server import key_of
 
         rooms.append(proxy.room(upstream, key_of(upstream_key)))
+
+    def tell(event: str, url: str) -> None:
+        if json:
+            print_line({"event": event, "url": url, "store": str(store)})
+        else:
+            warn(f"{event}: {store} at {url}")
+
+    serving(store, config, settings, rooms, tell=tell)
+
+
+def serving(
+    store: Path,
+    config: Path | None,
+    settings: Settings,
+    rooms: Sequence[MakesRoom],
+    *,
+    tell: Callable[[str, str], None],
+) -> None:
+    """Serve a store, with the page, until SIGTERM or ctrl-c. `tell` hears "serving" and "stopped", with the address."""
+    from nscma_torch.memory import Memory
+    from nscma_torch.server import announcing
+    from nscma_torch.server.app import create_app
+    from nscma_torch.server.notice import Answers, Notice
+    from nscma_torch.server.running import bound, run
+    from nscma_torch.server.view import room as view
+
     with bound(settings) as listening:
         port = listening.getsockname()[1]
-        url = address(host, port)
-
-        def tell(event: str) -> None:
-            if json:
-                print_line({"event": event, "url": url, "store": str(store)})
-            else:
-                warn(f"{event}: {store} at {url}")
-
+        url = address(settings.host, port)
         with Memory(store, config=config, background=True) as memory:
-            inside = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+            inside = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
             notice = Notice.of_this_process(address(inside, port), Answers.of(store, config))
-            app = create_app(memory, settings, rooms=[*rooms, announcing.room(notice)])
+            app = create_app(memory, settings, rooms=[*rooms, view, announcing.room(notice)])
             with ExitStack() as stack:
 
                 def started() -> None:
                     stack.enter_context(announcing.announced(notice, store))
-                    tell("serving")
+                    tell("serving", url)
 
                 run(app, listening, started=started)
-        tell("stopped")
+        tell("stopped", url)
 
 
 def address(host: str, port: int) -> str:

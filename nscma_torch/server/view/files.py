@@ -58,7 +58,7 @@ class File:
 def load() -> dict[str, File]:
     """The files by their path on the server."""
     found: dict[str, File] = {}
-    for entry in resources.files("nscma_torch.server.view.page").iterdir():
+    for entry in resources.files("nscma_torch.server.view").joinpath("page").iterdir():
         kind = _TYPES.get(PurePath(entry.name).suffix)
         if kind is not None:
             content = entry.read_bytes()

@@ -1,0 +1,85 @@
+"""The command that shows a store in the browser: view."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import print_line, warn
+from nscma_torch.cli.serve import Tokens, serving
+from nscma_torch.extras import require
+
+_PORT = 8765
+
+
+@o.app.command()
+def view(
+    *,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", min=0, max=65535, help="Port; by default 8765, or any free one where that is taken.", metavar="N"
+        ),
+    ] = None,
+    open: Annotated[
+        bool, typer.Option("--open/--no-open", help="Whether to open it in the browser, where there is a display.")
+    ] = True,
+    tokens: Tokens = None,
+    user: Annotated[str, typer.Option("--user", help="Whose memory is shown at first.", envvar="NSCMA_USER")] = o.USER,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Look at the store in the browser: a page of this machine alone, served until ctrl-c.
+
+    Where `nscma serve` or another `nscma view` serves the store already, its address is shown, and the command ends.
+    """
+    for module in ("fastapi", "uvicorn", "prometheus_client"):
+        require(module, extra="server", purpose="`nscma view`")
+    from nscma_torch.cli.through_server import server_of
+    from nscma_torch.server.rooms import Settings
+    from nscma_torch.server.tokens import beside
+
+    def tell(event: str, url: str) -> None:
+        if json:
+            print_line({"event": event, "url": f"{url}/", "store": str(store)})
+        elif event == "stopped":
+            warn(f"stopped: {store}")
+        else:
+            typer.echo(f"{url}/")
+            warn(f"{event}: {store}" + ("; ctrl-c ends it" if event == "serving" else ""))
+        if event != "stopped" and open and _has_display():
+            webbrowser.open(f"{url}/")
+
+    running = server_of(store, config)
+    if running is not None:
+        tell("served already", running.url)
+        return
+    chosen = _free() if port is None else port
+    serving(store, config, Settings(tokens or beside(store), "127.0.0.1", chosen, user), (), tell=tell)
+
+
+def _free() -> int:
+    """The usual port, or 0 for any where another program has it."""
+    from nscma_torch.errors import StoreAccessError
+    from nscma_torch.server.rooms import Settings
+    from nscma_torch.server.running import bound
+
+    try:
+        bound(Settings(Path(), "127.0.0.1", _PORT)).close()
+    except StoreAccessError:
+        return 0
+    return _PORT
+
+
+def _has_display() -> bool:
+    """Whether a browser has a window: without one, Python would start a browser of the terminal in this one."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
