@@ -584,17 +584,25 @@ class Memory:
         """Follow a proposal (PROPOSE in `decisions`) that two names mean one entity; `undo` parts them again."""
         return self.components.curator.merge(Scope(user_id).user_id, proposal_id, at=clock(now))
 
-    def sleep(self, *, user_id: str | None = None, now: datetime | None = None, dry_run: bool = False) -> SleepReport:
+    def sleep(
+        self,
+        *,
+        user_id: str | None = None,
+        now: datetime | None = None,
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> SleepReport:
         """Catch up on what was deferred, settle disputes, forget, promote, renew summaries and the profile.
 
         For one user or all. Sleeping twice is sleeping once; with `dry_run` nothing changes, and the report says what
-        would. Where language work fails nothing further is done, and the report and `stats` say so.
+        would. Where language work fails nothing further is done, and the report and `stats` say so. `progress` hears
+        how many jobs of background work, which is nearly all of it, were run.
         """
         user_id = checked_user(user_id)
         if dry_run:
             return self.components.sleeper.sleep(user_id, now=clock(now), dry_run=True, recalls=self._recalls.waiting())
         self._recalls.queue()
-        return self.components.sleeper.sleep(user_id, now=clock(now))
+        return self.components.sleeper.sleep(user_id, now=clock(now), progress=progress)
 
     def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
         """Say whether a message that was found helped: it fades later and ranks higher, or the other way round."""

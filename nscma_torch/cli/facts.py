@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.ids import full_id
+from nscma_torch.cli.ids import full_id, short_ids
 from nscma_torch.cli.output import errors, hint_at_others, opened, plain, print_json, say
+from nscma_torch.cli.progress import jobs_done
 from nscma_torch.text.timestamps import format_day, parse_timestamp
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ def conflicts(
         disputed = memory.conflicts(user_id=user, agent_id=agent)
         made = memory.decisions(user_id=user, agent_id=agent, limit=limit)
         schema = memory.components.relations
+        shorten = str if json else short_ids(memory, user, "decision")
     if json:
         print_json({"disputed": disputed, "decisions": made})
         return
@@ -100,14 +103,16 @@ def conflicts(
     if not disputed:
         say("nothing is disputed")
     for decision in made:
-        say(_decided(decision))
+        say(_decided(decision, shorten))
 
 
-def _decided(decision: CuratorDecision) -> str:
+def _decided(decision: CuratorDecision, shorten: Callable[[str], str] = str) -> str:
     about = " ".join(filter(None, (decision.subject, decision.relation, decision.topic, decision.object)))
     undone = " [red]undone[/]" if decision.undone else ""
     day = format_day(decision.at.date())
-    return f"{decision.action:8} {plain(about)}  [dim]{plain(decision.reason)}  {day}  {decision.id}[/]{undone}"
+    return (
+        f"{decision.action:8} {plain(about)}  [dim]{plain(decision.reason)}  {day}  {shorten(decision.id)}[/]{undone}"
+    )
 
 
 @o.app.command()
@@ -159,7 +164,8 @@ def sleep(
     """Catch up on what was deferred, settle disputes, forget, promote, and write the profile."""
     with opened(store, config) as memory:
         at = None if now is None else parse_timestamp(now)
-        report = memory.sleep(user_id=user, now=at, dry_run=dry_run)
+        with jobs_done("sleeping", memory) as progress:
+            report = memory.sleep(user_id=user, now=at, dry_run=dry_run, progress=progress)
     if json:
         print_json(report)
     else:
@@ -247,6 +253,7 @@ def skills(
             found = [(None, changed)]
         else:
             found = [(None, skill) for skill in memory.skills(user_id=user, agent_id=agent, archived=archived)]
+        shorten = str if json else short_ids(memory, user, "skill")
     if json:
         print_json([{"similarity": similarity, "skill": skill} for similarity, skill in found])
         return
@@ -255,7 +262,7 @@ def skills(
         outcomes = f"{skill.successes} worked, {skill.failures} failed"
         if skill.status == "archived":
             outcomes += ", archived"
-        say(f"{score}[bold]{plain(skill.name)}[/]  [dim]{outcomes}  {skill.id}[/]")
+        say(f"{score}[bold]{plain(skill.name)}[/]  [dim]{outcomes}  {shorten(skill.id)}[/]")
         say(f"  when: {plain(skill.trigger)}")
         for number, text in enumerate(skill.steps, start=1):
             say(f"  {number}. {plain(text)}")

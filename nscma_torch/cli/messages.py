@@ -22,7 +22,7 @@ from nscma_torch.cli.output import (
     shown,
     warn,
 )
-from nscma_torch.cli.progress import progress
+from nscma_torch.cli.progress import jobs_done, progress
 from nscma_torch.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ def _source(name: str, store: Path) -> Path | BinaryIO:
 
 def flush(memory: Memory) -> None:
     """Have the background work done, and say on stderr what failed."""
-    with progress("extracting") as advance:
-        memory.flush(progress=lambda done: advance(done, done + memory.stats().jobs_queued))
+    with jobs_done("extracting", memory) as advance:
+        memory.flush(progress=advance)
     stats = memory.stats()
     for failure in stats.failures:
         counts = f"{stats.jobs_failed} jobs failed and {stats.jobs_queued} wait; `nscma retry` runs them again"

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import typer
+from rich.filesize import decimal
+from rich.text import Text
 
 from nscma_torch.cli.output import errors
+
+if TYPE_CHECKING:
+    from nscma_torch.memory import Memory
 
 _LINE_SECONDS = 5.0  # between two lines of progress
 
@@ -22,17 +27,32 @@ class Advance(Protocol):
 
 @contextmanager
 def progress(title: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
-    """How far work has come, on stderr: on a terminal a bar, gone when done; else a line every `_LINE_SECONDS`.
+    """How far work has come, with its rate: on a terminal a bar, gone when done; else a line every `_LINE_SECONDS`.
 
     The last known total holds; with one there is an estimate of the time left.
     """
     if not errors.is_terminal:
         yield _Lines(title, total, in_bytes)
         return
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    class Rate(TransferSpeedColumn):
+        """As many a second."""
+
+        def render(self, task: Task) -> Text:
+            return super().render(task) if in_bytes else Text("" if task.speed is None else _rate(task.speed, in_bytes))
 
     count = DownloadColumn() if in_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), count, Rate(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(title, total=total)
 
@@ -40,6 +60,13 @@ def progress(title: str, total: int | None = None, *, in_bytes: bool = False) ->
             bar.update(task, completed=completed, total=total)
 
         yield advance
+
+
+@contextmanager
+def jobs_done(title: str, memory: Memory) -> Iterator[Callable[[int], None]]:
+    """Progress of background work, by the number of jobs done; those that wait now are yet to come."""
+    with progress(title) as advance:
+        yield lambda done: advance(done, done + memory.stats().jobs_queued)
 
 
 class _Lines:
@@ -55,13 +82,22 @@ class _Lines:
         if now - self._told < _LINE_SECONDS:
             return
         self._told = now
-        line = f"{self._title}: {self._amount(completed)}"
+        line = f"{self._title}: {_amount(completed, self._in_bytes)}"
         if self._total:
-            line += f" of {self._amount(self._total)}"
-            if completed:
-                left = (now - self._began) * max(self._total - completed, 0) / completed
-                line += f", about {left:.0f} s left"
+            line += f" of {_amount(self._total, self._in_bytes)}"
+        rate = completed / max(now - self._began, 1e-9)
+        line += f", {_rate(rate, self._in_bytes)}"
+        if self._total and rate:
+            line += f", about {max(self._total - completed, 0) / rate:.0f} s left"
         typer.echo(line, err=True)
 
-    def _amount(self, number: int) -> str:
-        return f"{number / 1000:,.0f} kB" if self._in_bytes else f"{number:,}"
+
+def _amount(number: float, in_bytes: bool) -> str:
+    return decimal(round(number)) if in_bytes else f"{number:,.0f}"
+
+
+def _rate(number: float, in_bytes: bool) -> str:
+    """So many a second, or where they are few so many a minute."""
+    if not in_bytes and 0 < number < 1:
+        return f"{60 * number:.1f}/min"
+    return f"{_amount(number, in_bytes)}/s"

@@ -158,6 +158,7 @@ def get(
     with opened(store, config) as memory:
         episode = memory.get(full_id(memory, memory_id, user), user_id=user)
         record = None if episode is None else memory.record(episode.id, user_id=user)
+        shorten = str if record is None or json else short_ids(memory, user)
     if episode is None:
         raise NotFoundError(
             f"user {user!r} has no active memory with id {memory_id!r}; `nscma log` lists the ids, deleted ones too"
@@ -170,7 +171,7 @@ def get(
     say(f"[bold]{plain(episode.name or episode.role)}[/], {format_time(episode.occurred_at)}  [dim]{episode.id}[/]")
     say(plain(episode.text))
     if record is not None:
-        say(record_line(record))
+        say(record_line(record, shorten))
     if episode.decision is not None:
         say(f"{verdict(episode.decision)}: {plain(episode.decision.reason)}")
         say("[dim]" + "  ".join(f"{k} {v:.3g}" for k, v in episode.decision.parts.items()) + "[/]")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nscma_torch.cli import options as o
+from nscma_torch.cli.ids import short_ids
 from nscma_torch.cli.output import console, hint_at_others, one_line, opened, plain, print_json, say, verdict
 from nscma_torch.text.timestamps import format_time
 
@@ -36,6 +37,7 @@ def log(
         episodes = memory.log(user_id=user, agent_id=agent, run_id=run, deferred=wanted, limit=limit)
         if not episodes:
             hint_at_others(memory, user)
+        shorten = str if json else short_ids(memory, user)
     if json:
         print_json(episodes)
         return
@@ -45,7 +47,7 @@ def log(
         gone = f"  [red]{episode.status}[/]" if episode.status != "active" else ""
         who = plain(episode.name or episode.role)
         when = format_time(episode.occurred_at)
-        say(f"{verdict(decision)}  {when}  [bold]{who}[/]  [dim]{measured}  {episode.id}[/]{gone}")
+        say(f"{verdict(decision)}  {when}  [bold]{who}[/]  [dim]{measured}  {shorten(episode.id)}[/]{gone}")
         say(f"       {plain(one_line(episode.text))}")
         if decision is not None:
             say(f"       [dim]{plain(decision.reason)}[/]")

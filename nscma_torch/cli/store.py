@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -52,18 +54,21 @@ def export(
     if kind is not None:
         _export_foreign(kind, target, user, store, config, json)
         return
-    lines = 0
+    lines, total = 0, None
     with opened(store, config) as memory, progress("exporting") as advance:
         if target == "-":
-            for line in memory.export(user_id=user):
+            for lines, line in enumerate(memory.export(user_id=user)):
+                total = total if lines else rows_of(line)
                 sys.stdout.write(line + "\n")
+                advance(lines, total)
             return
         try:
             _refuse_target(Path(target), memory)
             with _replacing(Path(target)) as out:
                 for lines, line in enumerate(memory.export(user_id=user), start=1):
+                    total = rows_of(line) if lines == 1 else total
                     out.write(line + "\n")
-                    advance(lines)
+                    advance(lines - 1, total)
         except OSError as error:
             raise StoreAccessError(f"cannot write {target}: {error.strerror}") from error
     if json:
@@ -84,6 +89,15 @@ def _export_foreign(kind: str, target: str, user: str | None, store: Path, confi
         return
     left = f"; {made.left_out} that {kind} takes no role of are left out" if made.left_out else ""
     say(f"exported {made.messages} messages for {kind} to {plain(target)}{left}")
+
+
+def rows_of(first: str) -> int | None:
+    """How many rows an export has by its first line; None for a line that does not say so."""
+    try:
+        rows = jsonlib.loads(first)["rows"]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return rows if isinstance(rows, int) else None
 
 
 def _refuse_target(target: Path, memory: Memory) -> None:
@@ -150,7 +164,9 @@ def import_(
             opened(store, config, must_exist=False) as memory,
             progress("importing") as advance,
         ):
-            rows = memory.import_(lines, progress=advance)
+            first = next(lines, "")
+            total = rows_of(first)
+            rows = memory.import_(chain([first], lines), progress=lambda done: advance(done, total))
     except OSError as error:
         raise StoreAccessError(f"cannot read {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:

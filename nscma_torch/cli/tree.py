@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from nscma_torch.cli import options as o
+from nscma_torch.cli.messages import flush
 from nscma_torch.cli.output import console, one_line, opened, plain, print_json, say
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def tree(
     with opened(store, config) as memory:
         if rebuild:
             memory.rebuild(user_id=user, agent_id=agent)
-            memory.flush()
+            flush(memory)
         nodes = memory.tree(user_id=user, agent_id=agent)
     if json:
         print_json(nodes)

@@ -68,7 +68,7 @@ class Sleeper:
         curator: Curator,
         schema: Schema,
         settings: CuratorSection,
-        work: Callable[[], object],
+        work: Callable[..., object],
         *,
         derivations: Derivations | None = None,
         tasks: object = None,
@@ -90,6 +90,7 @@ class Sleeper:
         now: datetime,
         dry_run: bool = False,
         recalls: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> SleepReport:
         """Run all stages and report what changed; with `dry_run` report what would change, and change nothing.
 
@@ -105,7 +106,7 @@ class Sleeper:
         if dry_run:
             return self._dry_run(sleepers, now, recalls or {})
         queued = self.queue(sleepers, now)
-        self._work()
+        self._work(progress=progress)
         return self.maintain(queued, now)
 
     def _dry_run(
