@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 
-from nscma_torch.cli.options import app
+from nscma_torch.cli.options import COMPLETE, app
 
 __all__ = ["app", "main"]
 
@@ -23,6 +23,10 @@ def main() -> None:
     atexit.register(gc.disable)  # the last collection would search everything, to free what ends with the process
     from nscma_torch.errors import NscmaError
 
+    if COMPLETE in os.environ:  # a shell asks, and Typer is to know how it wants to be told
+        from typer.completion import completion_init
+
+        completion_init()
     try:
         app()
     except NscmaError as error:

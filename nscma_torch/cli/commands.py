@@ -28,6 +28,7 @@ MODULES = {
     "token": "token",
     **dict.fromkeys(("mcp", "hook"), "mcp"),
     "doctor": "doctor",
+    "completion": "completion",
 }
 
 

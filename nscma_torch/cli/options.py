@@ -10,6 +10,7 @@ import typer
 from nscma_torch import __version__
 from nscma_torch.cli.commands import Commands
 
+COMPLETE = "_NSCMA_COMPLETE"  # the variable by which a shell asks what completes a line
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="nscma",
@@ -37,6 +38,12 @@ def _root(
     """Long-term memory for local language models: it keeps what surprises it, and shows its evidence."""
 
 
+def _users(ctx: typer.Context, incomplete: str) -> list[str]:
+    from nscma_torch.cli.completed_users import users
+
+    return list(users(ctx, incomplete))
+
+
 Store = Annotated[Path, typer.Option("--store", help="The database file.", envvar="NSCMA_STORE", metavar="FILE")]
 Config = Annotated[
     Path | None,
@@ -47,7 +54,7 @@ Config = Annotated[
         metavar="FILE",
     ),
 ]
-User = Annotated[str, typer.Option("--user", help="Whose memory.", envvar="NSCMA_USER")]
+User = Annotated[str, typer.Option("--user", help="Whose memory.", envvar="NSCMA_USER", autocompletion=_users)]
 Agent = Annotated[str | None, typer.Option("--agent", help="Narrow to one agent.")]
 Run = Annotated[str | None, typer.Option("--run", help="Narrow to one run.")]
 Now = Annotated[str | None, typer.Option("--now", help="Time to take for now, ISO 8601.", metavar="TIME")]
