@@ -24,7 +24,7 @@ def main() -> None:
     from nscma_torch.errors import NscmaError
 
     if COMPLETE in os.environ:  # a shell asks, and Typer is to know how it wants to be told
-        from typer.completion import completion_init
+        from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()
     try:

@@ -25,6 +25,6 @@ def completion(shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")
     bash: eval "$(nscma completion bash)" in ~/.bashrc. zsh: eval "$(nscma completion zsh)" in ~/.zshrc, after
     compinit. fish: nscma completion fish > ~/.config/fish/completions/nscma.fish
     """
-    from typer.completion import get_completion_script
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     typer.echo(get_completion_script(prog_name="nscma", complete_var=o.COMPLETE, shell=shell.value))
