@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -155,6 +156,10 @@ class Page:
             and one["role"]["value"] in controls
             and not one.get("name", {}).get("value", "").strip()
         ]
+
+    def slips(self) -> list[str]:
+        """Values of the script that are shown as if they were text."""
+        return re.findall(r"\b(?:undefined|null|NaN|false|\[object \w+\])(?!\w)", self.text("body"))
 
     def shot(self, name: str) -> None:
         """Leave a screenshot of the whole page, where they are wanted."""

@@ -27,6 +27,12 @@ export function add(parent, ...children) {
   parent.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
 }
 
+/** The same in the place of what was there. */
+export function put(parent, ...children) {
+  parent.replaceChildren();
+  add(parent, children);
+}
+
 /** A button that does something here. */
 export function button(label, onclick, attributes = {}) {
   return h("button", { type: "button", onclick, ...attributes }, label);
@@ -51,7 +57,7 @@ export async function fill(region, make) {
   const turn = (region.turn = (region.turn ?? 0) + 1);
   try {
     const made = await make();
-    if (turn === region.turn) region.replaceChildren(...[made].flat(Infinity).filter(Boolean));
+    if (turn === region.turn) put(region, made);
   } catch (error) {
     if (error.name === "AbortError") return;
     if (turn === region.turn) region.replaceChildren(problem(error, () => fill(region, make)));

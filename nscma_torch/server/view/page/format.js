@@ -45,6 +45,9 @@ export function span(fact) {
   return fact.valid_to ? `until ${day(fact.valid_to)}` : "time not known";
 }
 
+/** The reason of a gate's decision, without what is shown beside it. */
+export const why = (decision) => decision.reason.replace(/^(?:written|deferred): /, "").replace(/ \(score [^()]*\)$/, "");
+
 /** Who said it, when and where, of a message or hit. */
 export function origin(said) {
   const who = said.name ?? said.role;

@@ -2,7 +2,7 @@
 
 import { get, may } from "./api.js";
 import { button, empty, field, fill, h } from "./dom.js";
-import { count, day, number, rounded, time } from "./format.js";
+import { count, day, number, rounded, time, why } from "./format.js";
 import { curve } from "./curve.js";
 import { open } from "./message.js";
 import { growing } from "./pages.js";
@@ -31,11 +31,12 @@ export function show(root, params, { signal }) {
   };
   const turn = (beside) => {
     stale.replaceChildren();
+    const renew = () => turn(beside);
     return fill(region, async () => {
       const limit = root.clientWidth < 700 ? 40 : 100;
       const page = await get("v1/view/messages", { of: view.of, deferred: view.deferred, limit, ...beside }, { signal });
       if (!page.total) return none(view);
-      return [pager(page, turn), drawing(page, root), table(page, view), pager(page, turn)];
+      return [pager(page, turn), drawing(page, root, renew), table(page, view, renew), pager(page, turn)];
     });
   };
   outdated = (more) => stale.replaceChildren(h("p", { class: "note" }, `${count(more, "message")} more since. `, button("Show the newest", () => turn({}), { class: "link" })));
@@ -73,26 +74,23 @@ function pager(page, turn) {
     last < page.total && button("Newest", () => turn({})));
 }
 
-function drawing(page, root) {
+function drawing(page, root, renew) {
   const width = Math.max(300, root.clientWidth - 34);
   const legend = [["written", "written"], ["deferred", "deferred"], ["threshold", "threshold"]].map(([kind, text]) => h("li", {}, h("span", { class: `key ${kind}` }), text));
-  return h("figure", { class: "card" }, h("ul", { class: "legend plain" }, legend), curve(page.items, width, (i) => open(page.items[i].id)));
+  return h("figure", { class: "card" }, h("ul", { class: "legend plain" }, legend), curve(page.items, width, (i) => open(page.items[i].id, renew)));
 }
 
-/** The reason without what the other columns say. */
-const why = (decision) => (decision ? decision.reason.replace(/^(?:written|deferred): /, "").replace(/ \(score [^()]*\)$/, "") : "");
-
-function table(page, view) {
+function table(page, view, renew) {
   const rows = page.items.map((message) => {
     const decision = message.decision;
     const kind = message.status === "deleted" ? ["", "hidden"] : decision ? (decision.write ? ["good", "written"] : ["wait", "deferred"]) : ["", "not asked"];
     return h("tr", { class: message.id === view.at && "chosen" },
-      h("td", { class: "said-cell" }, h("p", { class: "origin" }, h("bdi", { class: "who" }, message.name ?? message.role), " ", time(message.occurred_at)), button(h("span", { class: "clip", dir: "auto" }, message.text), () => open(message.id), { class: "plain-button" })),
+      h("td", { class: "said-cell" }, h("p", { class: "origin" }, h("bdi", { class: "who" }, message.name ?? message.role), " ", time(message.occurred_at)), button(h("span", { class: "clip", dir: "auto" }, message.text), () => open(message.id, renew), { class: "plain-button" })),
       h("td", {}, h("span", { class: `badge ${kind[0]}` }, kind[1])),
       h("td", { class: "numeric", "data-label": "score" }, decision ? rounded(decision.score) : "–"),
       h("td", { class: "numeric", "data-label": "threshold" }, decision ? rounded(decision.threshold) : "–"),
       h("td", { class: "numeric", "data-label": "surprise" }, decision ? rounded(decision.surprise) : "–"),
-      h("td", { class: "why" }, why(decision)));
+      h("td", { class: "why" }, decision ? why(decision) : ""));
   });
   const heads = ["Message", "Decision", "Score", "Threshold", "Surprise", "Why"].map((one) => h("th", { scope: "col" }, one));
   return h("table", { class: "log" }, h("caption", { class: "unseen" }, "Messages and decisions"), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows));

@@ -3,6 +3,7 @@
 import { dropToken, get, keepToken, onTokenNeeded, state, token } from "./api.js";
 import { button, field, h, problem } from "./dom.js";
 import { follow } from "./live.js";
+import { CHANGED } from "./message.js";
 import * as conflicts from "./conflicts.js";
 import * as erasure from "./erasure.js";
 import * as gate from "./gate.js";
@@ -148,6 +149,7 @@ document.getElementById("skip").addEventListener("click", (event) => {
   main.focus();
 });
 window.addEventListener("hashchange", () => show({ focus: true }));
+window.addEventListener(CHANGED, () => show());
 onTokenNeeded(askForToken);
 await entered(enter);
 follow((stats, before) => shown?.changed?.(stats, before));

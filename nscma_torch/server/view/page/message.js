@@ -1,8 +1,8 @@
 // One message: its text, the gate's decision with its parts, its history, and what can be done with it.
 
 import { act, get, may } from "./api.js";
-import { announce, button, h, problem } from "./dom.js";
-import { origin, rounded, time, words } from "./format.js";
+import { announce, button, h, problem, put } from "./dom.js";
+import { origin, rounded, time, why, words } from "./format.js";
 import { confirmErasure } from "./erase_dialog.js";
 
 /** A button that opens a message. */
@@ -10,8 +10,12 @@ export function opener(id, label, attributes = {}) {
   return button(label, () => open(id), { class: "link", ...attributes });
 }
 
+/** The event after which a view shows what it shows anew. */
+export const CHANGED = "memorychanged";
+const tell = () => window.dispatchEvent(new Event(CHANGED));
+
 /** Show a message above the page. `changed` is called when it was hidden, restored or erased. */
-export async function open(id, changed = () => {}) {
+export async function open(id, changed = tell) {
   const body = h("div", { class: "stack", "aria-busy": "true" }, h("p", { class: "muted" }, "Loading…"));
   const close = h("form", { method: "dialog", class: "close" }, h("button", { "aria-label": "Close", autofocus: true }, "×"));
   const dialog = h("dialog", { "aria-label": "Message" }, close, body);
@@ -29,7 +33,7 @@ async function renew(dialog, body, id, changed) {
       get(`v1/messages/${encodeURIComponent(id)}/history`, {}, { scope: "user" }),
     ]);
     const message = page.items.find((one) => one.id === id);
-    body.replaceChildren(...parts(dialog, body, message, events, changed));
+    put(body, parts(dialog, body, message, events, changed));
   } catch (error) {
     body.replaceChildren(problem(error, () => renew(dialog, body, id, changed)));
   }
@@ -71,7 +75,7 @@ function parts(dialog, body, message, events, changed) {
 export function decided(decision) {
   const pieces = Object.entries(decision.parts);
   return h("div", {},
-    h("p", {}, h("span", { class: `badge ${decision.write ? "good" : "wait"}` }, decision.write ? "written" : "deferred"), " ", decision.reason),
+    h("p", {}, h("span", { class: `badge ${decision.write ? "good" : "wait"}` }, decision.write ? "written" : "deferred"), " ", why(decision)),
     h("dl", { class: "pairs" },
       pair("score", rounded(decision.score)), pair("threshold", rounded(decision.threshold)),
       pair("surprise", `${rounded(decision.surprise)} nats a token`), pair("information", `${rounded(decision.information, 1)} nats`),

@@ -58,10 +58,12 @@ export function show(root, params, { signal }) {
 }
 
 function answered(answer) {
-  const unsure = !answer.abstained && answer.confidence < 0.5;
+  const [short, ...quoted] = answer.text.split("\n"); // what it is read off from stands below as evidence
+  const unsure = !answer.abstained && (answer.confidence < 0.5 || quoted.length > 0);
   return [
     h("section", { class: `answer ${answer.abstained ? "unknown" : unsure ? "unsure" : ""}`, "aria-label": "Answer" },
-      h("p", { class: "answer-text", dir: "auto" }, answer.text),
+      h("p", { class: "answer-text", dir: "auto" }, short),
+      quoted.length > 0 && h("details", {}, h("summary", {}, "As it was answered"), quoted.map((line) => h("p", { class: "muted", dir: "auto" }, line))),
       h("p", { class: "muted" }, answer.abstained ? "Nothing stored answers it." : `confidence ${rounded(answer.confidence)}`, ` · ${rounded(answer.usage.seconds)} s`),
       answer.notes.map((note) => h("p", { class: "note warn" }, note))),
     answer.facts.length > 0 && h("section", {}, h("h2", {}, "Facts it was read off from"),
