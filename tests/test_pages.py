@@ -15,8 +15,8 @@ import pytest
 import nscma_torch
 
 ROOT = Path(__file__).parents[1]
-COMPAT = ("nscma_torch/compat/exports", "nscma_torch/compat/mem0")
-FOLDERS = ("nscma_torch", "nscma_torch/storage", *COMPAT, "configs", "eval", "kernels", "train")
+OTHERS = ("nscma_torch/compat/exports", "nscma_torch/compat/mem0", "nscma_torch/integrations")
+FOLDERS = ("nscma_torch", "nscma_torch/storage", *OTHERS, "configs", "eval", "kernels", "train")
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", *(f"{folder}/README.md" for folder in FOLDERS))
 
 

@@ -13,19 +13,23 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode, ToolRuntime, tools_condition
+from langgraph.prebuilt import InjectedStore, ToolNode, tools_condition
+from langgraph.store.base import BaseStore
 
 from nscma_torch import Memory
 from nscma_torch.integrations.langgraph import NscmaStore
+
+Store = Annotated[BaseStore, InjectedStore()]
 
 
 class ScriptedModel(BaseChatModel):
@@ -43,17 +47,17 @@ class ScriptedModel(BaseChatModel):
 
 
 @tool
-def remember(text: str, runtime: ToolRuntime) -> str:
+def remember(text: str, store: Store, config: RunnableConfig) -> str:
     """Keep what the user tells."""
-    runtime.store.put((runtime.config["configurable"]["user_id"], "notes"), str(uuid4()), {"text": text})
+    store.put((config["configurable"]["user_id"], "notes"), str(uuid4()), {"text": text})
     return "Noted."
 
 
 @tool
-def recall(text: str, runtime: ToolRuntime) -> str:
+def recall(text: str, store: Store, config: RunnableConfig) -> str:
     """Look up what the user told before."""
-    found = runtime.store.search((runtime.config["configurable"]["user_id"], "notes"), query=text, limit=1)
-    return found[0].value["text"] if found else "I know nothing about that."
+    found = store.search((config["configurable"]["user_id"], "notes"), query=text, limit=1)
+    return str(found[0].value["text"]) if found else "I know nothing about that."
 
 
 def main() -> None:
@@ -69,8 +73,8 @@ def main() -> None:
 
         turns = (("Ana", "I am allergic to nuts."), ("Ana", "What must I not eat?"), ("Bob", "What must I not eat?"))
         for thread, (user, said) in enumerate(turns, start=1):
-            ids = {"thread_id": str(thread), "user_id": user}
-            state = agent.invoke({"messages": [("user", said)]}, {"configurable": ids})
+            config = RunnableConfig(configurable={"thread_id": str(thread), "user_id": user})
+            state = agent.invoke(MessagesState(messages=[HumanMessage(said)]), config)
             print(f"{user}, thread {thread}: {state['messages'][-1].content}")
 
 

@@ -216,6 +216,16 @@ def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return all(key in metadata and metadata[key] == value for key, value in wanted.items())
 
 
+def in_session(session: str) -> ColumnElement[bool]:
+    """Condition: it is of the session of this name."""
+    return episodes.c.session == session
+
+
+def of_sources(beginning: str) -> ColumnElement[bool]:
+    """Condition: the name of its document begins so, in capitals or small letters."""
+    return streams.c.source.startswith(beginning, autoescape=True)
+
+
 def decided(write: bool) -> ColumnElement[bool]:
     """Condition: the gate wrote (True) or deferred (False) it."""
     return episodes.c.write.is_(write)

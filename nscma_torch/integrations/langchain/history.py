@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.chat_history import BaseChatMessageHistory
@@ -12,6 +13,8 @@ from langchain_core.messages import BaseMessage
 from nscma_torch.integrations.langchain.messages import from_store, to_store
 from nscma_torch.memory import Memory
 from nscma_torch.records import Episode, Scope
+from nscma_torch.storage import episodes
+from nscma_torch.storage.clock import to_micros
 from nscma_torch.validation import checked_instance, checked_text
 
 
@@ -52,20 +55,20 @@ class NscmaChatMessageHistory(BaseChatMessageHistory):
         await asyncio.to_thread(self.add_messages, messages)
 
     def clear(self) -> None:
-        """Hide the messages of this session from every read; `Memory.restore` undoes it, `Memory.erase` deletes."""
-        for episode in self._episodes():
-            self.memory.delete(episode.id, user_id=self.scope.user_id)
+        """Hide all messages of this session from every read; `Memory.restore` undoes it, `Memory.erase` deletes."""
+        ids = [episode.id for episode in self._episodes()]
+        self.memory.components.editor.delete(self.scope.user_id, ids, at=datetime.now(UTC))
 
     async def aclear(self) -> None:
         """`clear` in a thread beside the event loop."""
         await asyncio.to_thread(self.clear)
 
     def _episodes(self) -> list[Episode]:
-        return self.memory.get_all(**self._ids(), limit=None, where=self._is_own)
-
-    def _is_own(self, episode: Episode) -> bool:
-        """Whether a message is of this session, and of exactly this scope: no other agent's session of that name."""
-        return episode.session == self.session_id and episode.scope == self.scope and episode.source is None
+        """The messages of this session, in exactly this scope: none of another agent's session of that name."""
+        own = episodes.live(to_micros(datetime.now(UTC))), episodes.in_session(self.session_id)
+        with self.memory.components.database.read() as connection:
+            rows = episodes.select_all(connection, self.scope, *own)
+            return [row for row in rows if row.scope == self.scope and row.source is None]
 
     def _ids(self) -> Mapping[str, Any]:
         return {"user_id": self.scope.user_id, "agent_id": self.scope.agent_id, "run_id": self.scope.run_id}

@@ -38,7 +38,6 @@ class Put:
 
     def message(self, *, created_at: datetime, updated_at: datetime) -> Message:
         """The message that keeps it."""
-        path = "/".join(self.namespace)
         held = {
             "namespace": list(self.namespace),
             "key": self.key,
@@ -47,10 +46,19 @@ class Put:
             "created_at": created_at.isoformat(),
             "updated_at": updated_at.isoformat(),
         }
-        text = f"{path}: {self.key}" if self.text is None else self.text
+        text = f"{'/'.join(self.namespace)}: {self.key}" if self.text is None else self.text
         return Message(
-            "user", text, source=_SOURCE + path, metadata={FIELD: held}, idempotency_key=self.idempotency_key
+            "user",
+            text,
+            source=source_of(self.namespace),
+            metadata={FIELD: held},
+            idempotency_key=self.idempotency_key,
         )
+
+
+def source_of(namespace: Sequence[str]) -> str:
+    """The `Message.source` of items of a namespace; it begins with those of the namespaces above."""
+    return _SOURCE + "/".join(namespace)
 
 
 def idempotency_key(namespace: Sequence[str], key: str) -> str:

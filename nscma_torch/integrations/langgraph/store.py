@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -37,11 +37,11 @@ from nscma_torch.integrations.langgraph.items import (
 )
 from nscma_torch.integrations.langgraph.layout import Layout
 from nscma_torch.integrations.langgraph.listing import condition_on, scope_listed
-from nscma_torch.integrations.langgraph.writing import find, write
+from nscma_torch.integrations.langgraph.reading import find, found, is_below, under
+from nscma_torch.integrations.langgraph.writing import write
 from nscma_torch.memory import Memory
 from nscma_torch.records import Episode, Scope
-from nscma_torch.storage import episodes
-from nscma_torch.validation import checked_count, checked_instance, checked_text
+from nscma_torch.validation import checked_count, checked_instance, checked_message, checked_text
 
 _Read = Callable[[], Result]
 
@@ -125,10 +125,11 @@ class NscmaStore(BaseStore):
         if op.value is None:
             return Put(scope, namespace, key, None)
         value = checked_value(op.value, self.memory.config.limits)
-        if op.index is False:
-            return Put(scope, namespace, key, value)
-        paths = self.fields if op.index is None else checked_paths(op.index)
-        return Put(scope, namespace, key, value, text_of(value, paths))
+        paths = self.fields if op.index is None or op.index is False else checked_paths(op.index)
+        put = Put(scope, namespace, key, value, None if op.index is False else text_of(value, paths))
+        now = datetime.now(UTC)
+        checked_message(put.message(created_at=now, updated_at=now), self.memory.config.limits, now)
+        return put
 
     def _get(self, scope: Scope, op: GetOp) -> Item | None:
         key = idempotency_key(op.namespace, op.key)
@@ -140,47 +141,25 @@ class NscmaStore(BaseStore):
         return None if held is None or gone else item_of(held)
 
     def _search(self, scope: Scope, op: SearchOp, fits: Callable[[Any], bool]) -> list[SearchItem]:
-        prefix, most = list(op.namespace_prefix), op.offset + op.limit
-        searched = bool(op.query)
+        prefix, most = op.namespace_prefix, op.offset + op.limit
 
         def belongs(episode: Episode) -> bool:
             held = held_by(episode)
-            inside = held is not None and held["namespace"][: len(prefix)] == prefix
-            return inside and (held["indexed"] or not searched) and fits(held["value"])  # type: ignore[index]
+            return held is not None and held["indexed"] and is_below(held, prefix) and fits(held["value"])
 
         if not op.limit:
             return []
         if op.query:
-            return self._found(scope, op.query, most, belongs)[op.offset :]
-        rows = self.memory.get_all(**_ids(scope), limit=most, where=belongs)
-        return [search_item_of(held) for row in rows[op.offset :] if (held := held_by(row)) is not None]
-
-    def _found(self, scope: Scope, query: str, most: int, belongs: Callable[[Episode], bool]) -> list[SearchItem]:
-        wanted = most
-        while True:  # a long item may be found by several of its parts
-            hits = self.memory.search(query, **_ids(scope), top_k=wanted, kinds=("chunk",), where=belongs)
-            scores: dict[str, float] = {}
-            for hit in hits:
-                scores.setdefault(hit.id, hit.score)
-            if len(scores) >= most or len(hits) < wanted:
-                break
-            wanted *= 2
-        with self.memory.components.database.read() as connection:
-            rows = {key: episodes.find(connection, scope.user_id, key) for key in list(scores)[:most]}
-        kept = {key: held_by(row) for key, row in rows.items() if row is not None}  # None: erased meanwhile
-        return [search_item_of(held, scores[key]) for key, held in kept.items() if held is not None]
+            return found(self.memory, scope, op.query, most, belongs)[op.offset :]
+        fitting = [held for held in under(self.memory, scope, prefix) if fits(held["value"])]
+        return [search_item_of(held) for held in fitting[op.offset : most]]
 
     def _namespaces(
         self, scope: Scope, op: ListNamespacesOp, conditions: Sequence[Callable[[Sequence[str]], bool]]
     ) -> list[tuple[str, ...]]:
-        rows = self.memory.get_all(**_ids(scope), limit=None, where=lambda episode: held_by(episode) is not None)
-        every = {tuple(held["namespace"]) for row in rows if (held := held_by(row)) is not None}
+        every = {tuple(held["namespace"]) for held in under(self.memory, scope, ())}
         fitting = {path[: op.max_depth] for path in every if all(fits(path) for fits in conditions)}
         return sorted(fitting)[op.offset : op.offset + op.limit]
-
-
-def _ids(scope: Scope) -> Mapping[str, Any]:
-    return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
 
 
 def _checked_page(limit: int, offset: int) -> None:

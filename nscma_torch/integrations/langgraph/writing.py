@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import groupby
 
 from nscma_torch.integrations.langgraph.items import FIELD, Put, held_by
+from nscma_torch.integrations.langgraph.reading import find, ids_of
 from nscma_torch.memory import Memory
 from nscma_torch.records import Episode
-from nscma_torch.storage import episodes
-
-
-def find(memory: Memory, user_id: str, keys: Sequence[str]) -> Mapping[str, Episode]:
-    """The user's messages of these idempotency keys, deleted ones too."""
-    with memory.components.database.read() as connection:
-        return episodes.known_keys(connection, user_id, keys)
 
 
 def write(memory: Memory, puts: Iterable[Put]) -> None:
@@ -39,13 +33,8 @@ def _add(memory: Memory, puts: list[Put], now: datetime) -> None:
     """Store items that are new. One that somebody else has stored meanwhile is replaced."""
     for (scope, found), group in groupby(puts, key=lambda put: (put.scope, put.text is not None)):
         own = list(group)
-        added = memory.add(
-            [one.message(created_at=now, updated_at=now) for one in own],
-            user_id=scope.user_id,
-            agent_id=scope.agent_id,
-            run_id=scope.run_id,
-            infer=found,
-        )
+        messages = [one.message(created_at=now, updated_at=now) for one in own]
+        added = memory.add(messages, **ids_of(scope), infer=found)
         late = [one for one, result in zip(own, added, strict=True) if result.event == "NOOP"]
         known = find(memory, scope.user_id, [one.idempotency_key for one in late])
         for one in late:

@@ -29,6 +29,8 @@ BAD: list[tuple[Any, str]] = [
     (PutOp(HOME, "k", VALUE, index=[""]), "name paths"),
     (PutOp(("ana", "a\nb", ""), "k", VALUE), "empty"),
     (PutOp((" ",), "k", VALUE), "user_id"),
+    (PutOp(HOME, "\ud800", VALUE), "JSON"),
+    (PutOp(HOME, "\ud800", VALUE, index=False), "surrogate"),
     (GetOp((), "k"), "cannot be empty"),
     (SearchOp(HOME, filter={"a": {"$regex": "x"}}), r"unknown operator '\$regex'"),
     (SearchOp(HOME, filter={"a": {"$gt": "x"}}), "takes a number"),
@@ -60,6 +62,9 @@ def test_what_is_too_large_is_refused(open_memory: Callable[..., Any], light_pro
     for index in (None, False):
         with pytest.raises(TextTooLargeError, match="max_message_bytes"):
             store.put(HOME, "k", {"text": "x" * 101}, index=index)
+    with pytest.raises(TextTooLargeError, match="max_message_bytes"):  # each leaf has its path before it
+        store.batch([PutOp(("bob",), "k", VALUE), PutOp(HOME, "k", {"x" * 40: [1, 2, 3]})])
+    assert store.memory.log(user_id="bob") == []
     assert store.memory.log(user_id="ana") == []
 
 

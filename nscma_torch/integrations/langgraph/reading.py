@@ -1,0 +1,58 @@
+"""Items as they are read: one by its key, those under a namespace, and those that a query finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from langgraph.store.base import SearchItem
+
+from nscma_torch.integrations.langgraph.items import held_by, search_item_of, source_of
+from nscma_torch.memory import Memory
+from nscma_torch.records import Episode, Scope
+from nscma_torch.storage import episodes
+from nscma_torch.storage.clock import to_micros
+
+Held = Mapping[str, Any]  # what a message keeps of an item: namespace, key, value, …
+
+
+def find(memory: Memory, user_id: str, keys: Sequence[str]) -> Mapping[str, Episode]:
+    """The user's messages of these idempotency keys, deleted ones too."""
+    with memory.components.database.read() as connection:
+        return episodes.known_keys(connection, user_id, keys)
+
+
+def under(memory: Memory, scope: Scope, prefix: Sequence[str]) -> list[Held]:
+    """The items of a scope below a namespace, in the order in which they were first put."""
+    live = episodes.live(to_micros(datetime.now(UTC)))
+    with memory.components.database.read() as connection:
+        rows = episodes.select_all(connection, scope, live, episodes.of_sources(source_of(prefix)))
+        return [held for row in rows if (held := held_by(row)) is not None and is_below(held, prefix)]
+
+
+def is_below(held: Held, prefix: Sequence[str]) -> bool:
+    """Whether an item's namespace begins with these labels."""
+    return bool(held["namespace"][: len(prefix)] == list(prefix))
+
+
+def found(memory: Memory, scope: Scope, query: str, most: int, belongs: Callable[[Episode], bool]) -> list[SearchItem]:
+    """The items that fit a query best, best first, of the messages for which `belongs` is true."""
+    wanted = most
+    while True:  # a long item may be found by several of its parts
+        hits = memory.search(query, **ids_of(scope), top_k=wanted, kinds=("chunk",), where=belongs)
+        scores: dict[str, float] = {}
+        for hit in hits:
+            scores.setdefault(hit.id, hit.score)
+        if len(scores) >= most or len(hits) < wanted:
+            break
+        wanted *= 2
+    with memory.components.database.read() as connection:
+        rows = {key: episodes.find(connection, scope.user_id, key) for key in list(scores)[:most]}
+    kept = {key: held_by(row) for key, row in rows.items() if row is not None}  # None: erased meanwhile
+    return [search_item_of(held, scores[key]) for key, held in kept.items() if held is not None]
+
+
+def ids_of(scope: Scope) -> Mapping[str, Any]:
+    """A scope as the methods of `Memory` take it."""
+    return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
