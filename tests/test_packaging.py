@@ -56,6 +56,9 @@ def test_wheel_contents(wheel: Path) -> None:
         "nscma_torch/buffer/weights/proxy.safetensors",
         "nscma_torch/reading/weights/reader.safetensors",
         "nscma_torch/reading/weights/README.md",
+        "nscma_torch/server/view/page/index.html",
+        "nscma_torch/server/view/page/style.css",
+        "nscma_torch/server/view/page/main.js",
         "nscma_kernels/scored_topk.py",
     ):
         assert needed in names

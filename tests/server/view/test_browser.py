@@ -98,7 +98,8 @@ def test_an_answer_marks_its_evidence(page: Opens) -> None:
     shown = seen.later(
         "const {marked, found} = await import('/view/highlight.js');"
         "const told = (nodes) => nodes.filter((one) => one.tagName === 'MARK').map((one) => one.textContent);"
-        f"const text = {text!r}; return [[[{at}, {at + 4}]], found(text, 'the oslo'), found(text, '波尔')].map((spans) => told(marked(text, spans)));"
+        f"const text = {text!r}, spans = [[[{at}, {at + 4}]], found(text, 'the oslo'), found(text, '波尔')];"
+        "return spans.map((some) => told(marked(text, some)));"
     )
     assert shown == [["Oslo"], ["Oslo"], ["波尔"]]
 
@@ -255,6 +256,24 @@ def test_a_token_opens_the_page_and_bounds_it(page: Opens) -> None:
     assert not any(reader in url for url in seen.requests())
     messages = [one for one in seen.messages() if "401" not in one]
     assert messages == []
+
+
+def test_a_token_for_any_user_chooses_whose_memory(page: Opens) -> None:
+    def fill(memory: Any) -> None:
+        memory.add("Ana's own.", user_id="ana", agent_id="scout")
+        memory.add("Ben's own.", user_id="ben")
+
+    seen, served = page(fill)
+    token = served.token(None)["Authorization"].removeprefix("Bearer ")
+    seen.open("", fresh=True)
+    seen.one("dialog input[type=password]").send_keys(f"{token}\ue007")
+    seen.has("Ana's own.")
+    assert [one.text for one in seen.all("#whose option")][-2:] == ["all", "scout"]
+    user = seen.one("#whose input")
+    user.clear()
+    user.send_keys("ben\ue007")
+    seen.has("Ben's own.")
+    assert "Ana's own." not in seen.text()
 
 
 def test_a_server_that_is_away_is_said(page: Opens) -> None:

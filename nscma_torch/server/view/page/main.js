@@ -71,9 +71,9 @@ async function enter() {
   state.rights = new Set(found.rights);
   state.users = found.users;
   state.agents = found.agents;
-  state.user = found.user ?? found.users[0] ?? null;
-  const alone = found.users.length && !found.users.includes(state.user) && !chosen && !found.more_users;
-  if (alone) return choose(found.users[0]); // nobody is named, and the usual user has nothing here
+  state.user = found.user;
+  const elsewhere = !found.users.includes(found.user) && (found.user === null || !found.more_users);
+  if (elsewhere && found.users.length && !chosen) return choose(found.users[0]); // who is meant has nothing here
   if (!state.agents.includes(state.agent)) state.agent = null;
   document.getElementById("store").textContent = found.store ?? "";
   whose();
