@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ def jsonable(value: Any) -> Any:
             return answer_object(value)
         case Episode():
             return episode_object(value)
-        case datetime():
+        case date():
             return value.isoformat()
         case Path():
             return str(value)

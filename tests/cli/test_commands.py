@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from nscma_torch.cli import app, main
+from tests.helpers.json_page import Shapes, prints
 
 CHAT = [
     {"role": "user", "content": "I moved to Porto in March.", "name": "Ana", "timestamp": "2026-03-05T10:00:00Z"},
@@ -265,6 +266,7 @@ def test_output_can_be_cut_by_its_reader(run: Run) -> None:
 
 def test_demo_runs_on_its_own_conversation(run: Run) -> None:
     result = json.loads(ok(run("demo", "--json")))
+    Shapes().compare(result, prints()["demo"], "demo")
     assert result["messages"] >= 240
     assert result["sessions"] >= 12
     assert result["questions"] == 20
