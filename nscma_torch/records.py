@@ -425,7 +425,8 @@ class Answer:
     """An answer with the sentences that it rests on. `abstained` is True when nothing stored fits the question.
 
     `confidence` is in [0, 1]; `trace` names the steps, `notes` what is lacking: unread messages, a model out of reach.
-    It was read off from `facts` by the walk `query`, on which a next question ("and before that?") can follow.
+    It was read off from `facts` by the walk `query`, on which a next question ("and before that?") can follow. The last
+    `quotes` lines of `text` quote evidence; `short` is what stands above them.
     """
 
     text: str
@@ -437,6 +438,13 @@ class Answer:
     facts: tuple[Fact, ...] = ()
     query: FactQuery | None = None
     notes: tuple[str, ...] = ()
+    quotes: int = 0
+
+    @property
+    def short(self) -> str:
+        """The text without its quotations."""
+        lines = self.text.split("\n")
+        return "\n".join(lines[: len(lines) - self.quotes])
 
 
 @dataclass(frozen=True, slots=True)

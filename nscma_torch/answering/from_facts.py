@@ -56,7 +56,7 @@ def from_facts(
         return told
     passage = read.evidence[0].hit.unit
     if passage.occurred_at < told.evidence[0].hit.unit.occurred_at:
-        return _traced(told, f"read: {_short(read)!r}, of {_day(passage)}, is older than what may renew the facts")
+        return _traced(told, f"read: {read.short!r}, of {_day(passage)}, is older than what may renew the facts")
     return replace(read, trace=(*told.trace, *read.trace), query=told.query)
 
 
@@ -83,11 +83,11 @@ def _against_later(
     if read is not None:
         own = read.evidence[0].hit.unit.episode_ids
         by = next((one for one in changing if set(one[0].episode_ids) & set(own)), None)
-        if by is not None and _agree(_short(read), told.text):
-            return _traced(told, f"read: {_short(read)!r} of {_day(by[0])}, as the facts tell")
+        if by is not None and _agree(read.short, told.text):
+            return _traced(told, f"read: {read.short!r} of {_day(by[0])}, as the facts tell")
         if by is not None:
             newer, kind, likely = by
-            reason = f"{_short(read)!r}, of {_day(newer)}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
+            reason = f"{read.short!r}, of {_day(newer)}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
             return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
     if not renewable.unread.intersection(newer.episode_ids):
         return _traced(told, f"{reason}; but what it states was read, and is another matter")
@@ -103,10 +103,6 @@ def _surely_read(parts: Components, question: str, scope: Scope, now: datetime) 
     bounds = Bounds(scope, now, skew, config.retrieval.kinds, without={ECHO: True})
     read, _ = from_messages(parts, parts.embedded_tasks, question, bounds, config.reading.passages)
     return None if read.abstained or read.confidence < config.reading.sure else read
-
-
-def _short(answer: Answer) -> str:
-    return answer.text.partition("\n")[0]
 
 
 def _day(unit: Unit) -> str:

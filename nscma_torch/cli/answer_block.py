@@ -16,7 +16,7 @@ _AROUND = 80  # characters of a message shown before and after the words that ar
 
 def lines_of(answer: Answer, shorten: Callable[[str], str]) -> Iterator[str]:
     """The lines, with rich markup; `shorten` makes the id of a message short."""
-    yield plain(answer.text)
+    yield plain(answer.short)
     if not answer.abstained:
         yield f"[dim]confidence {answer.confidence:.2f}[/]"
     for number, item in enumerate(answer.evidence, start=1):

@@ -96,7 +96,7 @@ class EmbeddedPolicy:
                 uncertainty = 1.0
             elif query is not None:
                 value = value_in(query, units[place], read[place], memory.asker, self._relations, situation.now)
-                answer = replace(answer, text=value or answer.text)
+                answer = replace(answer, text=value, quotes=0) if value else answer
         return replace(_answered(answer, uncertainty), query=query), answer.usage
 
     def act(self, situation: Situation) -> Step:

@@ -298,7 +298,8 @@ class EmbeddedTasks:
         )
         text = "\n".join(quoted_line(item, chinese) for item in evidence)
         usage = Usage(seconds=time.perf_counter() - begin)
-        return Answer(text, False, confidence, evidence, (*trace, f"{len(evidence)} passages shown"), usage)
+        shown = (*trace, f"{len(evidence)} passages shown")
+        return Answer(text, False, confidence, evidence, shown, usage, quotes=len(evidence) - 1)
 
 
 def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:

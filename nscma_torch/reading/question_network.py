@@ -113,7 +113,7 @@ class QuestionNetwork:
             return AskedRelation(name, "", frozenset(), Slots(), float(asks))
         relation, place = (out.relation[0] + self._raised).softmax(-1).max(-1)
         flags = out.flags[0].sigmoid().tolist()
-        spans = _spans(out.first[0].log_softmax(0).cpu(), out.last[0].log_softmax(0).cpu(), length)
+        spans = _spans(out.first[0].cpu(), out.last[0].cpu(), length)
         sure = [max(p, 1 - p) for p in flags]
         confidence = float(asks * relation) * math.prod(sure) * math.exp(sum(span.logarithm for span in spans))
         slots = Slots(*(_words(question, encoded.offsets, span) for span in spans))
@@ -122,16 +122,35 @@ class QuestionNetwork:
 
 
 def _spans(first: Tensor, last: Tensor, length: int) -> list[_Span]:
-    """The likeliest span of each slot by log-probabilities of its ends, [L, slots] each; [CLS] alone for none."""
-    spans = []
-    for slot in range(len(SLOTS)):
-        best = _Span(0, 0, float(first[0, slot] + last[0, slot]))
-        for i in range(1, length - 1):
-            ends = last[i : min(length - 1, i + LONGEST_SLOT), slot]
-            j = int(ends.argmax())
-            best = max(best, _Span(i, i + j, float(first[i, slot] + ends[j])), key=lambda span: span.logarithm)
-        spans.append(best)
-    return spans
+    """The likeliest span of each slot by logits of its ends, [L, slots] each; [CLS] alone for none.
+
+    No word is in two slots: the surest span is taken first, and its tokens are none of the others'.
+    """
+    first, last = first[:length].clone(), last[:length].clone()
+    found: dict[int, _Span] = {}
+    while len(found) < len(SLOTS):
+        left = [slot for slot in range(len(SLOTS)) if slot not in found]
+        spans = {slot: _span(first[:, slot].log_softmax(0), last[:, slot].log_softmax(0)) for slot in left}
+        surest = max(left, key=lambda slot: spans[slot].logarithm)
+        span = found[surest] = spans[surest]
+        if span.first > 0:
+            first[span.first : span.last + 1] = -torch.inf
+            last[span.first : span.last + 1] = -torch.inf
+    return [found[slot] for slot in range(len(SLOTS))]
+
+
+def _span(first: Tensor, last: Tensor) -> _Span:
+    """The likeliest span by log-probabilities of its ends, [L] each, over no token that is taken (-inf)."""
+    best = _Span(0, 0, float(first[0] + last[0]))
+    taken = [i for i, one in enumerate(last.tolist()) if one == -math.inf]
+    for i in range(1, len(first) - 1):
+        stop = min([i + LONGEST_SLOT, len(last) - 1, *(t for t in taken if t >= i)])
+        if stop == i:
+            continue
+        ends = last[i:stop]
+        j = int(ends.argmax())
+        best = max(best, _Span(i, i + j, float(first[i] + ends[j])), key=lambda span: span.logarithm)
+    return best
 
 
 def _words(question: str, offsets: Sequence[tuple[int, int]], span: _Span) -> str:

@@ -108,7 +108,8 @@ class FactQA:
             evidence = (*newer, *evidence)[:_SHOWN]
             quotes = [_quote(item) for item in evidence]
             trace.append(f"{len(newer)} newer messages, read for no such fact, may renew it")
-            return Answer(wording.unsure(quotes), False, confidence * _UNSURE, evidence, tuple(trace), usage, (), query)
+            text, sure = wording.unsure(quotes), confidence * _UNSURE
+            return Answer(text, False, sure, evidence, tuple(trace), usage, (), query, quotes=len(quotes) - 1)
         return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
 
     def _newer(
@@ -170,7 +171,8 @@ class FactQA:
         """The answer where a newer message changes what the facts told, and it is not known to what: both are shown."""
         evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
         text = Wording("en", "").unsure([_quote(item) for item in evidence])
-        return replace(told, text=text, confidence=told.confidence * _UNSURE, evidence=evidence, facts=())
+        sure = told.confidence * _UNSURE
+        return replace(told, text=text, confidence=sure, evidence=evidence, facts=(), quotes=len(evidence) - 1)
 
 
 def _later(

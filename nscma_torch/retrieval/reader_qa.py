@@ -156,6 +156,7 @@ class ReaderQA:
             evidence=evidence,
             trace=(*quoted.trace, *hops, f"read: {found.kind}, {found.why} ({sure:.2f})"),
             usage=spent,
+            quotes=len(evidence),
         )
 
     def changes(self, earlier: Unit, later: Sequence[Unit], *, user_id: str, now: datetime) -> list[tuple[str, float]]:

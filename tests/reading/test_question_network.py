@@ -3,6 +3,7 @@ weights."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from safetensors.torch import save_file
 
 from nscma_torch.errors import ModelError, ModelNotFoundError
 from nscma_torch.reading.fact_questions import object_question
-from nscma_torch.reading.question_model import ASKS, QuestionModel
-from nscma_torch.reading.question_network import LONGEST_SLOT, QuestionNetwork, shared_network
+from nscma_torch.reading.question_model import ASKS, SLOTS, QuestionModel
+from nscma_torch.reading.question_network import LONGEST_SLOT, QuestionNetwork, _spans, shared_network
 from nscma_torch.reading.relation_model import RELATIONS
 from nscma_torch.relations import Schema, load_relations
 
@@ -90,3 +91,17 @@ def test_what_is_no_such_file_is_an_error_that_says_so(tmp_path: Path) -> None:
     save_file({"a": torch.zeros(1)}, tmp_path / "other", {RELATIONS: "lives_in"})
     with pytest.raises(ModelError, match="train it again"):
         QuestionNetwork.from_pretrained(schema(*NAMES), tmp_path / "other")
+
+
+def test_no_word_is_in_two_slots() -> None:
+    """The object, which is doubtful between the topic's words and none, is none where the topic is sure."""
+    first, last = torch.full((6, len(SLOTS)), -9.0), torch.full((6, len(SLOTS)), -9.0)
+    slots = {name: number for number, name in enumerate(SLOTS)}
+    for logits, at in ((first, 2), (last, 3)):
+        logits[0] = 0.0  # [CLS]: nothing stands in the slot
+        logits[at, slots["topic"]] = 9.0
+        logits[at, slots["object"]] = 1.0
+    first[1, slots["object"]] = last[4, slots["object"]] = 0.5  # a span around the topic
+    spans = _spans(first, last, 6)
+    assert spans[slots["topic"]][:2] == (2, 3)
+    assert spans[slots["object"]][:2] == (0, 0) and spans[slots["object"]].logarithm > math.log(0.1)

@@ -119,7 +119,8 @@ def test_between_sure_and_unsure_the_answer_says_so(chat: Memory) -> None:
     qa = ReaderQA(chat._components.database, reader, Reading(sure=SURE, unsure=UNSURE - 0.01))  # type: ignore[arg-type]
     quoted = Answer("they want 950", False, 0.5, ())
     answer = qa.answer("What is the rent?", [hit], quoted, answerability=1.0, user_id="ana", now=NOW)
-    assert answer.text.splitlines()[0] == "950 (not sure)" and not answer.abstained
+    assert answer.short == "950 (not sure)" and not answer.abstained
+    assert answer.text.count("\n") == len(answer.evidence) == answer.quotes > 0
 
 
 def test_relevance_is_the_score_weighed_by_the_evidence(chat: Memory) -> None:

@@ -31,7 +31,7 @@ export function show(root, params, { signal }) {
     before = answer.query;
     follow.checked = false;
     following.hidden = before === null;
-    announce(answer.text);
+    announce(answer.short);
     return answered(answer);
   });
   const search = (top = FIRST) => fill(region, async () => {
@@ -58,12 +58,10 @@ export function show(root, params, { signal }) {
 }
 
 function answered(answer) {
-  const [short, ...quoted] = answer.text.split("\n"); // what it is read off from stands below as evidence
-  const unsure = !answer.abstained && (answer.confidence < 0.5 || quoted.length > 0);
+  const unsure = !answer.abstained && answer.confidence < 0.5;
   return [
     h("section", { class: `answer ${answer.abstained ? "unknown" : unsure ? "unsure" : ""}`, "aria-label": "Answer" },
-      h("p", { class: "answer-text", dir: "auto" }, short),
-      quoted.length > 0 && h("details", {}, h("summary", {}, "As it was answered"), quoted.map((line) => h("p", { class: "muted", dir: "auto" }, line))),
+      h("p", { class: "answer-text", dir: "auto" }, answer.short),
       h("p", { class: "muted" }, answer.abstained ? "Nothing stored answers it." : `confidence ${rounded(answer.confidence)}`, ` · ${rounded(answer.usage.seconds)} s`),
       answer.notes.map((note) => h("p", { class: "note warn" }, note))),
     answer.facts.length > 0 && h("section", {}, h("h2", {}, "Facts it was read off from"),
