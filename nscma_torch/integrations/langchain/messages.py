@@ -63,11 +63,10 @@ def _made(type_: str, data: Mapping[str, Any]) -> BaseMessage:
 
 def _said_elsewhere(episode: Episode) -> BaseMessage:
     """A message that was stored by another way in."""
-    types = {"assistant": "ai", "system": "system", "tool": "tool"}
     data = {"content": episode.text, "name": episode.name}
-    return _made(
-        types.get(episode.role, "human"), data | ({"tool_call_id": episode.id} if episode.role == "tool" else {})
-    )
+    if episode.role == "tool":
+        return _made("tool", data | {"tool_call_id": episode.id})
+    return _made({"assistant": "ai", "system": "system"}.get(episode.role, "human"), data)
 
 
 def _text(message: BaseMessage) -> str:
