@@ -112,6 +112,18 @@ def test_the_results_are_those_of_this_process(run: Run, served: Notice, opened:
     assert "2 other users have" in run("search", "Porto", "--user", "nobody").stderr
 
 
+def test_a_process_that_goes_through_the_server_loads_neither_rows_nor_models(run: Run, served: Notice) -> None:
+    assert served.url
+    program = (
+        "import sys; from nscma_torch.cli import app; app(sys.argv[1:], standalone_mode=False); "
+        "sys.stderr.write(' '.join({'sqlalchemy', 'torch', 'fastapi', 'nscma_torch.memory'} & set(sys.modules)))"
+    )
+    for read, more in ((READS[3], ()), (READS[4], ()), (READS[3], ("--no-server",))):
+        line = [sys.executable, "-c", program, *read, *more]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+        assert bool(done.stderr) == bool(more), done.stderr
+
+
 @pytest.mark.parametrize("read", [("search", "Porto", "--kind", "nonsense"), ("search", " "), ("ask", "x" * 20_000)])
 def test_what_is_wrong_is_said_in_the_same_words(run: Run, served: Notice, read: tuple[str, ...]) -> None:
     assert served.url
