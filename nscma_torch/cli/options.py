@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,9 +40,9 @@ def _root(
 
 
 def _users(ctx: typer.Context, incomplete: str) -> list[str]:
-    from nscma_torch.cli.completed_users import users
+    from nscma_torch.storage.user_names import beginning_with
 
-    return list(users(ctx, incomplete))
+    return beginning_with(Path(ctx.params.get("store") or os.environ.get("NSCMA_STORE") or STORE), incomplete)
 
 
 Store = Annotated[Path, typer.Option("--store", help="The database file.", envvar="NSCMA_STORE", metavar="FILE")]
