@@ -263,6 +263,7 @@ class Memory:
         explain: bool = False,
         where: Callable[[Episode], bool] | None = None,
         expired: bool = False,
+        relevant: bool = False,
     ) -> list[Hit]:
         """The stored units that fit the query best, best first.
 
@@ -280,6 +281,7 @@ class Memory:
             explain: fill `Hit.parts` with each lane's score and rank.
             where: asked of each message of the scope; only units of those for which it is true are found.
             expired: find what has expired, too.
+            relevant: find nothing where all that is stored bears little on the query (below `retrieval.floor`).
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(query, "the query", self.config.limits)
@@ -295,6 +297,8 @@ class Memory:
             budget=most,
             explain=checked_flag(explain, "explain"),
         )
+        if checked_flag(relevant, "relevant") and found.answerability() < self.config.retrieval.floor:
+            return []
         self._recalls.note(scope.user_id, found.hits, at=clock(now))
         return found.hits
 

@@ -222,6 +222,14 @@ class Retrieval(Section):
         "hyde",
         "self-questioning",
     ] = Field("auto", description="How a search goes on from its first results; auto chooses by the question.")
+    floor: float = Field(
+        0.4,
+        ge=-1,
+        le=2,
+        description="Answerability of a search below which nothing is put before a model: by the proxy, MCP's recall "
+        "and the hooks; -1 for no floor. Chosen on the dialogues of development authors (`python -m "
+        "eval.experiments.retrieval.recall_floor`, with --apart too; server/README.md has the numbers).",
+    )
     kinds: tuple[
         Literal[
             "chunk",

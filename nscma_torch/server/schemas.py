@@ -143,6 +143,7 @@ class SearchBody(Filtered):
     now: Time | None = None
     explain: bool = False
     expired: bool = False
+    relevant: bool = False
 
 
 class AskBody(Filtered):

@@ -1,6 +1,6 @@
 """Whether a floor of relevance tells what a prompt needs of a memory from what a search finds anyway.
 
-    python -m eval.experiments.retrieval.recall_floor [--authors maren noor] [--floors .1 .2 .3] [--reader]
+    python -m eval.experiments.retrieval.recall_floor [--authors maren noor] [--floors .1 .2 .3] [--reader] [--apart]
 
 Each author's dialogues are one memory. It is asked the questions on them (with the messages that answer them), the
 questions on them that they do not answer, and turns that have nothing to do with it: questions and messages of another
@@ -25,7 +25,7 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, timedelta
 from pathlib import Path
 
@@ -43,6 +43,7 @@ from train.reader.dialogue_text import Dialogue, read_dialogues
 _ROOT = Path(__file__).parents[3] / "train" / "reader" / "dialogues"
 _SHOWN, _LOOKED_AT = 6, 24  # as the memory proxy does by default
 _ENOUGH = 16.0
+_CONFIG = {"gate": {"rule": "everything"}}
 _FOREIGN = 80  # questions, and as many messages, of the other author
 REQUESTS = (
     *("Write a haiku about rain.", "What is the capital of Mongolia?", "Reverse a list in Python, please.", "Thanks!"),
@@ -81,9 +82,9 @@ def dialogues(author: str) -> Iterator[Dialogue]:
 class Asked:
     """One author's memory, which is asked."""
 
-    def __init__(self, memory: Memory, author: str, *, reader: bool) -> None:
+    def __init__(self, memory: Memory, own: Sequence[Dialogue], *, reader: bool) -> None:
         self._memory, self._reader = memory, reader
-        self.own = list(dialogues(author))
+        self.own = own
         last = max(one.said_at for each in self.own for one in each.messages).replace(tzinfo=UTC)
         self._bounds = Bounds(Scope("author"), last + timedelta(days=1), kinds=("chunk",))
         self._ids: dict[str, tuple[str, int]] = {}
@@ -113,7 +114,7 @@ class Asked:
         weights = {term: idf(self._size, self._held[term]) for term in query_terms(text)}
         mass = sum(weights.values())
         read = dict.fromkeys(map(id, hits), 0.0)
-        if self._reader:
+        if self._reader and parts.reader_qa is not None:
             got = parts.reader_qa.read(text, hits, user_id="author", now=self._bounds.now, most=_SHOWN)
             read = dict(zip(map(id, got.hits), got.result.evidence, strict=True))
         shown = []
@@ -125,22 +126,26 @@ class Asked:
             shown.append(Shown(scores, self._ids[hit.id] in evidence))
         return shown
 
-    def turns(self, foreign: Sequence[Dialogue]) -> dict[str, Turns]:
-        """The passages of all kinds of turns."""
-        kinds = {name: Turns() for name in ("answered", "not answered", "foreign question", "foreign message", "request")}
+    def turns(self, foreign: Sequence[Dialogue], unrelated: int, seed: int) -> dict[str, Turns]:
+        """The passages of all kinds of turns, so many of each kind that has nothing to do with the memory."""
+        kinds = {
+            name: Turns() for name in ("answered", "not answered", "foreign question", "foreign message", "request")
+        }
         for each in self.own:
             for question in each.questions:
                 needed = frozenset((each.id, number) for number in question.evidence)
                 kind = kinds["answered" if question.gold else "not answered"]
                 kind.passages.append(self.passages(question.text, needed if question.gold else frozenset()))
                 kind.needed += len(needed) if question.gold else 0
-        rng = random.Random(0)
+        rng = random.Random(seed)
         questions = [one.text for each in foreign for one in each.questions]
         messages = [one.text for each in foreign for one in each.messages]
         for name, texts in (("foreign question", questions), ("foreign message", messages)):
-            chosen = rng.sample(texts, min(_FOREIGN, len(texts)))
+            chosen = rng.sample(texts, min(unrelated, len(texts)))
             kinds[name].passages += [self.passages(text) for text in chosen]
-        kinds["request"].passages += [self.passages(text) for text in REQUESTS]
+        kinds["request"].passages += [
+            self.passages(text) for text in rng.sample(REQUESTS, min(unrelated, len(REQUESTS)))
+        ]
         return kinds
 
 
@@ -151,17 +156,23 @@ def main() -> None:
     parser.add_argument("--foreign", help="whose turns have nothing to do with it; by default the next author's")
     parser.add_argument("--floors", type=float, nargs="+", default=[0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
     parser.add_argument("--scores", nargs="+", default=["cosine", "words", "support", "whole"])
+    parser.add_argument("--apart", action="store_true", help="a memory for each dialogue: some twenty messages")
     parser.add_argument("--reader", action="store_true", help="the reader's score too; it reads every passage")
     arguments = parser.parse_args()
     names = arguments.scores + ["evidence"] * arguments.reader
     total: dict[str, Turns] = {}
     with tempfile.TemporaryDirectory() as folder:
         for place, author in enumerate(arguments.authors):
-            other = arguments.foreign or arguments.authors[(place + 1) % len(arguments.authors)]
-            with Memory(Path(folder) / f"{author}.db", config={"gate": {"rule": "everything"}}) as memory:
-                for kind, turns in Asked(memory, author, reader=arguments.reader).turns(list(dialogues(other))).items():
-                    sum_ = total.setdefault(kind, Turns())
-                    total[kind] = replace(sum_, passages=sum_.passages + turns.passages, needed=sum_.needed + turns.needed)
+            foreign = list(dialogues(arguments.foreign or arguments.authors[(place + 1) % len(arguments.authors)]))
+            own = list(dialogues(author))
+            memories = [[one] for one in own] if arguments.apart else [own]
+            for number, together in enumerate(memories):
+                with Memory(Path(folder) / f"{author}{number}.db", config=_CONFIG) as memory:
+                    asked = Asked(memory, together, reader=arguments.reader)
+                    for kind, turns in asked.turns(foreign, -(-_FOREIGN // len(memories)), number).items():
+                        so_far = total.setdefault(kind, Turns())
+                        so_far.passages += turns.passages
+                        so_far.needed += turns.needed
     console = Console(width=140)
     evidence = [one.scores for each in total["answered"].passages for one in each if one.evidence]
     table = Table("AUC, evidence against passages of", *names)

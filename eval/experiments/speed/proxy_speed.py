@@ -1,4 +1,5 @@
-"""What the memory proxy costs: time to the first token, and tokens a second, beside the bare server behind it.
+"""What the memory proxy costs: time to the first token, tokens a second and the wait for the end of an answer (which
+comes once the exchange is on disk), beside the bare server behind it.
 
     python -m eval.experiments.speed.proxy_speed [--messages 10000] [--clients 1 16 64] [--requests 8] [--tokens 64]
 
@@ -44,11 +45,29 @@ _THINGS = ("harbour", "orchard", "library", "bakery", "theatre", "market", "muse
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One answer: seconds to the first event, events, and seconds of recall, by its header, where there was any."""
+    """One answer.
+
+    Attributes:
+        first: seconds to the first event.
+        events: how many there were.
+        end: seconds from the last event with a token to the end.
+        recall: seconds of recall, by its header, where something was recalled.
+        stored: whether it is on disk, as far as the proxy says.
+    """
 
     first: float
     events: int
+    end: float
     recall: float | None
+    stored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs, and the number of its process."""
+
+    url: str
+    process: int
 
 
 def sentence(number: int) -> str:
@@ -56,6 +75,12 @@ def sentence(number: int) -> str:
     rng = random.Random(number)
     parts = (rng.choice(_NAMES), rng.choice(_ACTIONS), rng.choice(_TOWNS), rng.choice(_THINGS))
     return "{} {} {} near the {} in {}, as entry {} says.".format(*parts, rng.randint(1950, 2024), number)
+
+
+def question(rng: random.Random) -> str:
+    """Something to look up; no two are alike."""
+    words = (rng.choice(_NAMES), rng.choice(_THINGS), rng.choice(_TOWNS))
+    return "What do you know of {} and the {} in {}?".format(*words) + f" ({rng.random()})"
 
 
 def fill(store: Path, messages: int) -> None:
@@ -68,14 +93,15 @@ def fill(store: Path, messages: int) -> None:
 
 
 @contextmanager
-def serving(store: Path, upstream: str) -> Iterator[str]:
-    """`nscma serve --upstream` on a free port; gives its address."""
+def serving(store: Path, upstream: str | None = None) -> Iterator[Server]:
+    """`nscma serve` on a free port, in front of a model's server or not."""
     command = [sys.executable, "-m", "nscma_torch", "serve", "--store", str(store), "--port", "0", "--json"]
+    command += [] if upstream is None else ["--upstream", upstream]
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen([*command, "--upstream", upstream], stdout=subprocess.PIPE, text=True, env=alone) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=alone) as process:
         assert process.stdout is not None
         try:
-            yield json.loads(process.stdout.readline())["url"]
+            yield Server(json.loads(process.stdout.readline())["url"], process.pid)
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=120)
@@ -111,15 +137,19 @@ def ask(connection: HTTPConnection, text: str) -> Timing:
     began = time.perf_counter()
     connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
     answer = connection.getresponse()
-    events, first = 0, math.nan
+    events, first, last, stored = 0, math.nan, math.nan, True
     while line := answer.readline():
-        if line.startswith(b"data: "):
-            first = time.perf_counter() - began if not events else first
-            events += 1
+        now = time.perf_counter() - began
+        if line.startswith(b": x-nscma-stores"):
+            stored = False
+        elif line.startswith(b"data: {"):
+            first = now if not events else first
+            events, last = events + 1, now
     if answer.status != 200:
         raise RuntimeError(f"the server answered {answer.status}")
     recalled = answer.headers.get("x-nscma-memory") == "recalled"
-    return Timing(first, events, float(answer.headers["x-nscma-seconds"]) if recalled else None)
+    recall = float(answer.headers["x-nscma-seconds"]) if recalled else None
+    return Timing(first, events, time.perf_counter() - began - last, recall, stored)
 
 
 def measure(url: str, clients: int, requests: int, seed: int) -> tuple[list[Timing], float]:
@@ -133,10 +163,7 @@ def measure(url: str, clients: int, requests: int, seed: int) -> tuple[list[Timi
         connection = HTTPConnection(urlsplit(url).netloc, timeout=120)
         ready.wait()
         try:
-            for _ in range(requests):
-                words = (rng.choice(_NAMES), rng.choice(_THINGS), rng.choice(_TOWNS))
-                text = "What do you know of {} and the {} in {}?".format(*words)
-                found.append(ask(connection, f"{text} ({rng.random()})"))
+            found.extend(ask(connection, question(rng)) for _ in range(requests))
         except (OSError, RuntimeError) as error:
             faults.append(error)
         finally:
@@ -157,7 +184,8 @@ def measure(url: str, clients: int, requests: int, seed: int) -> tuple[list[Timi
 def row(name: str, clients: int, found: Sequence[Timing], seconds: float) -> list[str]:
     """One line of the table."""
     firsts = sorted(1000 * one.first for one in found)
-    p95 = firsts[math.ceil(0.95 * len(firsts)) - 1]
+    ends = sorted(1000 * one.end for one in found)
+    place = math.ceil(0.95 * len(found)) - 1
     rate = sum(one.events for one in found) / seconds
     recalls = [1000 * one.recall for one in found if one.recall is not None]
     recall = f"{statistics.median(recalls):.1f} ({len(recalls)})" if recalls else ""
@@ -166,8 +194,11 @@ def row(name: str, clients: int, found: Sequence[Timing], seconds: float) -> lis
         str(clients),
         str(len(found)),
         f"{statistics.median(firsts):.1f}",
-        f"{p95:.1f}",
+        f"{firsts[place]:.1f}",
         f"{rate:,.0f}",
+        f"{statistics.median(ends):.1f}",
+        f"{ends[place]:.1f}",
+        str(sum(not one.stored for one in found)),
         recall,
     ]
 
@@ -185,16 +216,19 @@ def main() -> None:
     if arguments.bare:
         be_bare(int(arguments.bare[0]), float(arguments.bare[1]))
         return
-    table = Table("", "clients", "answers", "first token p50 ms", "p95 ms", "tokens/s", "recall p50 ms (of)")
+    table = Table(
+        *("", "clients", "answers", "first token p50 ms", "p95 ms", "tokens/s", "end p50 ms", "p95 ms", "not on disk"),
+        "recall p50 ms (of)",
+    )
     with tempfile.TemporaryDirectory() as folder, bare(arguments.tokens, arguments.pace) as upstream:
         store = Path(folder) / "speed.db"
         fill(store, arguments.messages)
         with serving(store, upstream) as proxy:
-            measure(proxy, 1, 3, seed=0)  # models and index are loaded
+            measure(proxy.url, 1, 3, seed=0)  # models and index are loaded
             for clients in arguments.clients:
-                for name, url in (("bare", upstream), ("proxy", proxy)):
+                for name, url in (("bare", upstream), ("proxy", proxy.url)):
                     table.add_row(*row(name, clients, *measure(url, clients, arguments.requests, seed=clients)))
-    Console(width=100).print(table)
+    Console(width=130).print(table)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def recall(given: dict[str, Any], door: Door) -> str | None:
     prompt = _text(given, "prompt")
     if not prompt or prompt.startswith("/"):  # a command of the client
         return None
-    found = door.post("/v1/search", {"query": prompt[-_QUERY_CHARACTERS:], "top_k": _TOP})
+    found = door.post("/v1/search", {"query": prompt[-_QUERY_CHARACTERS:], "top_k": _TOP, "relevant": True})
     lines: list[str] = []
     room = _MOST_CHARACTERS - len(_LEAD)
     for hit in found:

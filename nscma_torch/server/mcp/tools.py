@@ -69,10 +69,10 @@ class Tools:
         limit: Few = 8,
         as_of: AsOf = None,
     ) -> Recalled:
-        """Find stored passages that fit a query, best first. Use it before you say that you do not know the user."""
+        """Find stored passages that bear on a query, best first. Use it before saying that you do not know the user."""
 
         def found(memory: Memory, scope: Scope) -> Recalled:
-            hits = memory.search(query, **scope, top_k=limit, as_of=as_of)
+            hits = memory.search(query, **scope, top_k=limit, as_of=as_of, relevant=True)
             return Recalled(passages=[Passage.of_hit(hit) for hit in hits])
 
         return await self._desk.call("read", found)

@@ -28,7 +28,7 @@ class Recall:
     """What a turn recalled.
 
     Attributes:
-        state: recalled, nothing (nothing fits), off (no text of a user to recall for, or no right to), slow (not
+        state: recalled, nothing (nothing bears on it), off (no text of a user to recall for, or no right to), slow (not
             within the deadline), failed.
         seconds: what it took of this request's time.
         error: the name of what failed.

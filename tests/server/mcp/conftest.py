@@ -66,7 +66,7 @@ def served(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path)
     with ExitStack() as stack:
 
         def make(server: dict[str, Any] | None = None, **options: Any) -> Served:
-            config = {"gate": {"rule": "everything"}, "server": server or {}}
+            config = {"gate": {"rule": "everything"}, "retrieval": {"floor": -1.0}, "server": server or {}}
             memory = open_memory(config=config, proxy=light_proxy)
             return stack.enter_context(serving(memory, tmp_path / "store.db.tokens", **options))
 

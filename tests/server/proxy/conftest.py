@@ -70,9 +70,13 @@ def proxied(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path
     with ExitStack() as stack:
 
         def make(
-            answer: Callable[[Asked], Said] = echo, upstream: dict[str, Any] | None = None, key: str | None = None
+            answer: Callable[[Asked], Said] = echo,
+            upstream: dict[str, Any] | None = None,
+            key: str | None = None,
+            floor: float = -1.0,  # the light embedder knows no meanings
         ) -> Proxied:
-            memory = open_memory(config={"upstream": upstream or {}}, proxy=light_proxy)
+            config = {"upstream": upstream or {}, "retrieval": {"floor": floor}}
+            memory = open_memory(config=config, proxy=light_proxy)
             behind = stack.enter_context(fake_chat_server(answer))
             made = stack.enter_context(serving(memory, tmp_path / "tokens", rooms=[room.room(behind.url, key)]))
             return Proxied(made, behind)
