@@ -10,6 +10,7 @@ from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp,
 
 from nscma_torch.errors import InvalidInputError, TextTooLargeError
 from nscma_torch.integrations.langgraph import NscmaStore
+from nscma_torch.integrations.langgraph.filters import condition_of
 from nscma_torch.integrations.langgraph.items import text_of
 
 HOME = ("ana",)
@@ -90,6 +91,15 @@ def test_stores_that_are_refused(nscma_store: NscmaStore, arguments: dict[str, A
 )
 def test_the_text_of_an_item(value: dict[str, Any], paths: list[str], text: str | None) -> None:
     assert text_of(value, paths) == text
+
+
+@pytest.mark.parametrize(
+    "filters", [{"a": 1}, {"a": {"$eq": 1}}, {"list": [1]}, {"a": {"$gt": 0}}, {"text": {"$lt": 9}}, {"no": {"$lt": 9}}]
+)
+def test_values_are_compared_as_json_has_them(filters: dict[str, Any]) -> None:
+    """LangGraph's own store takes true for 1, and fails on what has no order; here neither fits."""
+    assert not condition_of(filters)({"a": True, "list": [True], "text": "5"})
+    assert condition_of({"a": True, "list": [True], "text": "5", "no": None})({"a": True, "list": [True], "text": "5"})
 
 
 def test_what_comes_out_is_a_copy(nscma_store: NscmaStore) -> None:

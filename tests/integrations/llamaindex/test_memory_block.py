@@ -46,7 +46,8 @@ def test_what_is_put_is_recalled_in_every_session(memory: Memory) -> None:
     assert asked(block) == asked(block, ChatMessage(" ")) == asked(block, ChatMessage("Nori", role="assistant")) == []
     assert len(asked(NscmaMemoryBlock(memory=memory, user_id="ana"), ChatMessage("cats"))) == 3
     assert asked(NscmaMemoryBlock(memory=memory, user_id="ana", threshold=9.0), ChatMessage("cats")) == []
-    assert asked(block, ChatMessage("x" * 40_000 + " Nori")) == [SAID[1].content], "of a long one the end"
+    for message, name in zip(SAID, ("Miso", "Nori", "Udon"), strict=True):  # of a long one the end
+        assert asked(block, ChatMessage("x " * 20_000 + name)) == [message.content]
 
 
 def test_no_word_of_another_user(memory: Memory) -> None:
