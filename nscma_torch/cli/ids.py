@@ -39,9 +39,7 @@ def short_ids(memory: Any, user: str, what: Named = "message") -> Callable[[str]
 
     `memory` is a `Memory`, or its server's.
     """
-    from nscma_torch.cli.served_memory import ServedMemory
-
-    if isinstance(memory, ServedMemory):
+    if hasattr(memory, "ids_alike"):  # a server's; the class is not imported to ask, as it brings an HTTP client along
         return shortened(memory.ids_alike(user_id=user, what=what, digits=DIGITS))
     from nscma_torch.records import Scope
     from nscma_torch.storage.id_prefixes import alike
