@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from nscma_torch.cli.through_server import ElsewhereError
 from nscma_torch.errors import ForbiddenError
-from nscma_torch.records import Answer, Evidence, Hit, Scope, Unit, Usage
+from nscma_torch.records import Answer, Episode, Evidence, Hit, Scope, Unit, Usage
 
 if TYPE_CHECKING:
     from nscma_torch.cli.through_server import Line
 
 _MOST_HITS = 10_000  # that an endpoint takes as top_k
+_MOST_MESSAGES = 1_000_000  # that one takes as limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,19 @@ class ServedMemory:
             told["text"], told["abstained"], told["confidence"], evidence,
             trace=tuple(told["trace"]), usage=Usage(**told["usage"]), notes=tuple(told["notes"]),
         )  # fmt: skip
+
+    def log(self, *, user_id: str, limit: int | None = None, **options: Any) -> list[Episode]:
+        """As `Memory.log`."""
+        from pydantic import TypeAdapter
+
+        if (limit or 0) > _MOST_MESSAGES:
+            raise ElsewhereError
+        asked = {name: str(one).lower() if isinstance(one, bool) else one for name, one in options.items()}
+        told = self._line.asked("GET", "/v1/log", user_id=user_id, limit=limit or _MOST_MESSAGES, **asked)
+        found = TypeAdapter(list[Episode]).validate_json(told)
+        if limit is None and len(found) == _MOST_MESSAGES:  # there may be more
+            raise ElsewhereError
+        return found
 
     def stats(self, *, user_id: str | None = None) -> Counts:
         """Of `Memory.stats` the number of messages of a user, or of the store's users: 0 where the token hides it."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import short_ids
 from nscma_torch.cli.output import console, hint_at_others, one_line, opened, plain, print_json, say, verdict
+from nscma_torch.cli.through_server import read
 from nscma_torch.text.timestamps import format_time
 
 if TYPE_CHECKING:
-    from nscma_torch.records import Stats
+    from nscma_torch.records import Episode, Stats
 
 
 @o.app.command()
@@ -25,6 +27,8 @@ def log(
     user: o.User = o.USER,
     agent: o.Agent = None,
     run: o.Run = None,
+    token: o.Token = None,
+    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
@@ -33,11 +37,14 @@ def log(
     if deferred and written:
         raise typer.BadParameter("give one of --deferred and --written, not both")
     wanted = True if deferred else False if written else None
-    with opened(store, config) as memory:
-        episodes = memory.log(user_id=user, agent_id=agent, run_id=run, deferred=wanted, limit=limit)
-        if not episodes:
+
+    def look(memory: Any) -> tuple[list[Episode], Callable[[str], str]]:
+        found = memory.log(user_id=user, agent_id=agent, run_id=run, deferred=wanted, limit=limit)
+        if not found:
             hint_at_others(memory, user)
-        shorten = str if json else short_ids(memory, user)
+        return found, str if json else short_ids(memory, user)
+
+    episodes, shorten = read(look, store, config, token=token, no_server=no_server)
     if json:
         print_json(episodes)
         return

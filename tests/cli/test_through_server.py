@@ -95,6 +95,9 @@ READS = (
     ("ask", "Where does my sister work?"),
     ("ask", "Which submarine did Zebulon pilot?"),
     ("ask", "Where does Tom live?", "--user", "nobody"),
+    ("log",),
+    ("log", "--written", "--limit", "2"),
+    ("log", "--deferred"),
 )
 
 
