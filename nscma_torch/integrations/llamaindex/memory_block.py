@@ -32,7 +32,8 @@ _HEAD = f"Recalled from this user's long-term memory, best first. {NOT_FOLLOWED}
 class NscmaMemoryBlock(BaseMemoryBlock[str]):
     """Keeps what leaves the chat history, and recalls what bears on the newest message of the user.
 
-    Recalled is what the user said in any session: passages as quoted data, with who said it and when.
+    Recalled is what the user said in any session: passages as quoted data, with who said it and when;
+    nothing where all that is stored bears little on it (`retrieval.floor`).
     Messages without text, and instructions (system, developer), are not kept.
 
     Args:
@@ -84,7 +85,7 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
 
     def _recalled(self, question: str) -> str:
         asked = question[-self.memory.config.limits.max_question_characters :]
-        hits = self.memory.search(asked, **self._ids(), top_k=self.top_k, threshold=self.threshold)
+        hits = self.memory.search(asked, **self._ids(), top_k=self.top_k, threshold=self.threshold, relevant=True)
         return _block([shown_hit(asked, hit, self.words) for hit in hits]) if hits else ""
 
     def _ids(self) -> Mapping[str, Any]:

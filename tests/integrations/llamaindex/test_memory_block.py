@@ -23,7 +23,7 @@ SAID = [ChatMessage(f"Fact {i}: my cat {name} is {i} years old.") for i, name in
 
 @pytest.fixture
 def memory(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
-    return open_memory(proxy=light_proxy)
+    return open_memory(proxy=light_proxy, config={"retrieval": {"floor": -1}})
 
 
 def passages(content: str) -> list[str]:
@@ -48,6 +48,14 @@ def test_what_is_put_is_recalled_in_every_session(memory: Memory) -> None:
     assert asked(NscmaMemoryBlock(memory=memory, user_id="ana", threshold=9.0), ChatMessage("cats")) == []
     for message, name in zip(SAID, ("Miso", "Nori", "Udon"), strict=True):  # of a long one the end
         assert asked(block, ChatMessage("x " * 20_000 + name)) == [message.content]
+
+
+def test_what_bears_little_on_the_question_is_not_shown(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+    for floor, recalled in ((-1, [SAID[1].content]), (2, [])):
+        config = {"retrieval": {"floor": floor}}
+        block = NscmaMemoryBlock(memory=open_memory(f"{floor}.db", proxy=light_proxy, config=config), user_id="ana")
+        asyncio.run(block.aput(SAID[1:2]))
+        assert asked(block, ChatMessage("How old is Nori?")) == recalled
 
 
 def test_no_word_of_another_user(memory: Memory) -> None:
