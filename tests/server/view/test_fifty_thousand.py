@@ -1,4 +1,4 @@
-"""The page over 50,000 messages and 2,000 facts: what each view takes, and how much it loads. Run by `make prove`."""
+"""The page over 50,000 messages and 800 facts: what each view takes, and how much it loads. Run by `make prove`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.helpers.noting import DEFERRED, NotedTasks, day
 from tests.server.conftest import Served
 from tests.server.view.browser import VIEWS, Browser, Page
 
-MESSAGES, WITH_FACTS = 50_000, 2_000
+MESSAGES, WITH_FACTS = 50_000, 800
 MOST_BYTES = 300_000  # of all that a view loads of the memory
 CITIES = ("Oslo", "Porto", "Kyoto", "Bonn", "Lima", "Rome", "Quito")
 
