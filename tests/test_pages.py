@@ -16,7 +16,8 @@ import nscma_torch
 
 ROOT = Path(__file__).parents[1]
 OTHERS = ("nscma_torch/cli", "nscma_torch/compat/exports", "nscma_torch/compat/mem0", "nscma_torch/integrations")
-FOLDERS = ("nscma_torch", "nscma_torch/storage", *OTHERS, "configs", "eval", "kernels", "train")
+ROOMS = ("nscma_torch/server/view", "nscma_torch/storage")
+FOLDERS = ("nscma_torch", *ROOMS, *OTHERS, "configs", "eval", "kernels", "train")
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", *(f"{folder}/README.md" for folder in FOLDERS))
 
 

@@ -34,7 +34,7 @@ export function show(root, _, { signal }) {
     return [h("h2", {}, "Profile"), list(lines.slice(0, LINES)), folded];
   });
   renew = (stats, before) => {
-    tiles.replaceChildren(...counted(stats));
+    fill(tiles, async () => counted(stats));
     failures.replaceChildren(...stats.failures.map((one) => h("p", { class: "note bad", dir: "auto" }, one)));
     if (before && stats.messages !== before.messages) last();
   };
@@ -44,7 +44,7 @@ export function show(root, _, { signal }) {
       h("section", { "aria-labelledby": "newest" }, h("h2", { id: "newest" }, "Newest messages"), newest,
         h("p", {}, h("a", { href: "#/gate" }, "All messages, with the gate's decisions"))),
       h("div", {}, may("write") && adding(), known)));
-  get("v1/stats", {}, { scope: "user", signal }).then((stats) => renew(stats, null), (error) => error.name !== "AbortError" && tiles.replaceChildren(problem(error)));
+  fill(tiles, async () => counted(await get("v1/stats", {}, { scope: "user", signal })));
   last();
   profile();
 }
