@@ -50,7 +50,7 @@ def fields(one: Operation, document: dict[str, Any]) -> list[str]:
     return list(resolved(content["schema"], document)["properties"]) if content else []
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_value_breaks_an_operation(fuzzed: Any, data: st.DataObject) -> None:
     server, all_, document = fuzzed
@@ -71,7 +71,7 @@ def test_no_value_breaks_an_operation(fuzzed: Any, data: st.DataObject) -> None:
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(["-1", "0", "1e99", "9" * 40])
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_bytes_break_an_operation(fuzzed: Any, data: st.DataObject) -> None:
     server, all_, _ = fuzzed
