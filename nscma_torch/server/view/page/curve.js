@@ -35,15 +35,16 @@ export function curve(messages, width, chosen) {
   const written = decided.filter(({ decision }) => decision.write).length;
   const said = `Score against threshold of ${number(decided.length)} messages: ${number(written)} written, ${number(decided.length - written)} deferred. The table below says the same.`;
   return s("svg", { viewBox: `0 0 ${width} ${HIGH + LOW + 44}`, width, height: HIGH + LOW + 44, class: "curve", role: "img", "aria-label": said },
-    s("text", { x: 0, y: 12, class: "caption" }, "score"), axis(y, 20, HIGH),
-    s("text", { x: 0, y: HIGH + 30, class: "caption" }, "surprise, nats a token"), axis((value) => HIGH + 34 + surprise(value), 0, 0, surprise.top),
+    s("text", { x: 0, y: 12, class: "caption" }, "score"), axis(y, y.ends, width),
+    s("text", { x: 0, y: HIGH + 30, class: "caption" }, "surprise, nats a token"), axis((value) => HIGH + 34 + surprise(value), [0, surprise.ends[1]], width),
     s("path", { d: steps, class: "threshold" }), decided.map(bar), s("path", { d: line, class: "surprise" }), areas);
+}
 
-  function axis(place, _, __, top) {
-    const values = top === undefined ? y.ends : [0, top];
-    return values.map((value) => s("g", { class: "grid" },
-      s("line", { x1: LEFT, x2: width, y1: place(value), y2: place(value) }), s("text", { x: LEFT - 6, y: place(value) + 4 }, rounded(value, 1))));
-  }
+/** Lines at these values, with the values beside them. */
+function axis(place, values, width) {
+  return values.map((value) => s("g", { class: "grid" },
+    s("line", { x1: LEFT, x2: width, y1: place(value), y2: place(value) }),
+    s("text", { x: LEFT - 6, y: place(value) + 4 }, rounded(value, 1))));
 }
 
 /** From values to pixels, the largest at the top. */
@@ -52,7 +53,6 @@ function scale(values, height) {
   const high = Math.max(...values, low + 0.01);
   const place = (value) => 22 + (height - 32) * (1 - (Math.min(high, Math.max(low, value)) - low) / (high - low));
   place.ends = [low, high];
-  place.top = high;
   return place;
 }
 
