@@ -72,10 +72,9 @@ def served(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path)
     """`served({…}, rooms=[…], host=…)`: a server over a light store, with such a section [server]."""
     with ExitStack() as stack:
 
-        def make(server: dict[str, Any] | None = None, **options: Any) -> Served:
-            memory = open_memory(
-                config={"gate": {"rule": "everything"}, "server": server or {}}, proxy=light_proxy, tasks=NotedTasks()
-            )
+        def make(server: dict[str, Any] | None = None, floor: float = 0.4, **options: Any) -> Served:
+            config = {"gate": {"rule": "everything"}, "retrieval": {"floor": floor}, "server": server or {}}
+            memory = open_memory(config=config, proxy=light_proxy, tasks=NotedTasks())
             return stack.enter_context(serving(memory, tmp_path / "store.db.tokens", **options))
 
         yield make

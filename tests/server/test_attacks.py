@@ -13,6 +13,7 @@ from starlette.routing import Mount
 from eval.harness.fake_chat_server import Asked, Said, completion, fake_chat_server
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
+from nscma_torch.server.notice import PROOF
 from nscma_torch.server.proxy.room import NOT_SERVED
 from nscma_torch.server.rooms import MakesRoom
 from tests.conftest import LIGHT
@@ -47,7 +48,7 @@ def rooms() -> Iterator[list[MakesRoom]]:
 @pytest.fixture
 def bens_own(served: Callable[..., Served], rooms: list[MakesRoom]) -> Bens:
     """A server with a memory of Ben's, its operations, and the ids of what is Ben's."""
-    return filled(served(FAST, rooms=rooms))
+    return filled(served(FAST, floor=-1.0, rooms=rooms))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,10 @@ def bens(
     tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Embedder, rooms: list[MakesRoom]
 ) -> Iterator[Bens]:
     """The same, of all tests that must leave it as it is."""
-    folder, config = tmp_path_factory.mktemp("ben"), {**LIGHT, "gate": {"rule": "everything"}, "server": FAST}
+    folder, config = (
+        tmp_path_factory.mktemp("ben"),
+        {**LIGHT, "gate": {"rule": "everything"}, "retrieval": {"floor": -1.0}, "server": FAST},
+    )
     with (
         Memory(folder / "store.db", config=config, proxy=light_proxy, embedder=embedder, tasks=NotedTasks()) as memory,
         serving(memory, folder / "tokens", rooms=rooms) as server,
@@ -124,7 +128,7 @@ def test_only_pages_are_open(bens: Bens) -> None:
 
 
 def open_to_all(method: str, path: str) -> bool:
-    public = path in ("/health/live", "/health/ready") or path.startswith("/view/") or ("GET", path) in PAGES
+    public = path in ("/health/live", "/health/ready", PROOF) or path.startswith("/view/") or ("GET", path) in PAGES
     return public and method in ("GET", "HEAD")
 
 
