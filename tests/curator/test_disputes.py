@@ -137,7 +137,13 @@ def test_what_was_left_open_is_asked_again_once_it_changed(torn: Told) -> None:
     other = Judge("message 3")
     parts = torn.memory.components
     somebody = Sleeper(
-        parts.database, torn.curator, parts.relations, SETTINGS, torn.memory.flush, tasks=other, judge=lambda: "somebody else"
+        parts.database,
+        torn.curator,
+        parts.relations,
+        SETTINGS,
+        torn.memory.flush,
+        tasks=other,
+        judge=lambda: "somebody else",
     )
     somebody.sleep("ada", now=day(20))
     assert len(judge.asked) == len(other.asked) == 1, "another judge may tell"
