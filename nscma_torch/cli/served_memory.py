@@ -49,7 +49,7 @@ class ServedMemory:
         )
         return Answer(
             told["text"], told["abstained"], told["confidence"], evidence,
-            trace=tuple(told["trace"]), usage=Usage(**told["usage"]), notes=tuple(told["notes"]),
+            trace=tuple(told["trace"]), usage=Usage(**told["usage"]), notes=tuple(told["notes"]), quotes=told["quotes"],
         )  # fmt: skip
 
     def log(self, *, user_id: str, limit: int | None = None, **options: Any) -> list[Episode]:

@@ -212,10 +212,14 @@ class EvidenceOut(BaseModel):
 
 
 class AnswerOut(BaseModel):
-    """An answer with what it rests on; `short` is its text without quotations, `query` what a next question follows."""
+    """An answer with what it rests on; `query` is what a next question follows.
+
+    The last `quotes` lines of `text` quote evidence; `short` is what stands above them.
+    """
 
     text: str
     short: str
+    quotes: int
     abstained: bool
     confidence: float
     evidence: list[EvidenceOut]
@@ -229,8 +233,9 @@ class AnswerOut(BaseModel):
     def of(cls, answer: Answer) -> AnswerOut:
         """The form in which an answer goes out."""
         return cls.model_construct(
-            text=answer.text, short=answer.short, abstained=answer.abstained, confidence=answer.confidence,
-            evidence=[EvidenceOut.of(one) for one in answer.evidence], facts=answer.facts, trace=answer.trace,
+            text=answer.text, short=answer.short, quotes=answer.quotes, abstained=answer.abstained,
+            confidence=answer.confidence, evidence=[EvidenceOut.of(one) for one in answer.evidence],
+            facts=answer.facts, trace=answer.trace,
             notes=answer.notes, usage=answer.usage, query=answer.query,
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -19,12 +19,18 @@ pytest.importorskip("fastapi")
 
 from nscma_torch import Memory
 from nscma_torch.cli import app, through_server
+from nscma_torch.cli.served_memory import ServedMemory
+from nscma_torch.records import Answer
 from nscma_torch.server import announcing, notice
 from nscma_torch.server.app import create_app
 from nscma_torch.server.notice import Answers, Notice
 from nscma_torch.server.rooms import Settings
 from nscma_torch.server.running import Serving, bound
+from nscma_torch.server.schemas import AnswerOut
 from nscma_torch.server.tokens import Tokens
+
+if TYPE_CHECKING:
+    from nscma_torch.cli.through_server import Line
 
 CONFIG = '[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\nfacts = "none"\n[gate]\nrule = "everything"\n'
 SAID = ("I moved to Porto in March.", "My sister Ines works at Bosch.", "I'm allergic to peanuts.")
@@ -214,3 +220,14 @@ def test_the_notice_is_the_owners_and_goes_with_the_server(run: Run) -> None:
         os.umask(before)
     second.remove(path)
     assert list(Path().glob("*.server*")) == []
+
+
+def test_an_answer_comes_back_with_what_of_it_is_quoted() -> None:
+    answer = Answer("Bosch\nAna, 6 January 2026: My sister works at Bosch.", False, 0.9, (), quotes=1)
+
+    class Replying:
+        def asked(self, *_: object, **__: object) -> str:
+            return AnswerOut.of(answer).model_dump_json()
+
+    told = ServedMemory(cast("Line", Replying())).ask("Where does my sister work?", user_id="ana")
+    assert told == answer and told.short == "Bosch"

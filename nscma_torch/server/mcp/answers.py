@@ -123,7 +123,7 @@ class Answered(Quoting):
     def of(cls, answer: Answer) -> Self:
         """The form in which an answer is told."""
         return cls(
-            answer=answer.text, known=not answer.abstained, confidence=answer.confidence, notes=answer.notes,
+            answer=answer.short, known=not answer.abstained, confidence=answer.confidence, notes=answer.notes,
             evidence=[Passage.of_evidence(one) for one in answer.evidence],
             facts=[KnownFact.of(one) for one in answer.facts],
         )  # fmt: skip
