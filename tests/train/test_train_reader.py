@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -131,3 +132,10 @@ def test_a_share_of_a_set_that_there_is_not_is_an_error() -> None:
     stage = {**RECIPE["stages"][0], "public_shares": {"squad3": 1.0}}
     with pytest.raises(ValidationError, match="no public set is named squad3: there are counterfactual_nli, gap"):
         Recipe.model_validate({**RECIPE, "stages": [stage]})
+
+
+@pytest.mark.parametrize("name", ["reader", "facts", "teacher", "taught"])
+def test_the_configurations_are_recipes(name: str) -> None:
+    text = (Path(__file__).parents[2] / f"configs/train/{name}.toml").read_text(encoding="utf-8")
+    recipe = Recipe.model_validate(tomllib.loads(text))
+    assert recipe.stages and bool(recipe.teacher) == (name == "taught")
