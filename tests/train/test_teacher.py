@@ -17,6 +17,7 @@ from nscma_torch.reading.reader_input import Packer, Passage, Row
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, Outputs
 from nscma_torch.text.minilm import bundled_folder, load_tokenizer
 from tests.train.test_reader_bases import small_tokenizer
+from tests.train.test_train_reader import RECIPE
 from train.reader.batches import Group, group_of, padded
 from train.reader.dialogue_text import Message
 from train.reader.examples import Example, Labelled
@@ -29,6 +30,14 @@ from train.reader.unlabelled_examples import unlabelled_examples
 
 CPU = torch.device("cpu")
 TEXTS = ("I moved to Porto in May, after years in the cold.", "My sister keeps two lizards and a parrot.")
+
+
+def taught_by(teacher: str) -> Recipe:
+    """A recipe whose one stage has questions without labels."""
+    (stage,) = RECIPE["stages"]
+    alone = {**stage, "stop_after": 0, "dialogue_epochs": 0, "unlabelled_epochs": 1}
+    sizes = {"max_tokens": [64], "batch_tokens": 64, "log_every": 5, "save_every": 100}
+    return Recipe.model_validate({**RECIPE, **sizes, "teacher": teacher, "stages": [alone]})
 
 
 def asked(question: str, texts: Sequence[str] = TEXTS, tokens: int = 64) -> Group:
@@ -103,17 +112,7 @@ def _sure_of(word: str, row: Row, shown: Sequence[str]) -> Outputs:
 
 
 def test_a_student_learns_from_a_teacher_alone(tmp_path: Path, teacher: Teacher) -> None:
-    stage = {
-        "name": "taught",
-        "learning_rate": 1e-3,
-        "warmup": 2,
-        "stop_after": 0,
-        "public_share": 0.0,
-        "dialogue_epochs": 0,
-        "exchange_epochs": 0,
-        "unlabelled_epochs": 1,
-    }
-    recipe = Recipe.model_validate({**KEYS, "teacher": str(WEIGHTS), "stages": [stage]})
+    recipe = taught_by(str(WEIGHTS))
     groups = [asked("Where did Ana move to?"), asked("What does Ana's sister keep?")] * 14
     training = Training(recipe, CPU, tmp_path / "student")
     batch = padded(groups[:2])
@@ -135,18 +134,8 @@ def test_a_student_learns_from_a_teacher_alone(tmp_path: Path, teacher: Teacher)
 
 
 def test_questions_without_labels_need_a_teacher() -> None:
-    stage = {
-        "name": "taught",
-        "learning_rate": 1e-3,
-        "warmup": 2,
-        "stop_after": 0,
-        "public_share": 0.0,
-        "dialogue_epochs": 0,
-        "exchange_epochs": 0,
-        "unlabelled_epochs": 1,
-    }
     with pytest.raises(ValidationError, match="need a teacher: name one"):
-        Recipe.model_validate({**KEYS, "teacher": "", "stages": [stage]})
+        taught_by("")
 
 
 def test_an_exchange_is_asked_what_is_on_its_topic() -> None:
@@ -157,28 +146,3 @@ def test_an_exchange_is_asked_what_is_on_its_topic() -> None:
     assert example.question == "Which lizards does my sister keep?"
     assert [labelled.passage.text for labelled in example.passages] == list(TEXTS)
     assert all(labelled.holds is None and not labelled.answers for labelled in example.passages)
-
-
-KEYS = {
-    "base": "bundled",
-    "start": "",
-    "seed": 1,
-    "max_tokens": [64],
-    "most_rows": 4,
-    "batch_tokens": 64,
-    "bfloat16": False,
-    "weight_decay": 0.0,
-    "clip": 1.0,
-    "ema": 0.9,
-    "log_every": 5,
-    "save_every": 100,
-    "weights": {
-        "span": 1.0,
-        "evidence": 1.0,
-        "answerable": 1.0,
-        "kind": 0.5,
-        "stance": 1.0,
-        "change": 1.0,
-        "teacher": 1.0,
-    },
-}

@@ -21,18 +21,17 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.table import Table
 
+from eval.experiments.speed.clients import at_once
 from eval.harness.fake_chat_server import Asked, Said, fake_chat_server, streamed
 from nscma_torch import Memory, Message, load_config
 
@@ -156,29 +155,17 @@ def measure(url: str, clients: int, requests: int, seed: int) -> tuple[list[Timi
     """All answers to so many clients at once, and the seconds that all took."""
     found: list[Timing] = []
     faults: list[Exception] = []
-    ready = threading.Barrier(clients + 1)
 
-    def client(number: int) -> None:
-        rng = random.Random(f"{seed} {number}")
-        connection = HTTPConnection(urlsplit(url).netloc, timeout=120)
-        ready.wait()
+    def client(connection: HTTPConnection, rng: random.Random) -> None:
         try:
             found.extend(ask(connection, question(rng)) for _ in range(requests))
         except (OSError, RuntimeError) as error:
             faults.append(error)
-        finally:
-            connection.close()
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
-    for one in threads:
-        one.start()
-    ready.wait()
-    began = time.perf_counter()
-    for one in threads:
-        one.join()
+    seconds = at_once(url, clients, seed, client)
     if faults:
         raise faults[0]
-    return found, time.perf_counter() - began
+    return found, seconds
 
 
 def row(name: str, clients: int, found: Sequence[Timing], seconds: float) -> list[str]:

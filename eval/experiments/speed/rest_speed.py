@@ -26,11 +26,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.table import Table
 
+from eval.experiments.speed.clients import at_once
 from eval.experiments.speed.proxy_speed import fill, question, serving
 
 
@@ -56,12 +56,9 @@ def search(connection: HTTPConnection, text: str) -> int:
 
 def measure(url: str, clients: int, requests: int, seed: int) -> Load:
     """So many clients at once, each asking so many times."""
-    load, ready, lock = Load(), threading.Barrier(clients + 1), threading.Lock()
+    load, lock = Load(), threading.Lock()
 
-    def client(number: int) -> None:
-        rng = random.Random(f"{seed} {number}")
-        connection = HTTPConnection(urlsplit(url).netloc, timeout=120)
-        ready.wait()
+    def client(connection: HTTPConnection, rng: random.Random) -> None:
         for _ in range(requests):
             began = time.perf_counter()
             try:
@@ -74,16 +71,8 @@ def measure(url: str, clients: int, requests: int, seed: int) -> Load:
                     load.seconds.append(time.perf_counter() - began)
                 else:
                     load.errors[outcome] += 1
-        connection.close()
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
-    for one in threads:
-        one.start()
-    ready.wait()
-    began = time.perf_counter()
-    for one in threads:
-        one.join()
-    load.whole = time.perf_counter() - began
+    load.whole = at_once(url, clients, seed, client)
     return load
 
 
