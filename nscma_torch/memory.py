@@ -297,7 +297,7 @@ class Memory:
             budget=most,
             explain=checked_flag(explain, "explain"),
         )
-        if checked_flag(relevant, "relevant") and found.answerability() < self.config.retrieval.floor:
+        if checked_flag(relevant, "relevant") and not found.bears(self.config.retrieval.floor):
             return []
         self._recalls.note(scope.user_id, found.hits, at=clock(now))
         return found.hits

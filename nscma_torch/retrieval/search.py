@@ -54,6 +54,10 @@ class Retrieved:
     answerability: Answerability
     trace: tuple[str, ...] = ()
 
+    def bears(self, floor: float) -> bool:
+        """Whether what the memory holds bears on the query; -1 is no floor, for which nothing is computed."""
+        return floor <= -1 or self.answerability() >= floor
+
 
 class _People(NamedTuple):
     """Names of those who spoke, the user's own name or "", and the names of others in the role of the user."""

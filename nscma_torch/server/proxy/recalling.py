@@ -99,7 +99,7 @@ class Recalling:
         config, question = parts.config, turn.text[: parts.config.limits.max_question_characters]
         bounds = Bounds(Scope(user_id), at, timedelta(seconds=config.limits.max_clock_skew), ("chunk",))
         found = parts.retriever.retrieve(question, bounds, top_k=_LOOKED_AT * self._settings.passages)
-        hits = found.hits if found.answerability() >= config.retrieval.floor else []
+        hits = found.hits if found.bears(config.retrieval.floor) else []
         new: dict[str, Hit] = {}
         for hit in hits:
             text = hit.text.strip()
