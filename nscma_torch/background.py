@@ -90,7 +90,7 @@ class BackgroundWorker:
                     self._serve()
                 elif not waits:
                     waits = True
-                    self._notify(f"another worker runs on {self._database.path}; this one takes over when it ends")
+                    self._notify(f"another worker runs on {self._database.name}; this one takes over when it ends")
                 self._stopping.wait(self._settings.poll)
         except Exception as error:
             self.error = error
@@ -101,7 +101,7 @@ class BackgroundWorker:
 
     def _serve(self) -> None:
         """Work until told to stop, or until the lease is lost."""
-        self._notify(f"at work on {self._database.path}")
+        self._notify(f"at work on {self._database.name}")
         self._lost.clear()
         ended = threading.Event()
         name = "nscma worker heartbeat"

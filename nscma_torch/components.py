@@ -25,8 +25,8 @@ from nscma_torch.protocols import Embedder, LanguageTasks, Proxy, RecordTasks
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.relations import Schema, load_relations, open_schema
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
-from nscma_torch.storage.database import Database
 from nscma_torch.storage.hierarchies import INTEGRATE
+from nscma_torch.storage.opening import open_database
 from nscma_torch.storage.statements import CURATE
 from nscma_torch.storage.statistics import Process
 from nscma_torch.unread_messages import Settling
@@ -89,7 +89,7 @@ class Components:
         self.build_lock = threading.RLock()
         if config.device not in _ALWAYS_THERE:  # what torch has no device for is said before the file is opened
             _ = self.device
-        self.database = Database(store, busy_timeout=config.store.busy_timeout, max_pages=config.store.max_pages)
+        self.database = open_database(store, config.store)
         self.stages = Stages()
         self.tally: Counter[str] = Counter()
         self._embedder = embedder

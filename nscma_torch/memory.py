@@ -132,7 +132,7 @@ class Memory:
     def components(self) -> Components:
         """What the memory is made of. Raises StoreClosedError once it is closed."""
         if self._closed:
-            raise StoreClosedError(f"the memory in {self._components.database.path} is closed; open it again")
+            raise StoreClosedError(f"the memory in {self._components.database.name} is closed; open it again")
         return self._components
 
     def add(
@@ -760,7 +760,8 @@ class Memory:
         known = [] if self.config.curator.rule == "model" else list(relations)  # a model may keep two of any relation
         single = [name for name in known if relations[name].cardinality == "one"]
         with self.components.database.read() as connection:
-            return check.problems(connection, single=single)
+            unsound = self.components.database.problems(connection)
+            return unsound + check.problems(connection, single=single)
 
     def export(self, *, user_id: str | None = None) -> Iterator[str]:
         """The store, or one user, as JSON lines without line ends. Raises `NotFoundError` for a user without memory."""

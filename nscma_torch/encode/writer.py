@@ -43,7 +43,7 @@ from nscma_torch.records import Added, Message, Scope
 from nscma_torch.storage import backlog, episodes, fingerprint, jobs, streams, units
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.clock import optional_micros, to_micros
-from nscma_torch.storage.database import Database, next_seq
+from nscma_torch.storage.database import Database, next_seqs
 from nscma_torch.storage.packed_vectors import refuse_infinite
 from nscma_torch.storage.streams import Stream
 
@@ -228,11 +228,11 @@ class Writer:
             proxy_state=weighed.proxy_state,
             gate_state=weighed.gate_state.to_bytes().decode(),
         )
-        first = next_seq(connection, "episodes", len(new))
+        seqs = next_seqs(connection, "episodes", len(new))
         rows = [
             episodes.new_row(
                 batch.messages[i],
-                seq=first + n,
+                seq=seqs[n],
                 scope=batch.scope,
                 stream_id=stream.id,
                 position=stream.next_position + n,

@@ -1,214 +1,89 @@
-"""Opens the store's file and owns its transactions.
+"""A store as the rest of the library sees it: transactions, whose rows they touch, and counters.
 
-WAL, `synchronous=FULL` and writes that begin IMMEDIATE: what `write()` has committed survives a kill at any instant,
-and two writers never deadlock by upgrading a read. Deleted bytes are zeroed (`secure_delete`).
+Two kinds: `sqlite_database` is one file, `postgres_database` a schema of a PostgreSQL database. The tables are the same
+(`schema`), and so is what a transaction promises: what `write` has committed survives a kill at any instant.
 """
 
 from __future__ import annotations
 
-import sqlite3
-import time
+import enum
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
-from sqlalchemy import URL, Connection, bindparam, create_engine, event, exc, select
+from sqlalchemy import Connection, bindparam, func, select
 
-from nscma_torch.errors import (
-    EncodingError,
-    NscmaError,
-    StoreAccessError,
-    StoreBusyError,
-    StoreError,
-    StoreFormatError,
-    StoreFullError,
-    StoreVersionError,
-)
-from nscma_torch.storage import connections, migrations, schema, store_path
+from nscma_torch.storage import schema
+from nscma_torch.storage.dialects import insert
 
 T = TypeVar("T")
-_POLL = 0.01  # seconds
 
 
-class Database:
-    """One store. Use `read()` and `write()` for transactions; safe to share between threads.
+class _Rows(enum.Enum):
+    OF_ALL_USERS = "all users"
+    OF_NO_USER = "no user"
 
-    Args:
-        path: the file; created, with its schema, when it is not there.
-        busy_timeout: seconds to wait for another process's write.
-        max_pages: largest size in pages of 4096 bytes, 0 for no limit.
 
-    Raises:
-        StoreFormatError: the file is no SQLite database, or not one of ours. It is left untouched.
-        StoreVersionError: a newer version of the library wrote it.
-        StoreAccessError: the file or folder cannot be read or written.
+ALL_USERS: Literal[_Rows.OF_ALL_USERS] = _Rows.OF_ALL_USERS
+NO_USER: Literal[_Rows.OF_NO_USER] = _Rows.OF_NO_USER
+Whose = str | _Rows  # a user's id, or one of the two
+
+
+class Database(ABC):
+    """One store. Use `read` and `write` for transactions; safe to share between threads.
+
+    Both are told whose rows they touch: a user's id, `ALL_USERS`, or `NO_USER` for what belongs to the store as a whole
+    (leases, settings). A file has one writer and shows every row to it; PostgreSQL has one writer for each user, and
+    shows a transaction the rows of that user and no others.
+
+    Attributes:
+        name: the address, without a password.
     """
 
-    def __init__(self, path: Path | str, *, busy_timeout: float, max_pages: int = 0) -> None:
-        self.path = store_path.located(path)
-        self._pragmas: dict[str, Any] = {
-            "busy_timeout": int(busy_timeout * 1000),
-            "synchronous": "FULL",
-            "foreign_keys": "ON",
-            "secure_delete": "ON",
-        }
-        if max_pages:
-            self._pragmas["max_page_count"] = max_pages
-        self._file = connections.created(self.path)
-        store_path.refuse_foreign(self.path)
-        self._engine = create_engine(
-            URL.create("sqlite", database=str(self.path)), connect_args={"timeout": busy_timeout}
-        )
-        event.listen(self._engine, "do_connect", self._connect)
-        event.listen(self._engine, "connect", self._configure)
-        event.listen(self._engine, "begin", _begin)
-        connections.watch(self)
-        try:
-            self._prepare()
-        except NscmaError:
-            self.close()
-            raise
+    name: str
 
-    def _connect(self, _dialect: Any, _record: Any, _arguments: Any, named: dict[str, Any]) -> sqlite3.Connection:
-        return connections.connect(self.path, self._file, **named)
-
-    def _configure(self, connection: sqlite3.Connection, _record: Any) -> None:
-        connection.isolation_level = None  # SQLAlchemy's "begin" event says BEGIN, not the driver
-        for name, value in self._pragmas.items():
-            connection.execute(f"PRAGMA {name}={value}")
-
-    def _prepare(self) -> None:
-        """Create the schema, or check and migrate an existing one."""
-        with self._translated(), self._engine.connect() as connection:
-            application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-            empty = not connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-            connection.rollback()
-            if application != schema.APPLICATION_ID and not empty:  # it came between the look at it and here
-                raise StoreFormatError(f"{self.path} is a SQLite file of another program; name another file")
-            if application and version > schema.SCHEMA_VERSION:
-                raise StoreVersionError(
-                    f"{self.path} has schema {version}, newer than {schema.SCHEMA_VERSION}; upgrade nscma-torch"
-                )
-        if not application or version < schema.SCHEMA_VERSION:
-            with self.write() as connection:
-                migrations.migrate(connection)
-        self._use_wal()
-
-    def _use_wal(self) -> None:
-        """Switch the file to WAL. SQLite needs it alone for a moment and does not wait for that by itself."""
-        give_up = time.monotonic() + self._pragmas["busy_timeout"] / 1000
-        while True:
-            try:
-                with self.driver() as connection:
-                    mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-                break
-            except StoreBusyError:
-                if time.monotonic() > give_up:
-                    raise
-                time.sleep(_POLL)
-        if mode != "wal":
-            raise StoreAccessError(f"the file system of {self.path} has no shared memory for SQLite; use a local disk")
-
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
+    @abstractmethod
+    def read(self, whose: Whose = ALL_USERS) -> AbstractContextManager[Connection]:
         """A consistent snapshot; never waits for a writer."""
-        with self._translated(), self._engine.connect() as connection, connection.begin():
-            yield connection
 
-    @contextmanager
-    def write(self, *, wait: float | None = None) -> Iterator[Connection]:
-        """The one writer of this store; commits at the end, or leaves everything as it was.
+    @abstractmethod
+    def write(self, whose: Whose = ALL_USERS, *, wait: float | None = None) -> AbstractContextManager[Connection]:
+        """The one writer of these rows; commits at the end, or leaves everything as it was.
 
-        `wait`: seconds to wait for another process's write, where it is less than the store's `busy_timeout`.
-        Raises StoreAccessError where the file was removed or replaced, or its -wal removed, while it was open.
+        `wait`: seconds to wait for another writer, where it is less than the store's `busy_timeout`.
+        Raises StoreBusyError where another holds these rows for longer.
         """
-        with self._translated(), self._engine.connect() as connection, self._waiting(connection, wait):
-            connection = connection.execution_options(nscma_write=True)
-            with connection.begin():
-                connections.check_in_place(self.path, self._file)
-                yield connection
-            connections.check_in_place(self.path, self._file)
 
-    @contextmanager
-    def _waiting(self, connection: Connection, seconds: float | None) -> Iterator[None]:
-        """Give a connection another busy timeout for a while."""
-        own = self._pragmas["busy_timeout"]
-        if seconds is None or seconds * 1000 >= own:
-            yield
-            return
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        driver.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
-        try:
-            yield
-        finally:
-            driver.execute(f"PRAGMA busy_timeout={own}")
+    @abstractmethod
+    def rewrite(self) -> None:
+        """Take what was deleted out of the files, as far as this kind of store can; see `files` for what proves it.
 
-    @contextmanager
-    def driver(self) -> Iterator[sqlite3.Connection]:
-        """The driver's connection, outside any transaction, for VACUUM and the like."""
-        with self._translated():
-            raw = self._engine.raw_connection()
-            try:
-                connection = raw.driver_connection
-                assert isinstance(connection, sqlite3.Connection)
-                yield connection
-            finally:
-                raw.close()
+        Raises StoreBusyError or StoreFullError where it cannot: deleted rows may leave bytes behind.
+        """
 
+    @abstractmethod
     def files(self) -> tuple[Path, ...]:
-        """Those of its files that exist now. Only SQLite may open them: see README.md in this folder."""
-        return tuple(path for path in store_path.names(self.path) if path.exists())
+        """The files of the store that exist now and can be searched; none where a server keeps them."""
 
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes that the store takes on disk."""
+
+    @abstractmethod
+    def problems(self, connection: Connection) -> list[str]:
+        """What the database itself finds broken, a sentence each."""
+
+    @abstractmethod
     def close(self) -> None:
-        """Close every connection; the last one of all processes folds the -wal file into the database."""
-        self._engine.dispose()
+        """Close every connection."""
 
-    def forget_inherited(self) -> None:
-        """In a forked child: leave the connections to the parent, and open own ones from now on."""
-        self._engine.dispose(close=False)
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except exc.DBAPIError as error:
-            raise self._explained(error.orig) from error
-        except sqlite3.Error as error:
-            raise self._explained(error) from error
-        except UnicodeEncodeError as error:
-            raise EncodingError(f"{error.object[:40]!r} holds half of a surrogate pair, which is not text") from error
-
-    def _explained(self, error: BaseException | None) -> StoreError:
-        """The one clear error for what SQLite said."""
-        code = (getattr(error, "sqlite_errorname", None) or "").removeprefix("SQLITE_").split("_")[0]
-        path = self.path
-        match code:
-            case "FULL":
-                return StoreFullError(
-                    f"no space left for {path}; free some, or raise store.max_pages. Nothing was written"
-                )
-            case "BUSY" | "LOCKED":
-                return StoreBusyError(f"{path} is held by another process; try again, or raise store.busy_timeout")
-            case "READONLY" | "CANTOPEN" | "PERM" | "AUTH":
-                return StoreAccessError(f"{path} or its folder cannot be written; check its permissions")
-            case "NOTADB":
-                return StoreFormatError(f"{path} is not a SQLite database; name another file")
-            case "CORRUPT":
-                return StoreFormatError(
-                    f"{path} is corrupt; restore a copy, or export what can be read with `nscma export`"
-                )
-        return StoreError(f"{path}: {error}")
+    #: Largest number of rows, or of values of one IN, in a statement: SQLite takes a bounded number of variables.
+    PAGE: ClassVar[int] = 512
 
 
-def _begin(connection: Connection) -> None:
-    write = connection.get_execution_options().get("nscma_write", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-
-
-PAGE = 512  # rows, or values of one IN: SQLite takes a bounded number of variables in a statement
+PAGE = Database.PAGE
 
 
 def pages(values: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -225,15 +100,35 @@ _TAKE = (
     .returning(schema.counters.c.value)
 )
 _META = select(schema.meta.c.value).where(schema.meta.c.key == bindparam("key"))
+_DRAW = select(func.nextval(bindparam("sequence"))).select_from(func.generate_series(1, bindparam("taken")))
 
 
-def next_seq(connection: Connection, name: str, n: int = 1) -> int:
-    """Take `n` consecutive numbers of counter `name` and return the first; they are never given out again."""
+def next_seqs(connection: Connection, name: str, n: int) -> Sequence[int]:
+    """Take `n` numbers of counter `name`, rising; they are above all that this user's rows have, and never given again.
+
+    PostgreSQL draws them from a sequence, which no writer waits for: they may have gaps, and numbers of different users
+    are not in the order of their commits.
+    """
+    if not n:
+        return range(0)
+    if connection.dialect.name == "postgresql":
+        drawn = connection.execute(_DRAW, {"sequence": sequence_of(name), "taken": n})
+        return sorted(drawn.scalars())
     after = connection.execute(_TAKE, {"counter": name, "taken": n}).scalar()
     if after is None:
         connection.execute(schema.counters.insert().values(name=name, value=1 + n))
-        return 1
-    return int(after) - n
+        return range(1, 1 + n)
+    return range(after - n, after)
+
+
+def next_seq(connection: Connection, name: str) -> int:
+    """The next number of counter `name`; see `next_seqs`."""
+    return next_seqs(connection, name, 1)[0]
+
+
+def sequence_of(name: str) -> str:
+    """The sequence of a counter in PostgreSQL."""
+    return f"{name}_seq"
 
 
 def get_meta(connection: Connection, key: str) -> str | None:
@@ -243,5 +138,5 @@ def get_meta(connection: Connection, key: str) -> str | None:
 
 def set_meta(connection: Connection, key: str, value: str) -> None:
     """Set a store-wide setting."""
-    connection.execute(schema.meta.delete().where(schema.meta.c.key == key))
-    connection.execute(schema.meta.insert().values(key=key, value=value))
+    row = insert(connection, schema.meta).values(key=key, value=value)
+    connection.execute(row.on_conflict_do_update(index_elements=["key"], set_={"value": value}))

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select, tuple_
 from nscma_torch.records import Action, CuratorDecision, Scope
 from nscma_torch.storage import namespaces
 from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.fact_schema import decisions, statements
 from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.streams import derive_id
@@ -73,14 +73,14 @@ def insert(connection: Connection, namespace: str, user_id: str, new: Sequence[N
     for some in pages(sorted({one.statement_seq for one in new if one.statement_seq is not None})):
         query = select(statements.c.seq, statements.c.id).where(statements.c.seq.in_(some))
         said.update((seq, statement_id) for seq, statement_id in connection.execute(query))
-    first = next_seq(connection, decisions.name, len(new))
+    seqs = next_seqs(connection, decisions.name, len(new))
     rows: dict[str, dict[str, Any]] = {}
-    for i, one in enumerate(new):
+    for seq, one in zip(seqs, new, strict=True):
         before = json.dumps(dict(one.before), sort_keys=True, ensure_ascii=False)
         what = (one.action, one.subject, one.relation, one.topic, one.object, said.get(one.statement_seq or 0), before)
         key = _new_id(connection, rows, namespace, *what)
         rows[key] = {
-            "seq": first + i,
+            "seq": seq,
             "id": key,
             "namespace": namespace,
             "user_id": user_id,

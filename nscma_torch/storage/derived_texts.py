@@ -18,7 +18,7 @@ from nscma_torch.records import DerivedKind, Scope
 from nscma_torch.storage import namespaces
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.database import next_seq, next_seqs, pages
 from nscma_torch.storage.derived_schema import (
     derivations,
     derived_links,
@@ -158,12 +158,12 @@ def replace(
         return Changed(0)
     gone = _remove(connection, connection.execute(select(_T.seq).where(_of(part))).scalars())
     note_run(connection, part, basis=basis, at=at, omitted_for=omitted_for)
-    first = next_seq(connection, derived_texts.name, len(texts)) if texts else 0
-    for number, (new, own) in enumerate(zip(texts, made, strict=True)):
-        row = {"seq": first + number, "id": text_id(part, number), **part._asdict(), "number": number}
+    seqs = next_seqs(connection, derived_texts.name, len(texts))
+    for number, (seq, new, own) in enumerate(zip(seqs, texts, made, strict=True)):
+        row = {"seq": seq, "id": text_id(part, number), **part._asdict(), "number": number}
         what = {"text": new.text, "confidence": new.confidence, "since": new.since, "until": new.until}
         connection.execute(derived_texts.insert().values(**row, **what, user_id=user_id, made_at=at))
-        own_row = {"derived_seq": first + number, "user_id": user_id}
+        own_row = {"derived_seq": seq, "user_id": user_id}
         seen = new.cited | new.seen
         rows = [{**own_row, "episode_seq": seq, "cited": seq in new.cited.messages} for seq in sorted(seen.messages)]
         connection.execute(derived_sources.insert(), rows)

@@ -28,7 +28,7 @@ from nscma_torch.storage import (
     worker_health,
 )
 from nscma_torch.storage import jobs as queue
-from nscma_torch.storage.database import Database, get_meta, pages, set_meta
+from nscma_torch.storage.database import NO_USER, Database, get_meta, pages, set_meta
 from nscma_torch.storage.schema import (
     drafts,
     episodes,
@@ -162,19 +162,14 @@ def rewrite_due(connection: Connection) -> bool:
 
 
 def rewrite(database: Database) -> None:
-    """Rewrite the file without its free pages, and empty the -wal file. Raises the store's error where it cannot."""
+    """Take what was deleted out of the store's files. Raises the store's error where it cannot."""
     try:
-        with database.driver() as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.execute("VACUUM")
-            ((held, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        if held:
-            raise StoreBusyError(f"somebody still reads {database.path} as it was")
-        with database.write() as connection:
+        database.rewrite()
+        with database.write(NO_USER) as connection:
             set_meta(connection, _REWRITE, "done")
     except (StoreBusyError, StoreFullError) as error:
         raise type(error)(
-            f"what was to be erased is deleted, but {database.path} could not be rewritten, and its bytes may still be "
+            f"what was to be erased is deleted, but {database.name} could not be rewritten, and its bytes may still be "
             "there: let other processes end, or free as much space as the file takes, and erase it again"
         ) from error
 

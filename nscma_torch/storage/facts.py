@@ -14,7 +14,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Fact, FactStatus, Scope
 from nscma_torch.storage import entities, fact_units, namespaces
 from nscma_torch.storage.clock import from_micros, optional_from_micros
-from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.fact_schema import fact_sources, facts, statements
 from nscma_torch.storage.schema import episodes
 from nscma_torch.storage.statement_groups import Key
@@ -116,11 +116,11 @@ def insert(connection: Connection, namespace: str, user_id: str, new: Sequence[N
     if not new:
         return []
     first_said = _first_said(connection, new)
-    first = next_seq(connection, facts.name, len(new))
+    seqs = next_seqs(connection, facts.name, len(new))
     rows = [
         FactRow(
             **{f.name: getattr(fact, f.name) for f in fields(fact)},
-            seq=first + i,
+            seq=seqs[i],
             id=derive_id("fact", namespace, fact.subject, fact.relation, fact.topic, fact.object_key, first_said[i]),
             namespace=namespace,
             user_id=user_id,

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, func, select, true
-from sqlalchemy.dialects import sqlite
 
-from nscma_torch.storage import history
-from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage import dialects, history
+from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.schema import episodes, jobs, recalls
 
 FORGOTTEN = "its error was erased with a message that it may have quoted"  # in place of an error
@@ -67,9 +66,12 @@ def enqueue_new(connection: Connection, user_id: str, kind: str, subjects: Seque
     """Queue one job for each (lane, episode): distinct ones that have none of this kind, as new episodes have not."""
     if not subjects:
         return
-    first = next_seq(connection, "jobs", len(subjects))
+    numbers = next_seqs(connection, "jobs", len(subjects))
     own = {"user_id": user_id, "kind": kind, "state": "queued", "attempts": 0}
-    rows = [{"seq": first + i, "lane": lane, "episode_seq": seq, **own} for i, (lane, seq) in enumerate(subjects)]
+    rows = [
+        {"seq": number, "lane": lane, "episode_seq": seq, **own}
+        for number, (lane, seq) in zip(numbers, subjects, strict=True)
+    ]
     connection.execute(_INSERT, rows)
 
 
@@ -279,7 +281,7 @@ def note_recalls(
 
     `times`: when each was last recalled (microseconds), where that is recorded.
     """
-    insert = sqlite.insert(recalls)
+    insert = dialects.insert(connection, recalls)
     more = {"count": recalls.c.count + insert.excluded.count}
     for some in pages(sorted(counts)):
         query = select(episodes.c.seq, episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, and_, exists, func, or_, select
 
 from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import episodes as log
+from nscma_torch.storage.dialects import true_in
 from nscma_torch.storage.fact_schema import statements
 from nscma_torch.storage.schema import episodes, postings, streams, unit_sources
 from nscma_torch.storage.turns import ECHO
@@ -41,7 +42,7 @@ def said_later(
     spoken_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)
     at = select(spoken_at).where(episodes.c.seq == seq).scalar_subquery()
     speaker = func.coalesce(episodes.c.name, episodes.c.role) == (own.name or own.role)
-    says = func.coalesce(func.json_extract(episodes.c.metadata, f"$.{ECHO}"), 0) != 1
+    says = ~true_in(connection, episodes.c.metadata, ECHO)
     following = select(func.min(episodes.c.position)).where(
         episodes.c.stream_id == own.stream_id, episodes.c.position > own.position, speaker, says
     )

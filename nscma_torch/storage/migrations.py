@@ -179,18 +179,23 @@ STEPS: dict[int, Callable[[Connection], None]] = {
 }
 
 
-def migrate(connection: Connection) -> None:
-    """Bring the store to `SCHEMA_VERSION`. Call inside a write transaction."""
-    version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-    if version == 0:
-        schema.metadata.create_all(connection)
-    else:
-        _namespaces(connection)
-    for step in range(version or schema.SCHEMA_VERSION, schema.SCHEMA_VERSION):
+def step_up(connection: Connection, version: int) -> None:
+    """Take the steps that lead from a version to `SCHEMA_VERSION`. Those from 12 on are taken in both dialects."""
+    for step in range(version, schema.SCHEMA_VERSION):
         if step not in STEPS:
             raise StoreFormatError(
                 f"no migration leads from schema {step}; export with the version that wrote the store"
             )
         STEPS[step](connection)
+
+
+def migrate(connection: Connection) -> None:
+    """Bring a SQLite store to `SCHEMA_VERSION`. Call inside a write transaction."""
+    version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    if version == 0:
+        schema.metadata.create_all(connection)
+    else:
+        _namespaces(connection)
+    step_up(connection, version or schema.SCHEMA_VERSION)
     connection.exec_driver_sql(f"PRAGMA application_id={schema.APPLICATION_ID}")
     connection.exec_driver_sql(f"PRAGMA user_version={schema.SCHEMA_VERSION}")

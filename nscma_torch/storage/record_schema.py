@@ -6,8 +6,9 @@ erasing one of them deletes it. Hidden messages keep theirs, unseen.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table
 
+from nscma_torch.storage.dialects import Text
 from nscma_torch.storage.schema import metadata
 
 memory_records = Table(

@@ -21,9 +21,10 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Table,
-    Text,
     UniqueConstraint,
 )
+
+from nscma_torch.storage.dialects import Text, Vector
 
 SCHEMA_VERSION = 12
 APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
@@ -141,7 +142,7 @@ vectors = Table(
     metadata,
     Column("unit_seq", BigInteger, ForeignKey("units.seq"), primary_key=True, autoincrement=False),
     Column("user_id", Text, nullable=False, index=True),
-    Column("vector", LargeBinary, nullable=False),  # d float32, little-endian, unit length
+    Column("vector", Vector, nullable=False),  # d float32, little-endian, unit length
 )
 
 postings = Table(

@@ -17,7 +17,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Statement
 from nscma_torch.storage import entities, namespaces, statement_groups
 from nscma_torch.storage.clock import optional_micros
-from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.fact_schema import statements
 from nscma_torch.storage.schema import episodes
 from nscma_torch.storage.statement_groups import CURATE, Key, clear, unresolved
@@ -117,8 +117,8 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequenc
     come = [row for key, row in wanted.items() if key not in known]
     added: dict[str, int] = {}
     if come:
-        first = next_seq(connection, statements.name, len(come))
-        added = {row["id"]: first + i for i, row in enumerate(come)}
+        seqs = next_seqs(connection, statements.name, len(come))
+        added = {row["id"]: seq for row, seq in zip(come, seqs, strict=True)}
         connection.execute(statements.insert(), [{"seq": added[row["id"]], **row} for row in come])
     _touch(connection, [*back, *gone, *added.values()])
     return [added[key] if key in added else known[key]["seq"] for key in ids]

@@ -53,7 +53,7 @@ def collect(connection: Connection, database: Database, user_id: str | None, pro
         failures=tuple(jobs.failures(connection, user_id)),
         recalls_queued=int(connection.execute(of_recalls).scalar_one()),
         embedder=fingerprint.stored(connection),
-        file_bytes=sum(path.stat().st_size for path in database.files()),
+        file_bytes=database.size(),
         stage_seconds=dict(process.stage_seconds),
         language=process.language,
         language_work=dict(process.language_work),

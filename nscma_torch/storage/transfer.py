@@ -27,7 +27,7 @@ from nscma_torch.storage import (
     summary_context,
     unit_changes,
 )
-from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.database import next_seqs
 from nscma_torch.storage.derived_schema import DERIVED_TABLES
 from nscma_torch.storage.fact_schema import TABLES
 from nscma_torch.storage.hierarchies import new_version
@@ -232,10 +232,10 @@ def _insert(
         for row in rows:
             row["version"] = new_version(connection)
     if "seq" in table.c:
-        first = next_seq(connection, table.name, len(rows))
-        for i, row in enumerate(rows):
-            shift[table.name, row["seq"]] = first + i
-            row["seq"] = first + i
+        seqs = next_seqs(connection, table.name, len(rows))
+        for seq, row in zip(seqs, rows, strict=True):
+            shift[table.name, row["seq"]] = seq
+            row["seq"] = seq
     for column, target in _REFERENCES.items():
         if column in table.c:
             for number, row in numbered:

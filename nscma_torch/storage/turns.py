@@ -11,11 +11,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Select, and_, delete, exists, func, literal, or_, select, union_all
-from sqlalchemy.dialects import sqlite
 
 from nscma_torch.records import Episode, Scope
+from nscma_torch.storage import dialects, jobs
 from nscma_torch.storage import episodes as log
-from nscma_torch.storage import jobs
 from nscma_torch.storage.database import pages
 from nscma_torch.storage.schema import drafts, episodes, history, streams
 
@@ -209,7 +208,7 @@ def keep_rolling_summary(connection: Connection, user_id: str, stream_id: str, k
 def keep_summary(connection: Connection, user_id: str, lane: str, key: str, text: str) -> None:
     """Keep a summary beside the others of its lane; one of this key that is there stays."""
     row = {"hierarchy_id": lane, "key": key, "user_id": user_id, "text": text}
-    connection.execute(sqlite.insert(drafts).values(**row).on_conflict_do_nothing())
+    connection.execute(dialects.insert(connection, drafts).values(**row).on_conflict_do_nothing())
 
 
 def quoting(connection: Connection, user_id: str, episode_ids: Collection[str]) -> list[str]:

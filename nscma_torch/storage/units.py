@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, func, select
 from nscma_torch.records import OF_ONE_MESSAGE, Episode, Scope, Unit
 from nscma_torch.storage import unit_changes
 from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.derived_schema import derived_sources, derived_texts
 from nscma_torch.storage.fact_schema import unit_statements
 from nscma_torch.storage.schema import (
@@ -81,31 +81,31 @@ def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
     """Store units with their vectors, postings and provenance; returns their row numbers."""
     if not new:
         return []
-    first = next_seq(connection, "units", len(new))
-    rows = [_row(unit, first + i) for i, unit in enumerate(new)]
+    seqs = next_seqs(connection, "units", len(new))
+    rows = [_row(unit, seq) for unit, seq in zip(new, seqs, strict=True)]
     connection.execute(_INSERT_UNITS, rows)
     sources = [
-        {"unit_seq": first + i, "episode_seq": unit.origin["seq"], "user_id": unit.origin["user_id"]}
-        for i, unit in enumerate(new)
+        {"unit_seq": seq, "episode_seq": unit.origin["seq"], "user_id": unit.origin["user_id"]}
+        for unit, seq in zip(new, seqs, strict=True)
         if unit.origin["seq"] is not None
     ]
     if sources:
         connection.execute(_INSERT_SOURCES, sources)
     embedded = [
-        {"unit_seq": first + i, "user_id": unit.origin["user_id"], "vector": unit.vector}
-        for i, unit in enumerate(new)
+        {"unit_seq": seq, "user_id": unit.origin["user_id"], "vector": unit.vector}
+        for unit, seq in zip(new, seqs, strict=True)
         if unit.vector is not None
     ]
     if embedded:
         connection.execute(_INSERT_VECTORS, embedded)
     entries = [
-        {"user_id": unit.origin["user_id"], "term": term, "unit_seq": first + i, "tf": tf}
-        for i, unit in enumerate(new)
+        {"user_id": unit.origin["user_id"], "term": term, "unit_seq": seq, "tf": tf}
+        for unit, seq in zip(new, seqs, strict=True)
         for term, tf in Counter(unit.terms).items()
     ]
     if entries:
         connection.execute(_INSERT_POSTINGS, entries)
-    return [row["seq"] for row in rows]
+    return list(seqs)
 
 
 def _row(unit: NewUnit, seq: int) -> dict[str, Any]:

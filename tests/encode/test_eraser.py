@@ -47,8 +47,8 @@ class Busy:
         write = memory.components.database.write
 
         @contextmanager
-        def watched() -> Any:
-            with write() as connection:
+        def watched(*whose: Any) -> Any:
+            with write(*whose) as connection:
                 self.under_lock = True
                 try:
                     yield connection

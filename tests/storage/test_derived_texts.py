@@ -9,7 +9,7 @@ import pytest
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.storage import derived_sources, derived_texts, namespaces
-from nscma_torch.storage.database import next_seq
+from nscma_torch.storage.database import next_seqs
 from nscma_torch.storage.derived_schema import derived_links
 from nscma_torch.storage.derived_sources import Source
 from nscma_torch.storage.derived_texts import NewText, Part, Rows
@@ -133,7 +133,7 @@ def test_an_export_keeps_the_tree_in_place(tree: Tree, open_memory: Callable[...
     other = open_memory("other.db")
     other.add("I am somebody else.", user_id="bob", now=day(9))
     with other.components.database.write() as connection:
-        next_seq(connection, "derived_texts", 7)
+        next_seqs(connection, "derived_texts", 7)
     other.import_(list(tree.memory.export()))
     assert other.verify() == []
     kept = other.derived("insight", user_id="ada")

@@ -1,0 +1,70 @@
+"""What SQLite and PostgreSQL say differently."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Table, cast, func, type_coerce
+from sqlalchemy import Text as AnyText
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import JSON, TypeEngine, UserDefinedType
+
+#: Text that sorts and compares by its bytes (UTF-8) in both, whatever the locale of the PostgreSQL database.
+Text: TypeEngine[str] = AnyText().with_variant(AnyText(collation="C"), "postgresql")
+
+
+class _PgVector(UserDefinedType[bytes]):
+    """A pgvector `vector` of any dimension, seen from Python as little-endian float32 bytes.
+
+    It is sent as text, whose numbers are exact, and received by `vector_send`, the type's binary form: two 16-bit
+    integers (dimension, unused), then big-endian float32.
+    """
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return "vector"
+
+    def bind_processor(self, _dialect: Any) -> Any:
+        def sent(value: bytes | None) -> str | None:
+            return None if value is None else str(list(struct.unpack(f"<{len(value) // 4}f", value)))
+
+        return sent
+
+    def bind_expression(self, bindvalue: Any) -> ColumnElement[Any]:
+        return cast(type_coerce(bindvalue, AnyText), self)
+
+    def column_expression(self, column: Any) -> ColumnElement[Any]:
+        return type_coerce(func.vector_send(column), self)
+
+    def result_processor(self, _dialect: Any, _coltype: Any) -> Any:
+        def received(value: bytes | None) -> bytes | None:
+            if value is None:
+                return None
+            numbers = array("f", bytes(value[4:]))
+            numbers.byteswap()
+            return numbers.tobytes()
+
+        return received
+
+
+#: An embedding as d float32, little-endian; in PostgreSQL a pgvector.
+Vector: TypeEngine[bytes] = LargeBinary().with_variant(_PgVector(), "postgresql")
+
+
+def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """An INSERT that can say what happens on a conflict."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def true_in(connection: Connection, column: ColumnElement[str], key: str) -> ColumnElement[bool]:
+    """Whether a column with JSON objects in text holds true under a key."""
+    read = cast if connection.dialect.name == "postgresql" else type_coerce  # a cast in SQLite would make it a number
+    return func.coalesce(read(column, JSON)[key].as_boolean(), False)
+
+
+def vector_bytes(connection: Connection, column: ColumnElement[bytes]) -> ColumnElement[int]:
+    """How many bytes a vector has."""
+    return func.vector_dims(column) * 4 if connection.dialect.name == "postgresql" else func.length(column)

@@ -1,0 +1,101 @@
+"""The store's schema in PostgreSQL: tables, sequences, row-level security, and the rights of a role."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.schema import CreateSchema, CreateSequence, Sequence
+
+from nscma_torch.errors import NotFoundError, StoreAccessError, StoreFormatError, StoreVersionError
+from nscma_torch.storage import derived_schema, fact_schema, migrations, record_schema
+from nscma_torch.storage.database import get_meta, sequence_of, set_meta
+from nscma_torch.storage.schema import SCHEMA_VERSION, metadata
+
+TABLE_NAMES = tuple(metadata.tables)
+_COUNTERS = (
+    *("episodes", "units", "history", "jobs", "epochs", "hierarchy_versions"),
+    *(table.name for table in fact_schema.TABLES if "seq" in table.c),
+    *(table.name for table in derived_schema.DERIVED_TABLES if "seq" in table.c),
+    *(table.name for table in record_schema.RECORD_TABLES if "seq" in table.c),
+)
+_VERSION = "schema_version"  # in the table meta
+_OWN_USER = "user_id = (SELECT current_setting('nscma.user_id', true))"
+_ALL_USERS = "(SELECT current_setting('nscma.all_users', true)) = 'on'"
+# Tables without users whose rows may name or quote one: which of them a transaction of one user sees.
+_SHARED = {
+    "leases": "left(name, 7) <> 'asking ' OR name = 'asking ' || (SELECT current_setting('nscma.user_id', true))",
+    "meta": "key <> 'worker error'",
+}
+
+SIZE = text(
+    "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relkind = 'r'"
+)
+ISOLATES = text("SELECT NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname = current_user")
+
+
+def prepare(connection: Connection, schema: str, name: str) -> None:
+    """Make the schema where it is missing or empty, or check and migrate what is there. Call inside a transaction.
+
+    Raises StoreFormatError, StoreVersionError or StoreAccessError; nothing is changed then.
+    """
+    there = inspect(connection)
+    if not there.has_schema(schema):
+        connection.execute(CreateSchema(schema))
+    tables = set(there.get_table_names(schema=schema))
+    if not tables:
+        _create(connection)
+        return
+    if not {"meta", "episodes", "units"} <= tables:
+        raise StoreFormatError(f"the schema of {name} holds tables of another program; name another with ?schema=")
+    connection.exec_driver_sql("SELECT set_config('nscma.all_users', 'on', true)")
+    version = int(get_meta(connection, _VERSION) or 0)
+    if version > SCHEMA_VERSION:
+        raise StoreVersionError(f"{name} has schema {version}, newer than {SCHEMA_VERSION}; upgrade nscma-torch")
+    if version < SCHEMA_VERSION:
+        migrations.step_up(connection, version)
+        _secure(connection)
+        set_meta(connection, _VERSION, str(SCHEMA_VERSION))
+
+
+def _create(connection: Connection) -> None:
+    connection.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+    metadata.create_all(connection)
+    for counter in dict.fromkeys(_COUNTERS):
+        connection.execute(CreateSequence(Sequence(sequence_of(counter))))
+    set_meta(connection, _VERSION, str(SCHEMA_VERSION))
+    _secure(connection)
+
+
+def _secure(connection: Connection) -> None:
+    """Row-level security on every table, for its owner as well."""
+    for table in metadata.tables.values():
+        own = _OWN_USER if "user_id" in table.c else _SHARED.get(table.name)
+        if own is None:
+            continue
+        connection.exec_driver_sql(f'ALTER TABLE "{table.name}" ENABLE ROW LEVEL SECURITY')
+        connection.exec_driver_sql(f'ALTER TABLE "{table.name}" FORCE ROW LEVEL SECURITY')
+        connection.exec_driver_sql(f'DROP POLICY IF EXISTS own ON "{table.name}"')
+        connection.exec_driver_sql(f'CREATE POLICY own ON "{table.name}" USING ({own} OR {_ALL_USERS})')
+
+
+def grant(connection: Connection, schema: str, role: str) -> None:
+    """Let a role read and write the store, but not change its tables or its security.
+
+    Raises NotFoundError for an unknown role, StoreAccessError for one that row-level security does not hold for.
+    """
+    query = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role")
+    above = connection.execute(query, {"role": role}).scalar()
+    if above is None:
+        raise NotFoundError(f"there is no role {role!r}; make it with CREATE ROLE")
+    if above:
+        raise StoreAccessError(
+            f"{role!r} is a superuser or has BYPASSRLS, and would see every user's rows; take another"
+        )
+    quoted = connection.dialect.identifier_preparer.quote_identifier
+    to = quoted(role)
+    for right in (
+        f"USAGE ON SCHEMA {quoted(schema)}",
+        f"SELECT, INSERT, UPDATE, DELETE, MAINTAIN ON ALL TABLES IN SCHEMA {quoted(schema)}",
+        f"USAGE ON ALL SEQUENCES IN SCHEMA {quoted(schema)}",
+    ):
+        connection.exec_driver_sql(f"GRANT {right} TO {to}")
