@@ -19,10 +19,13 @@ from typing import Any
 import pytest
 import torch
 
+from nscma_torch import components
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
+from nscma_torch.storage import opening
 from nscma_torch.text.hash_embedder import HashEmbedder
+from tests.helpers import postgres
 
 LIGHT: dict[str, Any] = {
     "device": "cpu",
@@ -32,8 +35,45 @@ LIGHT: dict[str, Any] = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--dialect", choices=("sqlite", "postgresql"), default="sqlite", help="where stores are opened")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[postgres.Server]:
+    with postgres.server() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def dialect(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Under `--dialect postgresql` each path of a store stands for a database of the tests' server."""
+    chosen: str = request.config.getoption("--dialect")
+    if chosen == "sqlite":
+        yield chosen
+        return
+    if (marker := request.node.get_closest_marker("sqlite_file")) is not None:
+        pytest.skip(f"it looks at the file: {marker.args[0]}")
+    server: postgres.Server = request.getfixturevalue("postgres_server")
+    taken: dict[Path, str] = {}
+
+    def opened(store: Any, settings: Any) -> Any:
+        if not opening.is_postgres(store):
+            path = Path(store).absolute()
+            if path not in taken:
+                taken[path] = server.take()
+            store = server.address(taken[path])
+        return opening.open_database(store, settings)
+
+    monkeypatch.setattr(components, "open_database", opened)
+    yield chosen
+    for name in taken.values():
+        server.give_back(name)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "prove: the full count of a proof; run by `make prove`")
+    config.addinivalue_line("markers", "sqlite_file(why): of a store that is a file; left out under --dialect postgresql")
 
 
 @pytest.fixture(scope="session")

@@ -33,9 +33,6 @@ class _PgVector(UserDefinedType[bytes]):
 
         return sent
 
-    def bind_expression(self, bindvalue: Any) -> ColumnElement[Any]:
-        return cast(type_coerce(bindvalue, AnyText), self)
-
     def column_expression(self, column: Any) -> ColumnElement[Any]:
         return type_coerce(func.vector_send(column), self)
 

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.storage import namespaces, statement_groups
 from nscma_torch.storage.database import pages
+from nscma_torch.storage.dialects import Text
 from nscma_torch.storage.fact_schema import entities, statements
 from nscma_torch.storage.schema import episodes
 from nscma_torch.storage.statement_groups import Key
@@ -137,9 +138,9 @@ def _first(*clauses: ColumnElement[bool]) -> ScalarSelect[str]:
 _NAME = func.coalesce(_first(~_S.withdrawn, ~_S.superseded, episodes.c.status == "active"), _first())
 _ONE = and_(entities.c.namespace == bindparam("b_namespace"), entities.c.key == bindparam("b_key"))
 _UPDATE = entities.update().where(_ONE).values(name=func.coalesce(_NAME, entities.c.name))
+_OWN = (bindparam("b_namespace", type_=Text), bindparam("b_user", type_=Text), bindparam("b_key", type_=Text))
 _INSERT = entities.insert().from_select(
-    ["namespace", "user_id", "key", "name"],
-    select(bindparam("b_namespace"), bindparam("b_user"), bindparam("b_key"), _NAME).where(~exists().where(_ONE)),
+    ["namespace", "user_id", "key", "name"], select(*_OWN, _NAME).where(~exists().where(_ONE))
 )
 
 

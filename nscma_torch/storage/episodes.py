@@ -149,12 +149,13 @@ def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]
     """
     found: dict[int, str] = {}
     left = limit
-    for row in connection.execute(_RECENT, {"stream_id": stream_id}):
-        text = row.text if found else row.text[-limit:]
-        left -= len(text)
-        if left < 0:
-            break
-        found[row.position] = text
+    with connection.execute(_RECENT, {"stream_id": stream_id}) as rows:
+        for row in rows:
+            text = row.text if found else row.text[-limit:]
+            left -= len(text)
+            if left < 0:
+                break
+            found[row.position] = text
     return dict(reversed(found.items()))
 
 
@@ -314,8 +315,9 @@ def _with_source() -> Select[Any]:
 
 def _read(connection: Connection, *clauses: ColumnElement[bool], limit: int | None = None) -> Iterator[Episode]:
     query = _with_source().where(*clauses).order_by(episodes.c.seq).limit(limit)
-    for row in connection.execute(query.execution_options(yield_per=PAGE)).mappings():
-        yield from_row(row)
+    with connection.execute(query.execution_options(yield_per=PAGE)) as rows:
+        for row in rows.mappings():
+            yield from_row(row)
 
 
 def from_row(row: Mapping[Any, Any]) -> Episode:

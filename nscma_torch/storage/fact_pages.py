@@ -64,7 +64,7 @@ def subjects(
     if changed:
         query = query.having(func.count() > 1)
     total = _size(connection, query)
-    order = (func.max(_F.recorded_at).desc(), func.max(_F.valid_from).desc(), *group)
+    order = (func.max(_F.recorded_at).desc(), func.max(_F.valid_from).desc().nulls_last(), *group)
     rows = connection.execute(query.order_by(*order).limit(limit).offset(offset)).all()
     found: dict[tuple[str, ...], list[Fact]] = {}
     for row in rows:

@@ -82,7 +82,7 @@ def _standing() -> Select[Any]:
         .join(episodes, episodes.c.seq == statements.c.episode_seq)
         .outerjoin(fact_sources, fact_sources.c.statement_seq == _L.statement_seq)
         .outerjoin(facts, believed)
-        .group_by(_U.seq)
+        .group_by(_U.seq, episodes.c.seq)
         .order_by(_U.seq)
     )
 

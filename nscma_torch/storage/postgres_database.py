@@ -155,21 +155,22 @@ class PostgresDatabase(Database):
     def _explained(self, error: BaseException | None) -> NscmaError:
         """The one clear error for what PostgreSQL said."""
         code = getattr(error, "sqlstate", None) or ""
+        said = getattr(getattr(error, "diag", None), "message_primary", None) or ""  # its detail may quote a row
         if code in _BUSY:
             return StoreBusyError(f"{self.name} is held by another writer; try again, or raise store.busy_timeout")
         if code in _FULL:
-            return StoreFullError(f"{self.name} has no room left ({error}); nothing was written")
+            return StoreFullError(f"{self.name} has no room left ({said}); nothing was written")
         if code == "42501":
-            return StoreAccessError(f"the role may not do that in {self.name}: {error}; see `nscma grant`")
-        if code in {"0A000", "58P01"} and "vector" in str(error):
+            return StoreAccessError(f"the role may not do that in {self.name}: {said}; see `nscma grant`")
+        if code in {"0A000", "58P01"} and "vector" in said:
             return StoreAccessError(f"the server of {self.name} has no pgvector; install it there")
-        if code == "22021" or "NUL" in str(error):
+        if code == "22021" or "NUL" in said:
             return EncodingError("a text holds the character NUL, which PostgreSQL cannot store; leave it out")
         if not code or code[:2] in {"08", "28", "3D", "57"}:
-            return StoreAccessError(f"{self.name} cannot be reached: {error}; what was not answered is not stored")
+            return StoreAccessError(f"{self.name} cannot be reached: {said or error}; what was not answered is not stored")
         if code[:2] == "42":
-            return StoreFormatError(f"{self.name} is not a store as this version makes it: {error}")
-        return StoreError(f"{self.name}: {error}")
+            return StoreFormatError(f"{self.name} is not a store as this version makes it: {said}")
+        return StoreError(f"{self.name}: {said}")
 
 
 def _configure(driver: Any, _record: Any) -> None:

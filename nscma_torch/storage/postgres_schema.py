@@ -93,9 +93,10 @@ def grant(connection: Connection, schema: str, role: str) -> None:
         )
     quoted = connection.dialect.identifier_preparer.quote_identifier
     to = quoted(role)
+    vacuum = ", MAINTAIN" if (connection.dialect.server_version_info or ()) >= (17,) else ""
     for right in (
         f"USAGE ON SCHEMA {quoted(schema)}",
-        f"SELECT, INSERT, UPDATE, DELETE, MAINTAIN ON ALL TABLES IN SCHEMA {quoted(schema)}",
+        f"SELECT, INSERT, UPDATE, DELETE{vacuum} ON ALL TABLES IN SCHEMA {quoted(schema)}",
         f"USAGE ON ALL SEQUENCES IN SCHEMA {quoted(schema)}",
     ):
         connection.exec_driver_sql(f"GRANT {right} TO {to}")

@@ -73,11 +73,12 @@ def window(connection: Connection, scope: Scope, turns: int, now: int, *, sessio
     )
     seqs: list[int] = []
     begun = 0
-    for row in connection.execute(own.order_by(_E.position.desc()).execution_options(yield_per=64)):
-        seqs.append(row.seq)
-        begun += row.role not in _REPLIES
-        if begun == turns:
-            break
+    with connection.execute(own.order_by(_E.position.desc()).execution_options(yield_per=64)) as rows:
+        for row in rows:
+            seqs.append(row.seq)
+            begun += row.role not in _REPLIES
+            if begun == turns:
+                break
     found = load(connection, scope.user_id, seqs)
     return [found[seq] for seq in reversed(seqs)]
 

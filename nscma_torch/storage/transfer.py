@@ -88,9 +88,10 @@ def export(connection: Connection, user_id: str | None = None) -> Iterator[str]:
     yield json.dumps({"format": FORMAT, "schema": SCHEMA_VERSION, **store, "rows": rows})
     for table, bound in bounds.items():
         query = select(table).where(bound).order_by(*table.primary_key.columns)
-        for row in connection.execute(query.execution_options(yield_per=_BATCH)).mappings():
-            fields = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
-            yield json.dumps({"table": table.name, **fields}, ensure_ascii=False)
+        with connection.execute(query.execution_options(yield_per=_BATCH)) as found:
+            for row in found.mappings():
+                fields = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
+                yield json.dumps({"table": table.name, **fields}, ensure_ascii=False)
 
 
 def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:

@@ -172,9 +172,9 @@ class UserIndex(IndexView):
 
     def _read(self, connection: Connection, query: Select[Any], generation: int) -> None:
         """Append the active units of a query."""
-        found = connection.execute(query.order_by(units.c.seq).execution_options(yield_per=_BLOCK))
-        for rows in found.mappings().partitions():
-            self._append(rows, generation)
+        with connection.execute(query.order_by(units.c.seq).execution_options(yield_per=_BLOCK)) as found:
+            for rows in found.mappings().partitions():
+                self._append(rows, generation)
 
     def _append(self, rows: Sequence[Any], generation: int) -> None:
         n, base = len(rows), len(self)
