@@ -36,7 +36,18 @@ def mem0_example(wheel: Path, upstream: str, folder: Path) -> None:
         print(f"$ python {program.name}  # typed: {typed.splitlines()}")
         print(_run([str(program)], typed, settings))
     (store,) = (folder / "mem0").glob("*.db")
-    command = ["-m", "nscma_torch", "ask", "What must I not eat?", "--user", "default_user", "--store", str(store)]
+    command = [
+        "-m",
+        "nscma_torch",
+        "search",
+        "allergic to nuts",
+        "-k",
+        "1",
+        "--user",
+        "default_user",
+        "--store",
+        str(store),
+    ]
     print(f"$ nscma {' '.join(command[2:-1])} {store.name}\n{_run(command)}")
 
 
