@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         MemoryRecord,
         Message,
         Node,
+        ProfileLine,
         Scope,
         SleepReport,
         Statement,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     )
     from nscma_torch.relations import Relation, Schema, load_relations
     from nscma_torch.storage.derived_texts import DerivedText
-    from nscma_torch.storage.profiles import ProfileLine
     from nscma_torch.storage.sessions import Session
     from nscma_torch.storage.skills import Skill
 
@@ -82,14 +82,12 @@ _HOME = {
         (
             *("Added", "Answer", "CuratorDecision", "Decision", "Episode", "EraseReceipt", "Evidence", "Extraction"),
             *("Fact", "Hit", "HistoryEvent", "Message", "Node", "Scope", "SleepReport", "Statement", "Stats", "Unit"),
-            "MemoryRecord",
-            "WorkerHealth",
+            *("MemoryRecord", "ProfileLine", "WorkerHealth"),
         ),
         "nscma_torch.records",
     ),
     **dict.fromkeys(("Relation", "Schema", "load_relations"), "nscma_torch.relations"),
     "DerivedText": "nscma_torch.storage.derived_texts",
-    "ProfileLine": "nscma_torch.storage.profiles",
     "Session": "nscma_torch.storage.sessions",
     "Skill": "nscma_torch.storage.skills",
     **dict.fromkeys(

@@ -32,6 +32,7 @@ from nscma_torch.records import (
     MemoryRecord,
     Message,
     Node,
+    ProfileLine,
     RecordFilter,
     Scope,
     SleepReport,
@@ -59,7 +60,6 @@ from nscma_torch.storage import (
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.derived_texts import DerivedText
-from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.storage.sessions import Session
 from nscma_torch.storage.skills import Skill
 from nscma_torch.text.messages import MessagesLike, as_messages

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import Enum
 from typing import Any, Final, Literal
 
@@ -311,6 +311,22 @@ class Fact:
     episode_ids: tuple[str, ...]
     reason: str = ""
     ended: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileLine:
+    """One line of a profile: what holds since `day`, by the facts with these ids. `number` is its place, from 0.
+
+    Portrait and insights follow the facts: `day` is that of the last of the messages `episode_ids`, on which they rest
+    with this `confidence`, in (0, 1].
+    """
+
+    number: int
+    text: str
+    day: date
+    fact_ids: tuple[str, ...] = ()
+    episode_ids: tuple[str, ...] = ()
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

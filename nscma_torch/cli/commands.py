@@ -12,7 +12,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 MODULES = {
-    **dict.fromkeys(("add", "update", "delete", "restore", "erase"), "messages"),
+    "add": "adding",
+    **dict.fromkeys(("update", "delete", "restore", "erase"), "messages"),
     **dict.fromkeys(("ask", "search", "get", "history"), "search"),
     "chat": "chat",
     **dict.fromkeys(("log", "stats"), "status"),

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import full_id, short_ids
-from nscma_torch.cli.output import errors, hint_at_others, opened, plain, print_json, say
+from nscma_torch.cli.output import at, errors, hint_at_others, opened, plain, print_json, say
 from nscma_torch.cli.progress import jobs_done
-from nscma_torch.text.timestamps import format_day, parse_timestamp
+from nscma_torch.cli.through_server import read
+from nscma_torch.text.timestamps import format_day
 
 if TYPE_CHECKING:
-    from nscma_torch.records import CuratorDecision, Fact
-    from nscma_torch.relations import Schema
+    from nscma_torch.records import CuratorDecision, Fact, ProfileLine
     from nscma_torch.storage.skills import Skill
 
 _MARKS = {"active": "[green]●[/]", "archived": "[dim]○[/]", "disputed": "[yellow]◐[/]"}
@@ -31,38 +31,49 @@ def facts(
     archived: Annotated[bool, typer.Option("--all", help="Also those that hold no longer.")] = False,
     user: o.User = o.USER,
     agent: o.Agent = None,
+    token: o.Token = None,
+    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
     """Show what is known: ● holds, ◐ is disputed, ○ held once."""
-    with opened(store, config) as memory:
+
+    def look(memory: Any) -> tuple[list[Fact], frozenset[str]]:
         found = memory.facts(
             user_id=user,
             agent_id=agent,
             subject=subject,
             relation=relation,
-            as_of=None if as_of is None else parse_timestamp(as_of),
-            known_at=None if known_at is None else parse_timestamp(known_at),
+            as_of=at(as_of),
+            known_at=at(known_at),
             archived=archived,
         )
         if not found:
             hint_at_others(memory, user)
-        schema = memory.components.relations
+        return found, frozenset() if json else _open_relations(memory)
+
+    found, in_words = read(look, store, config, token=token, no_server=no_server)
     if json:
         print_json(found)
         return
     for fact in found:
-        _show(fact, schema)
+        _show(fact, in_words)
     if not found:
         more = "" if archived else ", `nscma facts --all` shows old ones too"
         say(f"no facts here; `nscma add` reads them out of what is said{more}")
 
 
-def _show(fact: Fact, schema: Schema) -> None:
+def _open_relations(memory: Any) -> frozenset[str]:
+    """The relations whose facts are told in the words of a message; `memory` is a `Memory`, or its server's."""
+    if hasattr(memory, "open_relations"):
+        return frozenset(memory.open_relations())
+    return frozenset(name for name, one in memory.components.relations.relations.items() if one.open)
+
+
+def _show(fact: Fact, in_words: frozenset[str]) -> None:
     topic = f" ({plain(fact.topic)})" if fact.topic else ""
-    in_its_words = fact.relation in schema and schema[fact.relation].open
-    told = plain(fact.topic) if in_its_words else f"{fact.relation}{topic}"
+    told = plain(fact.topic) if fact.relation in in_words else f"{fact.relation}{topic}"
     reason = plain(fact.reason) if fact.status != "active" else ""
     times = f"said {fact.strength} times" if fact.strength > 1 else ""
     notes = ", ".join(filter(None, (_span(fact), times, reason)))
@@ -91,14 +102,14 @@ def conflicts(
     with opened(store, config) as memory:
         disputed = memory.conflicts(user_id=user, agent_id=agent)
         made = memory.decisions(user_id=user, agent_id=agent, limit=limit)
-        schema = memory.components.relations
+        in_words = _open_relations(memory)
         shorten = str if json else short_ids(memory, user, "decision")
     if json:
         print_json({"disputed": disputed, "decisions": made})
         return
     for sides in disputed:
         for fact in sides:
-            _show(fact, schema)
+            _show(fact, in_words)
         say("")
     if not disputed:
         say("nothing is disputed")
@@ -162,10 +173,8 @@ def sleep(
     json: o.Json = False,
 ) -> None:
     """Catch up on what was deferred, settle disputes, forget, promote, and write the profile."""
-    with opened(store, config) as memory:
-        at = None if now is None else parse_timestamp(now)
-        with jobs_done("sleeping", memory) as progress:
-            report = memory.sleep(user_id=user, now=at, dry_run=dry_run, progress=progress)
+    with opened(store, config) as memory, jobs_done("sleeping", memory) as progress:
+        report = memory.sleep(user_id=user, now=at(now), dry_run=dry_run, progress=progress)
     if json:
         print_json(report)
     else:
@@ -187,13 +196,19 @@ def profile(
     *,
     user: o.User = o.USER,
     agent: o.Agent = None,
+    token: o.Token = None,
+    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
     """Show what sleep has written down of the user, each line with the facts, or the messages, that it rests on."""
-    with opened(store, config) as memory:
-        lines = memory.profile(user_id=user, agent_id=agent)
+
+    def look(memory: Any) -> list[ProfileLine]:
+        found: list[ProfileLine] = memory.profile(user_id=user, agent_id=agent)
+        return found
+
+    lines = read(look, store, config, token=token, no_server=no_server)
     if json:
         print_json(lines)
         return

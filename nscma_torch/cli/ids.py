@@ -10,28 +10,33 @@ from typing import TYPE_CHECKING, Any
 from nscma_torch.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
     from nscma_torch.storage.id_prefixes import Named
 
 DIGITS = 8  # at least, of the 32 that an id has
 _PREFIX = re.compile(rf"[0-9a-f]{{{DIGITS},31}}", re.IGNORECASE)
 
 
-def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> str:
+def full_id(memory: Any, typed: str, user: str, what: Named = "message") -> str:
     """The one id of the user's that begins so; what was typed where none does, or it is no beginning of an id.
 
-    Raises `InvalidInputError` where several begin so, naming them.
+    `memory` is a `Memory`, or its server's. Raises `InvalidInputError` where several begin so, naming them.
     """
-    from nscma_torch.records import Scope
-    from nscma_torch.storage.id_prefixes import beginning_with
-
     if not _PREFIX.fullmatch(typed):
         return typed
-    with memory.components.database.read() as connection:
-        found = beginning_with(connection, what, Scope(user).user_id, typed.lower())
+    found = _beginning(memory, typed.lower(), user, what)
     if len(found) > 1:
         raise InvalidInputError(f"several ids of a {what} begin with {typed}: {', '.join(found)}; type more digits")
     return found[0] if found else typed
+
+
+def _beginning(memory: Any, digits: str, user: str, what: Named) -> list[str]:
+    if hasattr(memory, "ids_beginning"):
+        return list(memory.ids_beginning(user_id=user, what=what, digits=digits))
+    from nscma_torch.records import Scope
+    from nscma_torch.storage.id_prefixes import beginning_with
+
+    with memory.components.database.read() as connection:
+        return beginning_with(connection, what, Scope(user).user_id, digits)
 
 
 def short_ids(memory: Any, user: str, what: Named = "message") -> Callable[[str], str]:

@@ -34,9 +34,17 @@ def warn(text: str) -> None:
     errors.print(plain(text))
 
 
-def hint_at_others(memory: Memory, user: str) -> None:
-    """Say on stderr where nothing can be found of a user: the store is somebody else's."""
-    if memory.stats(user_id=user).messages == 0 and (others := memory.stats().users):
+def hint_at_others(memory: Any, user: str) -> None:
+    """Say on stderr where nothing can be found of a user: the store is somebody else's.
+
+    `memory` is a `Memory`, or its server's.
+    """
+    if hasattr(memory, "messages_and_users"):
+        messages, others = memory.messages_and_users(user)
+    else:
+        messages = memory.stats(user_id=user).messages
+        others = 0 if messages else memory.stats().users
+    if messages == 0 and others:
         who = "another user has" if others == 1 else f"{others} other users have"
         errors.print(f"[dim]user {plain(repr(user))} has nothing in this store, {who}; name one with --user[/]")
 

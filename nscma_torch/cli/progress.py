@@ -5,16 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import typer
 from rich.filesize import decimal
 from rich.text import Text
 
 from nscma_torch.cli.output import errors
-
-if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
 
 _LINE_SECONDS = 5.0  # between two lines of progress
 
@@ -63,8 +60,11 @@ def progress(title: str, total: int | None = None, *, in_bytes: bool = False) ->
 
 
 @contextmanager
-def jobs_done(title: str, memory: Memory) -> Iterator[Callable[[int], None]]:
-    """Progress of background work, by the number of jobs done; those that wait now are yet to come."""
+def jobs_done(title: str, memory: Any) -> Iterator[Callable[[int], None]]:
+    """Progress of background work, by the number of jobs done; those that wait now are yet to come.
+
+    `memory` is a `Memory`, or its server's.
+    """
     with progress(title) as advance:
         yield lambda done: advance(done, done + memory.stats().jobs_queued)
 

@@ -27,7 +27,7 @@ from nscma_torch.errors import NotFoundError
 from nscma_torch.text.timestamps import format_time
 
 if TYPE_CHECKING:
-    from nscma_torch.records import Answer, Hit
+    from nscma_torch.records import Answer, HistoryEvent, Hit
 
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as it was then, ISO 8601.", metavar="TIME")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="How many hits.")]
@@ -179,11 +179,21 @@ def get(
 
 @o.app.command()
 def history(
-    memory_id: MemoryId, user: o.User = o.USER, store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False
+    memory_id: MemoryId,
+    user: o.User = o.USER,
+    token: o.Token = None,
+    no_server: o.NoServer = False,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
 ) -> None:
     """Show what happened to a message since it was added."""
-    with opened(store, config) as memory:
-        events = memory.history(full_id(memory, memory_id, user), user_id=user)
+
+    def look(memory: Any) -> list[HistoryEvent]:
+        found: list[HistoryEvent] = memory.history(full_id(memory, memory_id, user), user_id=user)
+        return found
+
+    events = read(look, store, config, token=token, no_server=no_server)
     if json:
         print_json(events)
         return

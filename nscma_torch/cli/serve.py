@@ -104,7 +104,11 @@ def serving(
         url = address(settings.host, port)
         with Memory(store, config=config, background=True) as memory:
             inside = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-            notice = Notice.of_this_process(address(inside, port), Answers.of(store, config))
+            notice = Notice.of_this_process(
+                address(inside, port),
+                Answers.of(store, config),
+                max_message_bytes=memory.config.limits.max_message_bytes,
+            )
             app = create_app(memory, settings, rooms=[*rooms, view, announcing.room(notice)])
             with ExitStack() as stack:
 

@@ -1,34 +1,41 @@
-"""The reads of `Memory` over a server's endpoints, under the same names, for commands that print what they find."""
+"""`Memory` over a server's endpoints, under the same names, as far as commands go through it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from nscma_torch.cli.sending import Waiting, sent
 from nscma_torch.cli.through_server import ElsewhereError
 from nscma_torch.errors import ForbiddenError
-from nscma_torch.records import Answer, Episode, Evidence, Hit, Scope, Unit, Usage
+from nscma_torch.records import (
+    Added,
+    Answer,
+    Episode,
+    Evidence,
+    Fact,
+    HistoryEvent,
+    Hit,
+    ProfileLine,
+    Scope,
+    Stats,
+    Unit,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from nscma_torch.cli.through_server import Line
 
 _MOST_HITS = 10_000  # that an endpoint takes as top_k
 _MOST_MESSAGES = 1_000_000  # that one takes as limit
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What is told where nothing was found."""
-
-    messages: int
-    users: int
+_LOOK = 0.5  # seconds between two looks at how much is queued
 
 
 class ServedMemory:
-    """What of a memory the commands read through its server."""
+    """What of a memory the commands use through its server."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -54,25 +61,83 @@ class ServedMemory:
 
     def log(self, *, user_id: str, limit: int | None = None, **options: Any) -> list[Episode]:
         """As `Memory.log`."""
-        from pydantic import TypeAdapter
-
         if (limit or 0) > _MOST_MESSAGES:
             raise ElsewhereError
-        asked = {name: str(one).lower() if isinstance(one, bool) else one for name, one in options.items()}
-        told = self._line.asked("GET", "/v1/log", user_id=user_id, limit=limit or _MOST_MESSAGES, **asked)
-        found = TypeAdapter(list[Episode]).validate_json(told)
+        told = self._line.asked("GET", "/v1/log", user_id=user_id, limit=limit or _MOST_MESSAGES, **options)
+        found: list[Episode] = _records(list[Episode], told)
         if limit is None and len(found) == _MOST_MESSAGES:  # there may be more
             raise ElsewhereError
         return found
 
-    def stats(self, *, user_id: str | None = None) -> Counts:
-        """Of `Memory.stats` the number of messages of a user, or of the store's users: 0 where the token hides it."""
+    def facts(self, *, user_id: str, **options: Any) -> list[Fact]:
+        """As `Memory.facts`."""
+        found: list[Fact] = _records(
+            list[Fact], self._line.asked("GET", "/v1/facts", user_id=user_id, **_sent(options))
+        )
+        return found
+
+    def open_relations(self) -> frozenset[str]:
+        """The relations whose facts are told in the words of a message."""
+        return frozenset(one["name"] for one in json.loads(self._line.asked("GET", "/v1/relations")) if one["open"])
+
+    def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
+        """As `Memory.profile`."""
+        told = self._line.asked("GET", "/v1/profile", user_id=user_id, agent_id=agent_id)
+        found: list[ProfileLine] = _records(list[ProfileLine], told)
+        return found
+
+    def history(self, memory_id: str, *, user_id: str) -> list[HistoryEvent]:
+        """As `Memory.history`."""
+        told = self._line.asked("GET", f"/v1/messages/{quote(memory_id, safe='')}/history", user_id=user_id)
+        found: list[HistoryEvent] = _records(list[HistoryEvent], told)
+        return found
+
+    def stats(self, *, user_id: str | None = None) -> Stats:
+        """As `Memory.stats`, with the work of the server's process. They hold what is the whole store's, too.
+
+        Raises `ElsewhereError` for a token of this user alone, and `ForbiddenError` for one of another.
+        """
         try:
-            path = "/v1/store/stats" if user_id is None else "/v1/stats"
-            told = json.loads(self._line.asked("GET", path, user_id=user_id))
+            found: Stats = _records(Stats, self._line.asked("GET", "/v1/store/stats", user_id=user_id))
         except ForbiddenError:
-            return Counts(messages=0, users=0)
-        return Counts(messages=told["messages"], users=told.get("users", 1))
+            if user_id is not None:
+                self._line.asked("GET", "/v1/stats", user_id=user_id)
+            raise ElsewhereError from None
+        return found
+
+    def digest(self, *, user_id: str | None = None) -> str:
+        """As `Memory.digest`."""
+        path = "/v1/store/digest" if user_id is None else "/v1/digest"
+        return str(json.loads(self._line.asked("GET", path, user_id=user_id))["digest"])
+
+    def messages_and_users(self, user_id: str) -> tuple[int, int]:
+        """How many messages a user has, and how many users there are: 0 where the token hides it."""
+        counts = []
+        for path, whose, name in (("/v1/stats", user_id, "messages"), ("/v1/store/stats", None, "users")):
+            try:
+                counts.append(int(json.loads(self._line.asked("GET", path, user_id=whose))[name]))
+            except ForbiddenError:
+                counts.append(0)
+        return counts[0], counts[1]
+
+    def add_many(self, messages: Waiting, **options: Any) -> Iterator[Added]:
+        """As `Memory.add_many`; see `sending.sent` for what is left where the server does not do it all."""
+        return sent(self._line, messages, **options)
+
+    def flush(self, *, progress: Callable[[int], None]) -> int:
+        """As `Memory.flush`, together with the server's own worker; `progress` hears how many jobs are done."""
+        from concurrent.futures import ThreadPoolExecutor, wait
+
+        with ThreadPoolExecutor(1) as pool:
+            ended = pool.submit(self._line.asked, "POST", "/v1/store/flush")
+            queued = self.stats().jobs_queued
+            while not wait([ended], _LOOK).done:
+                progress(max(0, queued - self.stats().jobs_queued))
+        return int(json.loads(ended.result())["count"])
+
+    def ids_beginning(self, *, user_id: str, what: str, digits: str) -> list[str]:
+        """The user's ids that begin with these digits, in order; at most 8."""
+        return list(json.loads(self._line.asked("GET", "/v1/ids/beginning", user_id=user_id, kind=what, digits=digits)))
 
     def ids_alike(self, *, user_id: str, what: str, digits: int) -> list[str]:
         """The user's ids that share their first digits with another one, in order."""
@@ -85,6 +150,13 @@ def _sent(options: Mapping[str, Any]) -> dict[str, Any]:
     if (options.get("top_k") or 0) > _MOST_HITS:
         raise ElsewhereError
     return {name: one.isoformat() if isinstance(one, datetime) else one for name, one in options.items()}
+
+
+def _records(kind: Any, told: bytes) -> Any:
+    """Records that a server wrote as JSON."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind).validate_json(told)
 
 
 def _hit(told: Mapping[str, Any], user_id: str) -> Hit:

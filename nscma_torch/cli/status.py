@@ -10,7 +10,7 @@ import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import short_ids
-from nscma_torch.cli.output import console, hint_at_others, one_line, opened, plain, print_json, say, verdict
+from nscma_torch.cli.output import console, hint_at_others, one_line, plain, print_json, say, verdict
 from nscma_torch.cli.through_server import read
 from nscma_torch.text.timestamps import format_time
 
@@ -80,14 +80,18 @@ def _told(counts: Stats) -> str:
 @o.app.command()
 def stats(
     user: Annotated[str | None, typer.Option("--user", help="Of one user; without it, of the whole store.")] = None,
+    token: o.Token = None,
+    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
     """Count what is stored, queued and failed."""
-    with opened(store, config) as memory:
-        counts = memory.stats(user_id=user)
-        digest = memory.digest(user_id=user)
+
+    def look(memory: Any) -> tuple[Stats, str]:
+        return memory.stats(user_id=user), memory.digest(user_id=user)
+
+    counts, digest = read(look, store, config, token=token, no_server=no_server)
     if json:
         print_json({**{name: getattr(counts, name) for name in counts.__slots__}, "digest": digest})
         return

@@ -1,4 +1,4 @@
-"""Reads that go through the server of the same store where one runs, whose models are loaded already.
+"""Work that goes through the server of the same store where one runs, whose models are loaded already.
 
 The results are those of this process: a server counts only where it has the same file open, is of the same version and
 was given the same configuration, and where it proves that it wrote the notice beside the store. What it does not do, or
@@ -33,6 +33,10 @@ class ElsewhereError(Exception):
     """The server does not do this; the store is opened here."""
 
 
+class LostError(ElsewhereError):
+    """No answer came, or one that does not say whether it was done."""
+
+
 def read(
     look: Callable[[Any], T], store: Path, config: Path | None, *, token: str | None = None, no_server: bool = False
 ) -> T:
@@ -40,16 +44,31 @@ def read(
 
     Raises what `Memory` raises, and `TokenError` or `ForbiddenError` where the server refuses the token.
     """
-    from nscma_torch.cli.served_memory import ServedMemory
+    return done(look, None if no_server else server_of(store, config), store, config, token=token)
 
-    found = None if no_server else server_of(store, config)
+
+def done(
+    work: Callable[[Any], T],
+    found: Notice | None,
+    store: Path,
+    config: Path | None,
+    *,
+    token: str | None = None,
+    must_exist: bool = True,
+) -> T:
+    """The same, of a server that was found, or not. Where that one leaves the work, it is begun again here.
+
+    Work that writes goes on, when it is begun again, with what the server did not do.
+    """
     if found is not None:
+        from nscma_torch.cli.served_memory import ServedMemory
+
         try:
-            return look(ServedMemory(Line(found, token)))
+            return work(ServedMemory(Line(found, token)))
         except ElsewhereError:
             pass  # it is done here
-    with opened(store, config) as memory:
-        return look(memory)
+    with opened(store, config, must_exist=must_exist) as memory:
+        return work(memory)
 
 
 def server_of(store: Path, config: Path | None) -> Notice | None:
@@ -84,7 +103,7 @@ class Line:
         self.url = notice.url
 
     def request(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
-        """Status and body of an answer. Raises `ElsewhereError` where none comes."""
+        """Status and body of an answer. Raises `LostError` where none comes."""
         headers = {"content-type": "application/json"} if body is not None else {}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
@@ -94,25 +113,29 @@ class Line:
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise ElsewhereError from error
+            raise LostError from error
         finally:
             connection.close()
 
     def asked(self, method: str, path: str, **fields: Any) -> bytes:
         """The answer of an endpoint to a body, or to a query, of those fields that are not None.
 
-        Raises the error that the server names, and `ElsewhereError` where this process is to do it.
+        Raises the error that the server names, and `ElsewhereError` where this process is to do it: a `LostError` where
+        the server may have done it.
         """
         given = {name: value for name, value in fields.items() if value is not None}
+        asked = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
         try:
             body = json.dumps(given, allow_nan=False) if method == "POST" else None
-            query = "" if method == "POST" or not given else f"?{urlencode(given)}"
+            query = "" if method == "POST" or not asked else f"?{urlencode(asked)}"
         except (ValueError, UnicodeEncodeError) as error:  # what cannot be sent is told here
             raise ElsewhereError from error
         status, told = self.request(method, path + query, body)
         if status == 200:
             return told
-        if status >= 500 or status in _DONE_HERE or (status == 401 and not self._token):
+        if status == 500:
+            raise LostError
+        if status > 500 or status in _DONE_HERE or (status == 401 and not self._token):
             raise ElsewhereError
         raise self._refusal(told)
 

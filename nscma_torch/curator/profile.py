@@ -11,11 +11,10 @@ from sqlalchemy import Connection
 from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.forgetting import restarts, retained_fact
 from nscma_torch.encode.triples import sentence
-from nscma_torch.records import Episode, Fact, Scope, Statement
+from nscma_torch.records import Episode, Fact, ProfileLine, Scope, Statement
 from nscma_torch.relations import Schema
 from nscma_torch.storage import entities, episodes, facts, namespaces, profiles, streams
 from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.text.names import name_key
 
 _USER = "user"  # how statements know a speaker of this role without a name

@@ -51,18 +51,22 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One server: its address, the key of its proofs (hex), its process and machine, and what it answers by."""
+    """One server: its address, the key of its proofs (hex), its process and machine, and what it answers by.
+
+    `max_message_bytes` is of its configuration: the largest message that it stores, in bytes of UTF-8.
+    """
 
     url: str
     key: str
     pid: int
     machine: str
     answers: Answers
+    max_message_bytes: int
 
     @classmethod
-    def of_this_process(cls, url: str, answers: Answers) -> Notice:
+    def of_this_process(cls, url: str, answers: Answers, *, max_message_bytes: int) -> Notice:
         """A new one with a random key."""
-        return cls(url, secrets.token_hex(32), os.getpid(), socket.gethostname(), answers)
+        return cls(url, secrets.token_hex(32), os.getpid(), socket.gethostname(), answers, max_message_bytes)
 
     def proof(self, challenge: str) -> str:
         """What this server alone answers to a challenge: its HMAC-SHA-256 under the key, in hex."""
@@ -114,7 +118,8 @@ def read(path: Path) -> Notice | None:
             fields = json.loads(file.read(_MOST_BYTES))
         answers = fields["answers"]
         known = Answers(answers["program"], tuple(answers["store"]), answers["config"], answers["folder"])
-        return Notice(str(fields["url"]), str(fields["key"]), int(fields["pid"]), str(fields["machine"]), known)
+        names = (str(fields["url"]), str(fields["key"]), int(fields["pid"]), str(fields["machine"]))
+        return Notice(*names, known, int(fields["max_message_bytes"]))
     except (OSError, ValueError, TypeError, LookupError):
         return None
 

@@ -6,12 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from nscma_torch.records import DerivedKind, Fact, Node
+from nscma_torch.records import DerivedKind, Fact, Node, ProfileLine
 from nscma_torch.server.access import Reader
 from nscma_torch.server.rooms import Here
-from nscma_torch.server.schemas import OfAgent, Time
+from nscma_torch.server.schemas import OfAgent, RelationOut, Time
 from nscma_torch.storage.derived_texts import DerivedText
-from nscma_torch.storage.profiles import ProfileLine
 
 router = APIRouter(prefix="/v1", tags=["facts"])
 
@@ -41,6 +40,13 @@ async def facts(asked: Annotated[Facts, Query()], asker: Reader, here: Here) -> 
     """Facts, by subject, relation and the time they began."""
     options = asked.model_dump(exclude={"user_id", "agent_id"})
     return await here.work.json(list[Fact], here.memory.facts, **asked.scope(asker), **options)
+
+
+@router.get("/relations", operation_id="relations", response_model=list[RelationOut])
+async def relations(_: Reader, here: Here) -> Response:
+    """The relations of facts, as the relation file has them."""
+    schema = here.memory.components.relations
+    return await here.work.json(list[RelationOut], lambda: [RelationOut.of(one) for one in schema.relations.values()])
 
 
 @router.get("/timeline", operation_id="timeline", response_model=list[Fact])

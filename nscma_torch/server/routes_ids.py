@@ -1,4 +1,4 @@
-"""An endpoint about ids: which of a user's need more digits than the first few to be told apart."""
+"""Endpoints about ids: which begin with some digits, and which need more than the first few to be told apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from nscma_torch.server.access import Reader
 from nscma_torch.server.rooms import Here
 from nscma_torch.server.schemas import OfUser
-from nscma_torch.storage.id_prefixes import Named, alike
+from nscma_torch.storage.id_prefixes import Named, alike, beginning_with
 
 router = APIRouter(prefix="/v1", tags=["store"])
 
@@ -20,6 +20,25 @@ class Alike(OfUser):
 
     kind: Named = "message"
     digits: Annotated[int, Field(ge=4, le=32)] = 8
+
+
+class Beginning(OfUser):
+    """Whose ids, of what, and how they begin."""
+
+    kind: Named = "message"
+    digits: Annotated[str, Field(pattern=r"^[0-9a-f]{4,32}$")]
+
+
+@router.get("/ids/beginning", operation_id="ids_beginning", response_model=list[str])
+async def ids_beginning(asked: Annotated[Beginning, Query()], asker: Reader, here: Here) -> Response:
+    """The user's ids that begin with these hex digits, in order; at most 8."""
+    user = asked.user(asker)
+
+    def found() -> list[str]:
+        with here.memory.components.database.read() as connection:
+            return beginning_with(connection, asked.kind, user, asked.digits)
+
+    return await here.work.json(list[str], found)
 
 
 @router.get("/ids/alike", operation_id="ids_alike", response_model=list[str])

@@ -100,7 +100,7 @@ async def add(body: AddBody, asker: Writer, here: Here) -> Response:
     scope = body.scope(asker)
 
     def stored() -> AddedOut:
-        options = body.model_dump(exclude={"messages", "user_id", "agent_id", "run_id"})
+        options = body.model_dump(exclude={"messages", "source", "user_id", "agent_id", "run_id"})
         return AddedOut.model_construct(results=here.memory.add(body.plain(), **scope, **options))
 
     return await here.work.json(AddedOut, stored)

@@ -45,10 +45,10 @@ async def import_(request: Request, asker: Writer, here: Here) -> Counted:
 
 
 @router.get("/store/stats", operation_id="stats_of_store", response_model=Stats)
-async def stats(asker: Reader, here: Here) -> Response:
-    """Counts of the whole store, with failed jobs and the background worker."""
+async def stats(asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
+    """Counts of the whole store, or of the user who is named, with failed jobs and the background worker."""
     asker.any_user()
-    return await here.work.json(Stats, here.memory.stats)
+    return await here.work.json(Stats, here.memory.stats, user_id=asked.user_id)
 
 
 @router.get("/store/digest", operation_id="digest_of_store", response_model=Digest)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from nscma_torch.errors import ScopeError
 from nscma_torch.records import Added, Answer, Decision, Episode, Evidence, Fact, FactQuery, Hit, Stats, UnitKind, Usage
+from nscma_torch.relations import Relation
 from nscma_torch.server.access import Principal
+from nscma_torch.text.messages import as_messages
 from nscma_torch.text.timestamps import parse_timestamp
 
 Time = Annotated[
@@ -72,9 +75,10 @@ class MessageIn(BaseModel):
 
 
 class AddBody(OfRun):
-    """What `Memory.add` takes."""
+    """What `Memory.add` takes, and the document that the messages are sections of."""
 
     messages: str | MessageIn | list[MessageIn | str]
+    source: str | None = Field(None, min_length=1, description="name of the document; none for conversation")
     metadata: dict[str, Any] | None = None
     timestamp: Time | None = None
     expiration_date: Time | None = None
@@ -83,9 +87,11 @@ class AddBody(OfRun):
     now: Time | None = None
 
     def plain(self) -> Any:
-        """The messages as mappings."""
+        """The messages as mappings; those of a document as `Message`s, as only these name one."""
         many = self.messages if isinstance(self.messages, list) else [self.messages]
-        said = [one if isinstance(one, str) else one.model_dump(exclude_unset=True) for one in many]
+        said: list[Any] = [one if isinstance(one, str) else one.model_dump(exclude_unset=True) for one in many]
+        if self.source is not None:
+            said = [replace(one, source=self.source) for one in as_messages(said)]
         return said if isinstance(self.messages, list) else said[0]
 
 
@@ -308,6 +314,20 @@ class EraseBody(OfUser):
         if [self.memory_id is not None, self.skill_id is not None, self.everything].count(True) != 1:
             raise ValueError("name one of memory_id and skill_id, or set everything to true")
         return self
+
+
+class RelationOut(BaseModel):
+    """A relation of facts; where it is `open`, a fact's `topic` is a predicate in the words of a message."""
+
+    name: str
+    meaning: str
+    cardinality: Literal["one", "many"]
+    open: bool
+
+    @classmethod
+    def of(cls, relation: Relation) -> Self:
+        """The form in which a relation is answered."""
+        return cls(**{name: getattr(relation, name) for name in cls.model_fields})
 
 
 class Changed(BaseModel):

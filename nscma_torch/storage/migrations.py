@@ -12,7 +12,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from nscma_torch.errors import StoreFormatError
-from nscma_torch.storage import derived_schema, fact_schema, record_schema, schema
+from nscma_torch.storage import derived_schema, fact_schema, record_schema, schema, store_path
 
 
 def _jobs_leases_recalls(connection: Connection) -> None:
@@ -197,5 +197,5 @@ def migrate(connection: Connection) -> None:
     else:
         _namespaces(connection)
     step_up(connection, version or schema.SCHEMA_VERSION)
-    connection.exec_driver_sql(f"PRAGMA application_id={schema.APPLICATION_ID}")
+    connection.exec_driver_sql(f"PRAGMA application_id={store_path.APPLICATION_ID}")
     connection.exec_driver_sql(f"PRAGMA user_version={schema.SCHEMA_VERSION}")

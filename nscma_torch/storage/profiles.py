@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 
 from sqlalchemy import Connection, delete, select
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import DerivedKind, Scope
+from nscma_torch.records import DerivedKind, ProfileLine, Scope
 from nscma_torch.storage import namespaces
 from nscma_torch.storage.fact_schema import profile
 
 DERIVED: tuple[DerivedKind, ...] = ("portrait", "insight")  # kinds of derived texts that follow the facts
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileLine:
-    """One line: what holds since `day`, by the facts with these ids. `number` is its place, from 0.
-
-    Portrait and insights follow the facts: `day` is that of the last of the messages `episode_ids`, on which they rest
-    with this `confidence`, in (0, 1].
-    """
-
-    number: int
-    text: str
-    day: date
-    fact_ids: tuple[str, ...] = ()
-    episode_ids: tuple[str, ...] = ()
-    confidence: float = 1.0
-
-
 _P = profile.c
 
 

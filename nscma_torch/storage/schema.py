@@ -27,7 +27,6 @@ from sqlalchemy import (
 from nscma_torch.storage.dialects import Text, Vector
 
 SCHEMA_VERSION = 12
-APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
 
 metadata = MetaData()
 

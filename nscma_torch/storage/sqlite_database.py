@@ -86,7 +86,7 @@ class SqliteDatabase(Database):
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
             empty = not connection.exec_driver_sql("PRAGMA page_count").scalar_one()
             connection.rollback()
-            if application != schema.APPLICATION_ID and not empty:  # it came between the look at it and here
+            if application != store_path.APPLICATION_ID and not empty:  # it came between the look at it and here
                 raise StoreFormatError(f"{self.path} is a SQLite file of another program; name another file")
             if application and version > schema.SCHEMA_VERSION:
                 raise StoreVersionError(

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 from nscma_torch.errors import InvalidInputError, StoreAccessError, StoreFormatError
-from nscma_torch.storage import schema
 
+APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
 _HEADER = 100  # bytes of the header of a SQLite file
 
 
@@ -85,7 +85,7 @@ def refuse_foreign(path: Path) -> None:
         raise StoreFormatError(f"{path} is not a SQLite database; name another file") from error
     if size < _HEADER:
         raise StoreFormatError(f"{path} is not a SQLite database; name another file")
-    if application != schema.APPLICATION_ID:
+    if application != APPLICATION_ID:
         raise StoreFormatError(f"{path} is a SQLite file of another program; name another file")
 
 

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal, cast, get_args
 
-from nscma_torch.config import Limits
 from nscma_torch.errors import EmptyTextError, InvalidInputError, TextTooLargeError
 from nscma_torch.records import Message
 from nscma_torch.text.decoding import UTF8_BOM, decode
@@ -49,7 +48,7 @@ def read_messages(
     source: Path | BinaryIO,
     *,
     format: str | None = None,
-    max_message_bytes: int = Limits().max_message_bytes,
+    max_message_bytes: int | None = None,
     max_file_bytes: int = MAX_FILE_BYTES,
 ) -> Iterator[Message]:
     """Messages of a file or an open binary stream, each with an idempotency key made of file hash and position.
@@ -61,11 +60,16 @@ def read_messages(
 
     Raises, before the first message: `InvalidInputError` for an unknown format or a file that cannot be opened;
     `EmptyTextError`, `EncodingError`, `MalformedInputError`, `TimestampError` with the place in the file; and
-    `TextTooLargeError` for a message of more than `max_message_bytes` bytes of UTF-8, or a file that is too large.
+    `TextTooLargeError` for a message of more than `max_message_bytes` bytes of UTF-8 (None: those of `limits` by
+    default), or a file that is too large.
     """
     if format is not None and format not in get_args(Format):
         raise InvalidInputError(f"unknown format {format!r}; use one of {_FORMATS}")
     kind = cast(Format | None, format)
+    if max_message_bytes is None:
+        from nscma_torch.config import Limits
+
+        max_message_bytes = Limits().max_message_bytes
     if isinstance(source, Path):
         path = source
         return _checked(lambda: _open(path), kind or _by_suffix(path), path.name, max_message_bytes, max_file_bytes)

@@ -19,8 +19,10 @@ pytest.importorskip("fastapi")
 
 from nscma_torch import Memory
 from nscma_torch.cli import app, through_server
+from nscma_torch.cli.sending import Waiting, sent
 from nscma_torch.cli.served_memory import ServedMemory
-from nscma_torch.records import Answer
+from nscma_torch.errors import StoreError
+from nscma_torch.records import Answer, Message
 from nscma_torch.server import announcing, notice
 from nscma_torch.server.app import create_app
 from nscma_torch.server.notice import Answers, Notice
@@ -35,7 +37,17 @@ if TYPE_CHECKING:
 CONFIG = '[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\nfacts = "none"\n[gate]\nrule = "everything"\n'
 SAID = ("I moved to Porto in March.", "My sister Ines works at Bosch.", "I'm allergic to peanuts.")
 STORE, FILE = Path("nscma.db"), Path("light.toml")
+MOST = 1 << 20  # bytes of a message, as the configuration has by default
+OF_THE_PROCESS = frozenset({"stage_seconds", "language_work"})  # of `stats`
 Run = Callable[..., Result]
+
+
+def added(store: Path) -> None:
+    at = {"timestamp": "2026-01-01", "name": "Ana"}
+    with Memory(store, config=FILE) as memory:
+        memory.add([{"role": "user", "content": text, **at} for text in SAID], user_id="ana")
+        memory.add("Tom's own words.", user_id="tom", timestamp="2026-01-01")
+        memory.flush()
 
 
 @pytest.fixture
@@ -47,10 +59,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NSCMA_CONFIG", str(FILE))
     monkeypatch.setenv("NSCMA_USER", "ana")
-    with Memory(STORE, config=FILE) as memory:
-        memory.add([{"role": "user", "content": text, "name": "Ana"} for text in SAID], user_id="ana")
-        memory.add("Tom's own words.", user_id="tom")
-        memory.flush()
+    added(STORE)
     return lambda *arguments: CliRunner().invoke(app, list(arguments))
 
 
@@ -59,7 +68,9 @@ def served(run: Run) -> Iterator[Notice]:
     """A server of that store, with its notice."""
     settings = Settings(Path("nscma.db.tokens"), port=0)
     with Memory(STORE, config=FILE) as memory, bound(settings) as listening:
-        made = Notice.of_this_process(f"http://127.0.0.1:{listening.getsockname()[1]}", Answers.of(STORE, FILE))
+        made = Notice.of_this_process(
+            f"http://127.0.0.1:{listening.getsockname()[1]}", Answers.of(STORE, FILE), max_message_bytes=MOST
+        )
         begun = threading.Event()
         server = Serving(create_app(memory, settings, rooms=[announcing.room(made)]), begun.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -90,7 +101,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def comparable(text: str) -> Any:
     found = json.loads(text)
     if isinstance(found, dict):
-        found["usage"].pop("seconds")
+        found.get("usage", {}).pop("seconds", None)
+        found = {name: one for name, one in found.items() if name not in OF_THE_PROCESS}
     return found
 
 
@@ -104,12 +116,24 @@ READS = (
     ("log",),
     ("log", "--written", "--limit", "2"),
     ("log", "--deferred"),
+    ("stats",),
+    ("stats", "--user", "tom"),
+    ("facts",),
+    ("facts", "user", "--all", "--as-of", "2026-01-01", "--known-at", "2026-06-01"),
+    ("facts", "--relation", "lives_in", "--user", "nobody"),
+    ("profile",),
+    ("profile", "--user", "nobody"),
+    ("history", "ID"),
+    ("history", "PREFIX"),
 )
 
 
 def test_the_results_are_those_of_this_process(run: Run, served: Notice, opened: list[Path]) -> None:
     assert served.answers == Answers.of(STORE, FILE)
-    for read in READS:
+    first = json.loads(run("log", "--json").stdout)[0]["id"]
+    assert opened == []
+    for line in READS:
+        read = [{"ID": first, "PREFIX": first[:9].upper()}.get(word, word) for word in line]
         there, there_as_json = run(*read), run(*read, "--json")
         assert opened == [], read
         here, here_as_json = run(*read, "--no-server"), run(*read, "--json", "--no-server")
@@ -121,13 +145,93 @@ def test_the_results_are_those_of_this_process(run: Run, served: Notice, opened:
     assert "2 other users have" in run("search", "Porto", "--user", "nobody").stderr
 
 
+LINES = (  # more than one request takes
+    *({"role": "user", "content": f"Turn {number} is about Porto.", "session": number // 30} for number in range(69)),
+    {
+        "role": "assistant",
+        "content": "Noted.",
+        "name": "Bo",
+        "timestamp": "2026-01-02T03:04:05Z",
+        "shelf": [1, {"a": 2.5}],
+    },
+)
+ADDS = (
+    ("told.jsonl", "notes.md", "--agent", "helper", "--run", "r1"),
+    ("told.jsonl", "--agent", "helper", "--run", "r1"),  # again: nothing is new
+    ("--text", "Ok.", "I live in Gent.", "--role", "assistant", "--name", "Bo", "--timestamp", "2026-02-01"),
+    ("--text", "My brother Tom sails.", "--no-infer"),
+)
+
+
+def test_what_is_added_through_the_server_is_what_this_process_adds(
+    run: Run, served: Notice, opened: list[Path]
+) -> None:
+    assert served.max_message_bytes == MOST
+    Path("told.jsonl").write_text("\n".join(map(json.dumps, LINES)))
+    Path("notes.md").write_text("# Porto\n\nThe harbour is old.\n\n# Gent\n\nThe trams are new.\n")
+    added(Path("other.db"))
+    for line in ADDS:
+        there, here = run("add", *line, "--json"), run("add", *line, "--json", "--store", "other.db")
+        assert there.exit_code == here.exit_code == 0, (there.output, here.output)
+        assert json.loads(there.stdout) == json.loads(here.stdout), line
+        assert opened == [Path("other.db")] * len(opened)
+    found = [json.loads(run("stats", "--json", "--store", name).stdout) for name in (str(STORE), "other.db")]
+    assert found[0]["digest"] == found[1]["digest"] and found[0]["messages"] == 79
+    sources = {one["source"] for one in json.loads(run("log", "--json").stdout)}
+    assert sources == {None, "notes.md"}
+
+
+def test_what_the_server_refuses_to_store_is_refused_here_in_the_same_words(run: Run, served: Notice) -> None:
+    assert served.url
+    for wrong in (("--text", "Fine.", " "), ("--text", "Fine.", "--role", "nobody"), ("nothing.txt",)):
+        there, here = run("add", *wrong), run("add", *wrong, "--no-server")
+        assert there.exit_code == here.exit_code == 1 and str(there.exception) == str(here.exception), wrong
+    assert json.loads(run("stats", "--json").stdout)["messages"] == 4
+
+
+class Refusing:
+    """A line to a server that stores the first batch, and ends before it answers the second."""
+
+    url = "http://127.0.0.1:9"
+
+    def __init__(self, error: Exception) -> None:
+        self.error, self.taken = error, 0
+
+    def asked(self, *_: str, messages: list[dict[str, Any]], **__: object) -> str:
+        if self.taken:
+            raise self.error
+        self.taken = len(messages)
+        added = [{"id": one["content"], "event": "ADD", "text": "", "decision": None} for one in messages]
+        return json.dumps({"results": added})
+
+
+@pytest.mark.parametrize(
+    ("error", "key", "raised"),
+    [
+        (through_server.ElsewhereError(), None, through_server.ElsewhereError),
+        (through_server.LostError(), "k", through_server.LostError),
+        (through_server.LostError(), None, StoreError),
+    ],
+)
+def test_what_a_server_left_is_still_waiting(error: Exception, key: str | None, raised: type[Exception]) -> None:
+    messages = [Message("user", str(number), idempotency_key=key and f"{key}{number}") for number in range(100)]
+    line, waiting, seen = Refusing(error), Waiting(messages), []
+    results = sent(cast("Line", line), waiting, user_id="ana", infer=True, progress=seen.append)
+    with pytest.raises(raised):
+        list(results)
+    assert sum(seen) == sum(len(one.content) for one in messages[: line.taken]) and 0 < line.taken < 100
+    assert list(waiting) == (messages[2 * line.taken :] if raised is StoreError else messages[line.taken :])
+
+
 def test_a_process_that_goes_through_the_server_loads_neither_rows_nor_models(run: Run, served: Notice) -> None:
     assert served.url
     program = (
         "import sys; from nscma_torch.cli import app; app(sys.argv[1:], standalone_mode=False); "
         "sys.stderr.write(' '.join({'sqlalchemy', 'torch', 'fastapi', 'nscma_torch.memory'} & set(sys.modules)))"
     )
-    for read, more in ((READS[3], ()), (READS[4], ()), (READS[3], ("--no-server",))):
+    Path("doc.md").write_text("# Porto\n\nThe harbour is old.\n")
+    through = (READS[3], READS[4], ("stats",), ("facts",), ("profile",), ("add", "doc.md"), ("add", "--text", "Ok."))
+    for read, more in (*((one, ()) for one in through), (READS[3], ("--no-server",))):
         line = [sys.executable, "-c", program, *read, *more]
         done = subprocess.run(line, capture_output=True, text=True, check=True)
         assert bool(done.stderr) == bool(more), done.stderr
@@ -154,6 +258,31 @@ def test_tokens(run: Run, served: Notice, opened: list[Path]) -> None:
         )
     assert len(opened) == 1
     assert "nothing found" in run("search", "Bosch", "--filter", "x=1", "--token", token).stdout
+
+
+def test_tokens_of_commands_that_are_about_the_whole_store(run: Run, served: Notice, opened: list[Path]) -> None:
+    assert served.url
+    tokens = Tokens(Path("nscma.db.tokens"))
+    own, _ = tokens.add("ana", ["read", "write"])
+    anyones, _ = tokens.add(None, ["read", "write"])
+    reading, _ = tokens.add(None, ["read"])
+    for line in (("stats",), ("stats", "--user", "ana"), ("add", "--text", "Ok.")):
+        assert run(*line, "--token", own).exit_code == 0
+        assert opened == [STORE], "one user's token does not show the whole store, and the file is the owner's to read"
+        opened.clear()
+        assert run(*line, "--token", anyones).exit_code == 0 and opened == [], line
+    for line, token in (
+        (("stats", "--user", "tom"), own),
+        (("add", "--text", "Ok.", "--user", "tom"), own),
+        (("add", "--text", "Ok."), reading),
+        (("facts", "--user", "tom"), own),
+        (("profile", "--user", "tom"), own),
+        (("history", "00" * 16, "--user", "tom"), own),
+        (("stats",), "nscma_unknown"),
+    ):
+        refused = run(*line, "--token", token)
+        assert refused.exit_code == 1 and "--no-server" in str(refused.exception), line
+    assert opened == []
 
 
 def test_a_server_that_would_answer_otherwise_is_not_asked(run: Run, served: Notice, opened: list[Path]) -> None:
@@ -207,7 +336,9 @@ def test_a_notice_of_another_owner_or_of_a_process_that_ended(served: Notice) ->
 
 def test_the_notice_is_the_owners_and_goes_with_the_server(run: Run) -> None:
     path = notice.beside(STORE)
-    first, second = (Notice.of_this_process("http://127.0.0.1:9", Answers.of(STORE, None)) for _ in "12")
+    first, second = (
+        Notice.of_this_process("http://127.0.0.1:9", Answers.of(STORE, None), max_message_bytes=MOST) for _ in "12"
+    )
     assert first.key != second.key
     before = os.umask(0)
     try:

@@ -6,10 +6,9 @@ from datetime import date
 
 from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.profile import write_profile
-from nscma_torch.records import Statement
+from nscma_torch.records import ProfileLine, Statement
 from nscma_torch.relations import load_relations
 from nscma_torch.storage import namespaces, profiles, streams
-from nscma_torch.storage.profiles import ProfileLine
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope, Statement
+from nscma_torch.records import Message, ProfileLine, Scope, Statement
 from nscma_torch.storage import profiles, skills, statements, streams
-from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, day, heard, lives, say, tell
 

@@ -16,7 +16,7 @@ import pytest
 
 from nscma_torch.errors import InvalidInputError, NotFoundError, StoreBusyError
 from nscma_torch.memory import Memory
-from nscma_torch.records import EraseReceipt, Message, Scope, Statement
+from nscma_torch.records import EraseReceipt, Message, ProfileLine, Scope, Statement
 from nscma_torch.storage import (
     decisions,
     digest_facts,
@@ -29,7 +29,6 @@ from nscma_torch.storage import (
     unit_changes,
 )
 from nscma_torch.storage.decisions import NewDecision
-from nscma_torch.storage.profiles import ProfileLine
 from tests.storage.telling import curate, lives, marked, micros, tell
 
 Open = Callable[..., Memory]

@@ -26,6 +26,7 @@ SECRET = "xylophone"  # a word of Ben's memory alone
 NOT_OF_MEMORY = {"close", "as_module", "components"}
 OTHER_NAMES = {"import_": "import"}
 OF_THE_MODEL = {"chat_completions", "models"}  # they need no name of a user: the token says whose memory it is
+OF_NOBODY = {"relations"}  # what the relation file says
 PAGES = [("GET", "/"), ("GET", "/docs"), ("GET", "/openapi.json"), ("HEAD", "/openapi.json")]  # of nobody
 OTHERS = [("POST", "/mcp")]  # mcp/test_attacks.py has its tools and resources
 UNSERVED = [f"/v1/{name.split('/{')[0]}" for name in NOT_SERVED]
@@ -162,7 +163,7 @@ def test_no_operation_serves_another_user(bens: Bens) -> None:
             assert got.status_code < 500, (one.id, got.text)
             if user and one.takes_user:
                 assert got.status_code == 403, (one.id, got.text)
-            if not user and not one.takes_user and not one.lines and one.id not in OF_THE_MODEL:
+            if not user and not one.takes_user and not one.lines and one.id not in OF_THE_MODEL | OF_NOBODY:
                 assert got.status_code == 403, f"{one.id} is about the whole store: {got.text}"
         request = one.request(ids)
         request["params"] = {**request["params"], "user_id": "ben"}  # whatever the endpoint takes
@@ -212,7 +213,8 @@ def test_every_operation_works_for_whom_it_is_meant(bens_own: Bens) -> None:
     expected = {"record": 404, "merge": 422, "import": 422}  # there is no record, no proposal, and no export sent
     for one in sorted(all_, key=lambda one: order.index(one.id if one.id in order else "")):
         request = one.request(ids, "ben")
-        headers = {**request.get("headers", {}), **(ben if one.takes_user or one.id in OF_THE_MODEL else anyone)}
+        of_one = one.id in OF_THE_MODEL or (one.takes_user and "/store/" not in one.path)
+        headers = {**request.get("headers", {}), **(ben if of_one else anyone)}
         got = server.client.request(**{**request, "headers": headers})
         assert got.status_code in (expected.get(one.id, 200), 204), (one.id, got.text)
         if one.id == "chat_completions":

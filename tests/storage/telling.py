@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope, Statement
+from nscma_torch.records import Message, ProfileLine, Scope, Statement
 from nscma_torch.storage import (
     decisions,
     entities,
@@ -24,7 +24,6 @@ from nscma_torch.storage import (
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.facts import FactRow, NewFact
-from nscma_torch.storage.profiles import ProfileLine
 from nscma_torch.storage.statement_groups import CURATE, Key
 from nscma_torch.storage.statements import StatementRow
 

@@ -8,9 +8,8 @@ import pytest
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
-from nscma_torch.records import Scope
+from nscma_torch.records import ProfileLine, Scope
 from nscma_torch.storage import profiles
-from nscma_torch.storage.profiles import ProfileLine
 from tests.storage.telling import tell
 
 LINES = [

@@ -3,9 +3,11 @@
     python -m eval.experiments.doors.transcripts --vllm PYTHON     # starts a vLLM with a tiny random model
     python -m eval.experiments.doors.transcripts --upstream http://127.0.0.1:8000 --model NAME
 
-Three parts: a chat client behind the memory proxy, in two conversations, with the prompt's tokens beside those of the
-same question to the model alone; a session of the Model Context Protocol over HTTP with the same server; and one on
-stdio after that server has stopped, with the same store. What a random model replies means nothing, and is cut short.
+Five parts: a chat client behind the memory proxy, in two conversations, with the prompt's tokens beside those of the
+same question to the model alone; a session of the Model Context Protocol over HTTP with the same server; one on
+stdio after that server has stopped, with the same store; a LangGraph agent; and with `--mem0 WHEEL` (from `pip
+download --no-deps mem0ai`) the first example of mem0's own description, which needs `pip install openai`, and of
+another server a model of the name that it asks for. What a random model replies means nothing, and is cut short.
 """
 
 from __future__ import annotations
@@ -27,12 +29,14 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from eval.experiments.doors import frameworks
 from eval.harness.tiny_llama import build
 from eval.harness.vllm_server import vllm_server
 
 TOLD = ("My sister Marta works at the harbour in Porto.", "I am allergic to nuts, by the way.")
 ASKED = ("Where does my sister work?", "Which food should I avoid?")
 SHOWN = 60  # characters of a reply
+OPTIONS = ("--served-model-name", "tiny", frameworks.MODEL, "--override-generation-config", '{"max_new_tokens": 16}')
 
 
 @contextmanager
@@ -115,13 +119,16 @@ async def on_stdio(store: Path) -> None:
         await _call(client, "ask", question="Where does Marta work?")
 
 
-def transcripts(upstream: str, model: str, folder: Path) -> None:
-    """All of them."""
+def transcripts(upstream: str, model: str, folder: Path, mem0: Path | None) -> None:
+    """All of them; `mem0` is its wheel."""
     store = folder / "memory.db"
     with serving(store, upstream) as url:
         chat(url, upstream, model)
         asyncio.run(over_http(url))
     asyncio.run(on_stdio(store))
+    frameworks.agent()
+    if mem0 is not None:
+        frameworks.mem0_example(mem0, upstream, folder)
 
 
 def main() -> None:
@@ -131,15 +138,16 @@ def main() -> None:
     model.add_argument("--vllm", type=Path, metavar="PYTHON", help="interpreter of an environment with vLLM")
     model.add_argument("--upstream", metavar="URL", help="a running OpenAI-compatible server")
     parser.add_argument("--model", default="tiny", help="the name of its model")
+    parser.add_argument("--mem0", type=Path, metavar="WHEEL", help="mem0's wheel: run the example in it, too")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as path:
         folder = Path(path)
         if arguments.upstream:
-            transcripts(arguments.upstream.rstrip("/"), arguments.model, folder)
+            transcripts(arguments.upstream.rstrip("/"), arguments.model, folder, arguments.mem0)
             return
         tiny = build(folder / "tiny", hidden_size=128, max_position_embeddings=8192)
-        with vllm_server(arguments.vllm, tiny, folder) as (url, _):
-            transcripts(url, "tiny", folder)
+        with vllm_server(arguments.vllm, tiny, folder, OPTIONS) as (url, _):
+            transcripts(url, "tiny", folder, arguments.mem0)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """What one command costs from start to end: processor seconds, and the packages that it imports.
 
-    python -m eval.experiments.speed.startup [--repeats 5]
+    python -m eval.experiments.speed.startup [--repeats 5] [--served-alone]
 
 Each command runs as a process of its own, on a store of the demo's first messages. Of its processor time (user and
-system) the median is printed; packages are those outside the standard library that were loaded when it ended.
+system) the median is printed; packages are those outside the standard library that were loaded when it ended. The
+commands of `SERVED` run once more beside `nscma serve` of that store.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import json
 import os
 import resource
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -36,6 +40,10 @@ COMMANDS = (
     *("log", "get ID", "history ID", "facts", "profile", "conflicts", "stats", "tree", "export copy.jsonl"),
     *("skills travel", "search Lisbon", "ask 'Where does Ines live?'", "ask 'What was said of the weather?'"),
     *("add --text Ok", "delete ID", "restore ID", "sleep"),
+)
+SERVED = (
+    *("log", "history ID", "facts", "profile", "stats", "search Lisbon", "ask 'Where does Ines live?'"),
+    *("add told.jsonl", "add --text Ok"),
 )
 STATEMENTS = (
     "import nscma_torch",
@@ -78,23 +86,46 @@ def store(folder: Path) -> str:
     return str(json.loads(done.stdout)[0]["id"])
 
 
+@contextmanager
+def serving(folder: Path) -> Iterator[None]:
+    """A server of the store in the folder, which has answered once."""
+    command = [sys.executable, "-c", _COMMAND, "serve", "--port", "0", "--json"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            process.stdout.readline()
+            run(_COMMAND, ["ask", "Where?"], folder)
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=120)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="processes of each command; the median is printed")
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--served-alone", action="store_true", help="only the commands that go through a server")
+    given = parser.parse_args()
+    repeats, served_alone = given.repeats, given.served_alone
     table = Table("command", "processor s", "packages")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         memory_id = store(folder)
         rows = [(f"nscma {command}", _COMMAND, shlex.split(command)) for command in COMMANDS]
         rows += [(code, code, []) for code in STATEMENTS]
-        for shown, code, given in rows:
+
+        def measure(shown: str, code: str, given: list[str]) -> None:
             arguments = [memory_id if argument == "ID" else argument for argument in given]
             seconds = [run(code, arguments, folder)[0] for _ in range(repeats)]
-            table.add_row(
-                shown, f"{statistics.median(seconds):.2f}", " ".join(packages(code, arguments, folder)) or "none"
-            )
+            found = " ".join(packages(code, arguments, folder)) or "none"
+            table.add_row(shown, f"{statistics.median(seconds):.2f}", found)
+
+        for row in rows if not served_alone else ():
+            measure(*row)
+        with serving(folder):
+            for command in SERVED:
+                measure(f"nscma {command} (served)", _COMMAND, shlex.split(command))
     Console(width=140).print(table)
 
 

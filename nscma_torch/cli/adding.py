@@ -1,0 +1,143 @@
+"""The command that stores messages and documents: add."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.messages import dropped, flush
+from nscma_torch.cli.output import at, plain, print_json, say
+from nscma_torch.cli.progress import progress
+from nscma_torch.cli.through_server import done, server_of
+from nscma_torch.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from nscma_torch.records import Added, Message
+
+
+@o.app.command()
+def add(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE…", help="Message files (.json, .jsonl), documents (.md, .txt), or -")
+    ],
+    *,
+    text: Annotated[bool, typer.Option("--text", help="Take the arguments as messages, not as files.")] = False,
+    role: Annotated[str, typer.Option("--role", help="Who says it, with --text.")] = "user",
+    name: Annotated[str | None, typer.Option("--name", help="The speaker's name, with --text.")] = None,
+    timestamp: Annotated[str | None, typer.Option("--timestamp", help="When it was said, with --text.")] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="json, jsonl, markdown or text, where the name does not tell.")
+    ] = None,
+    infer: Annotated[bool, typer.Option(help="Extract facts from what passes the gate.")] = True,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    run: o.Run = None,
+    token: o.Token = None,
+    no_server: o.NoServer = False,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Remember messages or documents. The same file twice is a no-op, so an interrupted add can simply be run again."""
+    if not text and (name or timestamp or role != "user"):
+        raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
+    from nscma_torch.cli.json_objects import added_counts, added_object
+    from nscma_torch.cli.sending import Waiting
+    from nscma_torch.records import Message
+
+    sources = [] if text else [_source(file, store) for file in files]
+    said, server = at(timestamp), None if no_server else server_of(store, config)
+    limit = _most_bytes(config) if server is None else server.max_message_bytes
+    told = (Message(role, content, said, name or None) for content in files)
+    stream = told if text else chain.from_iterable(_messages_of(source, format, limit) for source in sources)
+    first = list(islice(stream, 1))  # what cannot be read makes no store
+    waiting = Waiting(chain(first, stream))
+    results: list[Added] = []
+    indexed = 0
+
+    def store_all(memory: Any) -> None:
+        known = dropped(memory, user)
+        total = (
+            sum(len(content.encode(errors="replace")) for content in files)
+            if text
+            else _text_bytes(sources, format, limit)
+        )
+        with progress("remembering", total, in_bytes=True) as advance:
+
+            def more(size: int) -> None:
+                nonlocal indexed
+                indexed += size
+                advance(indexed)
+
+            results.extend(
+                memory.add_many(waiting, user_id=user, agent_id=agent, run_id=run, infer=infer, progress=more)
+            )
+        flush(memory, known)
+
+    done(store_all, server, store, config, token=token, must_exist=False)
+    if json:
+        print_json(added_object(results))
+        return
+    counts = added_counts(results)
+    known = f", {counts['known']} known already" if counts["known"] else ""
+    decided = f"{counts['written']} written, {counts['deferred']} deferred"
+    noun = "message" if counts["added"] == 1 else "messages"
+    say(f"added {counts['added']} {noun} to {plain(str(store))}: {decided}{known}")
+    if len(results) == 1 and results[0].decision is not None:
+        say(f"{results[0].id}  {plain(results[0].decision.reason)}")
+
+
+def _most_bytes(config: Path | None) -> int:
+    """Of a message, by the configuration."""
+    from nscma_torch.config import load_config
+
+    return load_config(config).limits.max_message_bytes
+
+
+def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes: int) -> Iterator[Message]:
+    """The messages of a file, whose errors say which one it is."""
+    from nscma_torch.text.file_readers import read_messages
+
+    try:
+        yield from read_messages(source, format=format, max_message_bytes=max_message_bytes)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{source if isinstance(source, Path) else 'stdin'}: {error}") from error
+
+
+def _text_bytes(sources: Sequence[Path | BinaryIO], format: str | None, max_message_bytes: int) -> int | None:
+    """Bytes of all messages' texts, by reading the files once more; None for a pipe, or where one is refused."""
+    from nscma_torch.text.file_readers import read_messages
+
+    total = 0
+    for source in sources:
+        if not isinstance(source, Path) or not source.is_file():  # of a pipe, reading takes what there is
+            return None
+        try:
+            for message in read_messages(source, format=format, max_message_bytes=max_message_bytes):
+                total += len(message.content.encode())
+        except (InvalidInputError, UnicodeEncodeError):  # adding says so, once it comes there
+            return None
+    return total
+
+
+def _source(name: str, store: Path) -> Path | BinaryIO:
+    if name == "-":
+        return sys.stdin.buffer
+    try:
+        there = Path(name).exists()
+    except OSError:  # too long a name: a text
+        there = False
+    if not there:
+        raise InvalidInputError(f"there is no file {name}; to add it as a message write: nscma add --text …")
+    from nscma_torch.storage import store_path
+
+    if Path(os.path.realpath(name)) in store_path.names(Path(os.path.realpath(store))):
+        raise InvalidInputError(f"{name} is a file of the store itself; `nscma import` reads an export of another one")
+    return Path(name)
