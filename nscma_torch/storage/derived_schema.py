@@ -8,9 +8,9 @@ is found by units of its kind whose `stream_id` is its id.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Integer, Table
+from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Table
 
-from nscma_torch.storage.dialects import Text
+from nscma_torch.storage.dialects import Integer, Text
 from nscma_torch.storage.fact_schema import fact_namespaces
 from nscma_torch.storage.schema import metadata
 

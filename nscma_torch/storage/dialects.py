@@ -6,13 +6,17 @@ import struct
 from array import array
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Table, cast, func, type_coerce
+from sqlalchemy import BigInteger, ColumnElement, Connection, LargeBinary, Table, cast, func, type_coerce
+from sqlalchemy import Integer as AnyInteger
 from sqlalchemy import Text as AnyText
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import JSON, TypeEngine, UserDefinedType
 
 #: Text that sorts and compares by its bytes (UTF-8) in both, whatever the locale of the PostgreSQL database.
 Text: TypeEngine[str] = AnyText().with_variant(AnyText(collation="C"), "postgresql")
+
+#: An integer of 64 bits in both, as every integer of SQLite is.
+Integer: TypeEngine[int] = AnyInteger().with_variant(BigInteger(), "postgresql")
 
 
 class _PgVector(UserDefinedType[bytes]):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Integer, Table
+from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Table
 
-from nscma_torch.storage.dialects import Text
+from nscma_torch.storage.dialects import Integer, Text
 from nscma_torch.storage.schema import metadata
 
 fact_namespaces = Table(

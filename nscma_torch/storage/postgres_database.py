@@ -155,7 +155,8 @@ class PostgresDatabase(Database):
     def _explained(self, error: BaseException | None) -> NscmaError:
         """The one clear error for what PostgreSQL said."""
         code = getattr(error, "sqlstate", None) or ""
-        said = getattr(getattr(error, "diag", None), "message_primary", None) or ""  # its detail may quote a row
+        said = getattr(getattr(error, "diag", None), "message_primary", None) or ("" if code else str(error))
+        # what the server adds to it in DETAIL may quote a row
         if code in _BUSY:
             return StoreBusyError(f"{self.name} is held by another writer; try again, or raise store.busy_timeout")
         if code in _FULL:
@@ -167,7 +168,9 @@ class PostgresDatabase(Database):
         if code == "22021" or "NUL" in said:
             return EncodingError("a text holds the character NUL, which PostgreSQL cannot store; leave it out")
         if not code or code[:2] in {"08", "28", "3D", "57"}:
-            return StoreAccessError(f"{self.name} cannot be reached: {said or error}; what was not answered is not stored")
+            return StoreAccessError(
+                f"{self.name} cannot be reached: {said}; what was not acknowledged may not be stored"
+            )
         if code[:2] == "42":
             return StoreFormatError(f"{self.name} is not a store as this version makes it: {said}")
         return StoreError(f"{self.name}: {said}")

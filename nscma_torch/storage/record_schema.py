@@ -6,9 +6,9 @@ erasing one of them deletes it. Hidden messages keep theirs, unseen.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table
 
-from nscma_torch.storage.dialects import Text
+from nscma_torch.storage.dialects import Integer, Text
 from nscma_torch.storage.schema import metadata
 
 memory_records = Table(

@@ -17,14 +17,13 @@ from sqlalchemy import (
     Float,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     MetaData,
     Table,
     UniqueConstraint,
 )
 
-from nscma_torch.storage.dialects import Text, Vector
+from nscma_torch.storage.dialects import Integer, Text, Vector
 
 SCHEMA_VERSION = 12
 

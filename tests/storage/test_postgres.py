@@ -1,0 +1,252 @@
+"""Stores in PostgreSQL: what a role sees, who waits for whom, and that the same input gives the same store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from nscma_torch.errors import (
+    EncodingError,
+    NotFoundError,
+    StoreAccessError,
+    StoreBusyError,
+    StoreFormatError,
+    StoreVersionError,
+)
+from nscma_torch.memory import Memory
+from nscma_torch.storage.database import ALL_USERS, NO_USER
+from nscma_torch.storage.dialects import Vector
+from nscma_torch.storage.postgres_address import parse
+from nscma_torch.storage.postgres_database import PostgresDatabase
+from nscma_torch.storage.postgres_schema import TABLE_NAMES, grant
+from nscma_torch.storage.schema import metadata, vectors
+from tests.conftest import LIGHT
+from tests.helpers.postgres import ROLE, Server
+
+Open = Callable[..., Memory]
+
+
+@pytest.fixture
+def address(postgres_server: Server) -> Iterator[str]:
+    name = postgres_server.take()
+    yield postgres_server.address(name)
+    postgres_server.give_back(name)
+
+
+@pytest.fixture
+def opened(address: str, light_proxy: Any, embedder: Any) -> Iterator[Open]:
+    memories: list[Memory] = []
+
+    def open_(**config: Any) -> Memory:
+        memories.append(Memory(address, config={**LIGHT, **config}, proxy=light_proxy, embedder=embedder))
+        return memories[-1]
+
+    yield open_
+    for memory in memories:
+        memory.close()
+
+
+def raw(address: str) -> Any:
+    """An engine that speaks SQL as the application's role, past the library."""
+    where = parse(address)
+    return create_engine(where.url, connect_args={"options": f"-c role={ROLE} -c search_path={where.schema},public"})
+
+
+def fill(memory: Memory) -> None:
+    for user in ("ana", "bob"):
+        memory.add(["I live in Porto.", "Remember: I am allergic to nuts."], user_id=user)
+        memory.learn_skill(name=f"greet {user}", trigger="a greeting", steps=["say hello"], user_id=user)
+    memory.flush()
+    memory.sleep(user_id="ana")
+
+
+def test_both_dialects_hold_the_same(opened: Open, open_memory: Open, light_proxy: Any, conversation: Any) -> None:
+    here, there = opened(), open_memory("file.db", proxy=light_proxy)
+    for memory in (here, there):
+        list(memory.add_many(conversation(30, long=False), user_id="ana"))
+        memory.flush()
+    assert here.digest() == there.digest()
+    assert [hit.text for hit in here.search("Lisbon", user_id="ana")] == [
+        hit.text for hit in there.search("Lisbon", user_id="ana")
+    ]
+    assert here.verify() == there.verify() == []
+
+
+def test_a_session_of_the_role_sees_the_rows_of_its_user_alone(opened: Open, address: str) -> None:
+    memory = opened()
+    fill(memory)
+    engine = raw(address)
+    owned = [table for table in metadata.tables.values() if "user_id" in table.c]
+    held = 0
+    for table in owned:
+        count = text(f'SELECT count(*), count(*) FILTER (WHERE user_id = :user) FROM "{table.name}"')
+        with engine.begin() as connection:
+            assert tuple(connection.execute(count, {"user": "ana"}).one()) == (0, 0), table.name
+            connection.exec_driver_sql("SET LOCAL nscma.user_id = 'bob'")
+            every, own = connection.execute(count, {"user": "bob"}).one()
+            assert every == own, table.name
+            held += own
+        with memory.components.database.read("bob") as connection:
+            assert connection.execute(count, {"user": "ana"}).one()[1] == 0, table.name
+        with memory.components.database.read(NO_USER) as connection:
+            assert connection.execute(count, {"user": "ana"}).one()[0] == 0, table.name
+    assert held > 0
+    with engine.begin() as connection:  # nor can it write for another, or lift the wall
+        connection.exec_driver_sql("SET LOCAL nscma.user_id = 'bob'")
+        assert connection.execute(text("UPDATE episodes SET text = '' WHERE user_id = 'ana'")).rowcount == 0
+        with pytest.raises(Exception, match="row-level security"):
+            connection.execute(text("INSERT INTO users VALUES ('ana2', 1, 1)"))
+    with engine.begin() as connection, pytest.raises(Exception, match="must be owner"):
+        connection.exec_driver_sql("ALTER TABLE episodes DISABLE ROW LEVEL SECURITY")
+    engine.dispose()
+
+
+def test_every_table_is_behind_the_wall(postgres_server: Server, address: str) -> None:
+    """A table without users may be read by all; it is one of these."""
+    engine = create_engine(make_url(address).set(drivername="postgresql+psycopg"))
+    with engine.begin() as connection:
+        query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'nscma'::regnamespace AND {}"
+        forced = query.format("relrowsecurity AND relforcerowsecurity")
+        walled = set(connection.exec_driver_sql(forced).scalars())
+        tables = set(connection.exec_driver_sql(query.format("true")).scalars())
+    engine.dispose()
+    assert tables == set(TABLE_NAMES)
+    assert tables - walled == {"counters"}
+
+
+def test_leases_and_errors_name_no_other_user(opened: Open) -> None:
+    from nscma_torch.storage import leases, worker_health
+
+    database = opened().components.database
+    with database.write("ana") as connection:
+        leases.ask_for(connection, "ana", "host 1 x", until=2**60)
+    with database.write(ALL_USERS) as connection:
+        worker_health.note_error(connection, "a reply that quotes ana", 0)
+    for whose, seen in (("ana", ["asking ana"]), ("bob", []), (NO_USER, []), (ALL_USERS, ["asking ana"])):
+        with database.read(whose) as connection:
+            assert list(connection.execute(text("SELECT name FROM leases")).scalars()) == seen
+            quoted = connection.execute(text("SELECT count(*) FROM meta WHERE value LIKE '%quotes ana%'")).scalar()
+            assert quoted == (whose is ALL_USERS)
+
+
+def test_users_do_not_wait_for_each_other(opened: Open) -> None:
+    database = opened().components.database
+    with database.write("ana"):
+        with database.write("bob", wait=5):
+            pass
+        with database.write(NO_USER, wait=5):
+            pass
+        for whose in ("ana", ALL_USERS):
+            with pytest.raises(StoreBusyError), database.write(whose, wait=0.05):
+                pass
+    with database.write(ALL_USERS):
+        for whose in ("ana", ALL_USERS):
+            with pytest.raises(StoreBusyError), database.write(whose, wait=0.05):
+                pass
+
+
+def test_many_writers_of_many_users(opened: Open, open_memory: Open, light_proxy: Any) -> None:
+    memory, alone = opened(), open_memory("file.db", proxy=light_proxy)
+    said = {f"user {n}": [f"note {n} {i}" for i in range(6)] for n in range(6)}
+    failed: list[BaseException] = []
+
+    def write(user: str) -> None:
+        try:
+            for one in said[user]:
+                memory.add(one, user_id=user, timestamp="2026-01-01", now=None)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(user,)) for user in said]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    for user, texts in said.items():
+        for one in texts:
+            alone.add(one, user_id=user, timestamp="2026-01-01")
+    memory.flush()
+    alone.flush()
+    assert memory.digest() == alone.digest()
+
+
+def test_vectors_come_back_to_the_bit(opened: Open) -> None:
+    database = opened().components.database
+    numbers = np.array([0.1, -1 / 3, 1e-30, 3.4e38, 0.0, 2**-20], dtype="<f4").tobytes()
+    with database.read(NO_USER) as connection:
+        query = text("SELECT CAST(:v AS vector) AS vector").bindparams().columns(vector=vectors.c.vector.type)
+        sent = Vector.dialect_impl(connection.dialect).bind_processor(connection.dialect)
+        assert sent is not None
+        found = connection.execute(query, {"v": sent(numbers)})
+        assert found is not None
+    memory = opened()
+    memory.add("I live in Porto.", user_id="ana")
+    with memory.components.database.read("ana") as connection:
+        from sqlalchemy import select
+
+        stored = connection.execute(select(vectors.c.vector)).scalar_one()
+    embedded = memory.components.embedder.embed(["I live in Porto."])[0].numpy().astype("<f4").tobytes()
+    assert stored == embedded
+
+
+def test_what_cannot_be_stored_changes_nothing(opened: Open) -> None:
+    memory = opened()
+    memory.add("first", user_id="ana")
+    before = memory.digest()
+    with pytest.raises(EncodingError, match="NUL"):
+        memory.add("a\0b", user_id="ana")
+    assert memory.digest() == before
+
+
+def test_addresses() -> None:
+    where = parse("postgres://ana:secret@db.example:5433/memories?schema=team&sslmode=require")
+    assert where.name == "postgresql://ana:***@db.example:5433/memories?schema=team"
+    assert where.url.query == {"sslmode": "require"}
+    assert parse("postgresql:///memories").schema == "nscma"
+    for bad in ("postgresql://host:port/db", "postgresql:///db?schema=A-b", "postgresql:///db?schema=pg_x"):
+        with pytest.raises(StoreAccessError):
+            parse(bad)
+
+
+def test_a_server_that_is_not_there() -> None:
+    with pytest.raises(StoreAccessError, match="cannot be reached"):
+        PostgresDatabase("postgresql://nobody@127.0.0.1:1/none?connect_timeout=2", busy_timeout=1)
+
+
+def test_schemas_of_others_and_of_later_versions(postgres_server: Server, address: str) -> None:
+    base = make_url(address).update_query_dict({"options": ""}).render_as_string(hide_password=False)
+    engine = create_engine(make_url(base).set(drivername="postgresql+psycopg"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SCHEMA theirs")
+        connection.exec_driver_sql("CREATE TABLE theirs.things (id int)")
+        connection.exec_driver_sql("UPDATE nscma.meta SET value = '9999' WHERE key = 'schema_version'")
+    with pytest.raises(StoreFormatError, match="another program"):
+        PostgresDatabase(f"{base}&schema=theirs", busy_timeout=1)
+    with pytest.raises(StoreVersionError, match="9999"):
+        PostgresDatabase(base, busy_timeout=1)
+    with engine.begin() as connection:
+        from nscma_torch.storage.schema import SCHEMA_VERSION
+
+        connection.exec_driver_sql(f"UPDATE nscma.meta SET value = '{SCHEMA_VERSION}' WHERE key = 'schema_version'")
+        connection.exec_driver_sql("DROP SCHEMA theirs CASCADE")
+    engine.dispose()
+
+
+def test_which_roles_the_wall_holds_for(postgres_server: Server, address: str) -> None:
+    application = PostgresDatabase(address, busy_timeout=1)
+    base = make_url(address).update_query_dict({"options": ""}).render_as_string(hide_password=False)
+    superuser = PostgresDatabase(base, busy_timeout=1)
+    assert application.isolates() and not superuser.isolates()
+    with superuser.write(ALL_USERS) as connection:
+        with pytest.raises(NotFoundError):
+            grant(connection, "nscma", "no such role")
+        with pytest.raises(StoreAccessError, match="superuser"):
+            grant(connection, "nscma", "postgres")
+    application.close()
+    superuser.close()
