@@ -27,8 +27,9 @@ def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> s
 
     if not _PREFIX.fullmatch(typed):
         return typed
-    with memory.components.database.read() as connection:
-        found = beginning_with(connection, what, Scope(user).user_id, typed.lower())
+    user_id = Scope(user).user_id
+    with memory.components.database.read(user_id) as connection:
+        found = beginning_with(connection, what, user_id, typed.lower())
     if len(found) > 1:
         raise InvalidInputError(f"several ids of a {what} begin with {typed}: {', '.join(found)}; type more digits")
     return found[0] if found else typed
@@ -44,8 +45,9 @@ def short_ids(memory: Any, user: str, what: Named = "message") -> Callable[[str]
     from nscma_torch.records import Scope
     from nscma_torch.storage.id_prefixes import alike
 
-    with memory.components.database.read() as connection:
-        return shortened(alike(connection, what, Scope(user).user_id, DIGITS))
+    user_id = Scope(user).user_id
+    with memory.components.database.read(user_id) as connection:
+        return shortened(alike(connection, what, user_id, DIGITS))
 
 
 def shortened(alike: Sequence[str]) -> Callable[[str], str]:
