@@ -18,7 +18,7 @@ from nscma_torch.curator.sleep import Queued, Sleeper
 from nscma_torch.errors import NscmaError, StoreBusyError, StoreError, StoreFullError
 from nscma_torch.storage import episodes, leases, statistics, streams, worker_health
 from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import Database
+from nscma_torch.storage.database import ALL_USERS, NO_USER, Database
 from nscma_torch.storage.worker_health import LEASE, Report
 from nscma_torch.worker import Worker
 
@@ -94,7 +94,7 @@ class BackgroundWorker:
                 self._stopping.wait(self._settings.poll)
         except Exception as error:
             self.error = error
-            with suppress(StoreError), self._database.write() as connection:
+            with suppress(StoreError), self._database.write(ALL_USERS) as connection:
                 worker_health.note_error(connection, f"{type(error).__name__}: {error}", _now())
             if not isinstance(error, NscmaError):
                 raise  # a fault of the program's: its traceback is shown
@@ -139,10 +139,10 @@ class BackgroundWorker:
         if not self._settings.sleep_interval:
             return False
         now = to_micros(self._clock())
-        with self._database.read() as connection:
+        with self._database.read(NO_USER) as connection:
             slept = worker_health.slept_at(connection)
         if slept is None:  # the first sleep comes an interval after the first start
-            with self._database.write() as connection:
+            with self._database.write(NO_USER) as connection:
                 worker_health.note_sleep(connection, now)
         return slept is not None and now - slept >= self._settings.sleep_interval * 1e6
 
@@ -152,7 +152,7 @@ class BackgroundWorker:
         The jobs of all users are run together, so that what they have in common is computed at once.
         """
         now = self._clock()
-        with self._database.read() as connection:
+        with self._database.read(ALL_USERS) as connection:
             users, last = statistics.users_of(connection), episodes.last_seq(connection)
         self._state = f"asleep, {len(users)} users"
         self._beat()
@@ -164,17 +164,17 @@ class BackgroundWorker:
             if not self._goes_on():
                 return False
             self._maintain(user_id, queued[user_id], now)
-        with self._database.write() as connection:
+        with self._database.write(NO_USER) as connection:
             worker_health.note_sleep(connection, to_micros(now))
         self._notify(f"slept: {len(users)} users")
         return True
 
     def _maintain(self, user_id: str, queued: Queued, now: datetime) -> None:
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             epoch = streams.version(connection, user_id)[1]
         for failure in self._sleeper().maintain(queued, now).failures:
             self._notify(f"sleep: {failure}")
-            with self._database.write() as connection:
+            with self._database.write(ALL_USERS) as connection:
                 if streams.version(connection, user_id)[1] == epoch:  # else what it quotes may be erased by now
                     worker_health.note_error(connection, failure, _now())
 
@@ -195,7 +195,7 @@ class BackgroundWorker:
         """Give a sign of life: push the lease ahead and write the report; False while another worker has the lease."""
         now = _now()
         owner = leases.owner_name(self._number)
-        with self._database.write() as connection:
+        with self._database.write(NO_USER) as connection:
             until = now + int(self._settings.lease * 1e6)
             held = leases.take_over(connection, LEASE, owner, now=now, until=until)
             if held:
@@ -219,7 +219,7 @@ class BackgroundWorker:
     def _give_back(self) -> None:
         """Release the lease; the report of a worker that was stopped goes too."""
         owner = leases.owner_name(self._number)
-        with suppress(StoreError), self._database.write() as connection:
+        with suppress(StoreError), self._database.write(NO_USER) as connection:
             if leases.holder(connection, LEASE) != owner:
                 return
             leases.release(connection, LEASE, owner)

@@ -85,7 +85,7 @@ def _recall(parts: Components, roles: Sequence[str]) -> Callable[[str, Scope, da
         bounds = Bounds(scope, now, kinds=("chunk", "reflection"))
         hits = parts.retriever.retrieve(question, bounds, top_k=parts.config.reflection.memories).hits
         namespace = namespaces.namespace_id(scope.user_id, scope.agent_id)
-        with parts.database.read() as connection:
+        with parts.database.read(scope.user_id) as connection:
             return derived_sources.behind(connection, namespace, [hit.unit.id for hit in hits], roles=roles)
 
     return recall

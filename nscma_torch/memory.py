@@ -59,6 +59,7 @@ from nscma_torch.storage import (
 )
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import ALL_USERS, user_or_all
 from nscma_torch.storage.derived_texts import DerivedText
 from nscma_torch.storage.sessions import Session
 from nscma_torch.storage.skills import Skill
@@ -239,8 +240,9 @@ class Memory:
         self, *, user_id: str, agent_id: str | None = None, run_id: str | None = None, now: datetime | None = None
     ) -> int:
         """Hide all messages of a scope, as `delete` does; returns how many."""
-        with self.components.database.read() as connection:
-            rows = episodes.select_all(connection, Scope(user_id, agent_id, run_id), episodes.live())
+        scope = Scope(user_id, agent_id, run_id)
+        with self.components.database.read(scope.user_id) as connection:
+            rows = episodes.select_all(connection, scope, episodes.live())
             ids = [episode.id for episode in rows]
         return self.components.editor.delete(user_id, ids, at=clock(now))
 
@@ -370,7 +372,7 @@ class Memory:
     def _among(self, scope: Scope, where: Callable[[Episode], bool] | None) -> tuple[int, ...] | None:
         if where is None:
             return None
-        with self.components.database.read() as connection:
+        with self.components.database.read(scope.user_id) as connection:
             return episodes.units_of_fitting(connection, scope, where)
 
     def _top_k(self, top_k: int | None) -> int:
@@ -396,9 +398,9 @@ class Memory:
         self, memory_id: str, *, user_id: str, now: datetime | None = None, expired: bool = False
     ) -> Episode | None:
         """A message by its id, or None where the user has no such one that is active and (but for `expired`) lasts."""
-        at = clock(now)
-        with self.components.database.read() as connection:
-            episode = episodes.find(connection, Scope(user_id).user_id, memory_id)
+        at, user = clock(now), Scope(user_id).user_id
+        with self.components.database.read(user) as connection:
+            episode = episodes.find(connection, user, memory_id)
         if episode is None or episode.status != "active":
             return None
         lasts = episode.expires_at is None or episode.expires_at > at
@@ -422,7 +424,7 @@ class Memory:
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         at = None if checked_flag(expired, "expired") else to_micros(clock(now))
-        with self.components.database.read() as connection:
+        with self.components.database.read(scope.user_id) as connection:
             rows = episodes.select_all(connection, scope, episodes.live(at))
             fitting = (row for row in rows if episodes.matches(row.metadata, wanted) and where(row))
             return list(islice(fitting, checked_limit(limit)))
@@ -445,14 +447,14 @@ class Memory:
         """
         wanted = checked_record(record) or RecordFilter()
         scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
-        with self.components.database.read() as connection:
+        with self.components.database.read(scope.user_id) as connection:
             return memory_records.select_records(connection, scope, wanted, at, limit=most)
 
     def record(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> MemoryRecord | None:
         """The structured record of a message; None where it has none, or the user has no such active message."""
-        at = to_micros(clock(now))
-        with self.components.database.read() as connection:
-            return memory_records.find(connection, Scope(user_id).user_id, memory_id, at)
+        at, user = to_micros(clock(now)), Scope(user_id).user_id
+        with self.components.database.read(user) as connection:
+            return memory_records.find(connection, user, memory_id, at)
 
     def log(
         self,
@@ -466,7 +468,7 @@ class Memory:
         """All messages of a scope with the gate's decisions, deleted ones too; `deferred=True` for those put off."""
         scope = Scope(user_id, agent_id, run_id)
         conditions = () if deferred is None else (episodes.decided(not checked_flag(deferred, "deferred")),)
-        with self.components.database.read() as connection:
+        with self.components.database.read(scope.user_id) as connection:
             return list(episodes.select_all(connection, scope, *conditions, limit=checked_limit(limit)))
 
     def sessions(
@@ -479,9 +481,9 @@ class Memory:
         now: datetime | None = None,
     ) -> list[Session]:
         """The conversations of a scope, the one last spoken in first."""
-        at, most = to_micros(clock(now)), checked_limit(limit)
-        with self.components.database.read() as connection:
-            return sessions.sessions(connection, Scope(user_id, agent_id, run_id), at, limit=most)
+        scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
+        with self.components.database.read(scope.user_id) as connection:
+            return sessions.sessions(connection, scope, at, limit=most)
 
     def window(
         self,
@@ -498,16 +500,17 @@ class Memory:
         Of the session of that name, by default of the one last spoken in; a turn is a message with the replies to it.
         `turns` is `controller.active_turns` by default. Raises `NotFoundError` for an unknown session.
         """
-        at = to_micros(clock(now))
+        scope, at = Scope(user_id, agent_id, run_id), to_micros(clock(now))
         most = self.config.controller.active_turns if turns is None else checked_count(turns, "turns")
         name = None if session is None else checked_text(session, "the session")
-        with self.components.database.read() as connection:
-            return sessions.window(connection, Scope(user_id, agent_id, run_id), most, at, session=name)
+        with self.components.database.read(scope.user_id) as connection:
+            return sessions.window(connection, scope, most, at, session=name)
 
     def history(self, memory_id: str, *, user_id: str) -> list[HistoryEvent]:
         """What happened to a message, oldest first. Raises `NotFoundError` for an unknown id."""
-        with self.components.database.read() as connection:
-            events = history.of_episode(connection, Scope(user_id).user_id, memory_id)
+        user = Scope(user_id).user_id
+        with self.components.database.read(user) as connection:
+            events = history.of_episode(connection, user, memory_id)
         if not events:
             raise NotFoundError(f"user {user_id!r} has no memory with id {memory_id!r}; `nscma log` lists the ids")
         return events
@@ -540,7 +543,7 @@ class Memory:
         """
         past = archived or as_of is not None or known_at is not None
         scope, schema = Scope(user_id, agent_id), self.components.relations
-        with self.components.database.read() as connection:
+        with self.components.database.read(scope.user_id) as connection:
             found = fact_views.selected(
                 connection,
                 scope,
@@ -561,19 +564,20 @@ class Memory:
         checked_text(subject, "the subject")
         checked_text(relation, "the relation")
         scope, schema = Scope(user_id, agent_id), self.components.relations
-        with self.components.database.read() as connection:
+        with self.components.database.read(scope.user_id) as connection:
             return fact_views.timeline(connection, scope, schema, subject, relation, topic)
 
     def conflicts(self, *, user_id: str, agent_id: str | None = None) -> list[tuple[Fact, ...]]:
         """The sides of each contradiction that nothing has settled yet."""
         scope, schema = Scope(user_id, agent_id), self.components.relations
-        with self.components.database.read() as connection:
+        with self.components.database.read(scope.user_id) as connection:
             return fact_views.contradictions(connection, scope, schema)
 
     def decisions(self, *, user_id: str, agent_id: str | None = None, limit: int | None = 100) -> list[CuratorDecision]:
         """What the curator decided, newest first."""
-        with self.components.database.read() as connection:
-            return decisions.select_decisions(connection, Scope(user_id, agent_id), limit=checked_limit(limit))
+        scope = Scope(user_id, agent_id)
+        with self.components.database.read(scope.user_id) as connection:
+            return decisions.select_decisions(connection, scope, limit=checked_limit(limit))
 
     def undo(self, decision_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
         """Take a decision of the curator back. Undone in reverse order, the memory is what it was before each.
@@ -612,9 +616,9 @@ class Memory:
         """Say whether a message that was found helped: it fades later and ranks higher, or the other way round."""
         from nscma_torch.curator.feedback import take_feedback
 
-        with self.components.database.write() as connection:
-            useful, timed = checked_flag(helpful, "helpful"), self.config.curator.restarts
-            take_feedback(connection, Scope(user_id).user_id, memory_id, helpful=useful, at=clock(now), timed=timed)
+        user, useful, timed = Scope(user_id).user_id, checked_flag(helpful, "helpful"), self.config.curator.restarts
+        with self.components.database.write(user) as connection:
+            take_feedback(connection, user, memory_id, helpful=useful, at=clock(now), timed=timed)
 
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
         """What sleep has written down of the user: dated lines with the ids of their facts, then portrait and insights.
@@ -622,7 +626,7 @@ class Memory:
         These (sections [daily] and [insights]) have the ids of the messages that they rest on.
         """
         scope = Scope(user_id, agent_id)
-        with self.components.database.read() as connection:
+        with self.components.database.read(scope.user_id) as connection:
             lines = profiles.of_scope(connection, scope)
             known = [one for kind in profiles.DERIVED for one in derived_texts.of_scope(connection, scope, kind)]
         return lines + [
@@ -637,8 +641,9 @@ class Memory:
         """
         if kind not in get_args(DerivedKind):
             raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(get_args(DerivedKind))}")
-        with self.components.database.read() as connection:
-            return derived_texts.of_scope(connection, Scope(user_id, agent_id), kind)
+        scope = Scope(user_id, agent_id)
+        with self.components.database.read(scope.user_id) as connection:
+            return derived_texts.of_scope(connection, scope, kind)
 
     def add_skill(
         self,
@@ -662,10 +667,9 @@ class Memory:
 
     def skills(self, *, user_id: str, agent_id: str | None = None, archived: bool = False) -> list[Skill]:
         """Skills in the order they were added; `archived` ones too."""
-        with self.components.database.read() as connection:
-            return skills.select_skills(
-                connection, Scope(user_id, agent_id), archived=checked_flag(archived, "archived")
-            )
+        scope = Scope(user_id, agent_id)
+        with self.components.database.read(scope.user_id) as connection:
+            return skills.select_skills(connection, scope, archived=checked_flag(archived, "archived"))
 
     def skill_outcome(self, skill_id: str, *, user_id: str, success: bool, now: datetime | None = None) -> Skill:
         """Count how a use of a skill went: of skills that fit equally the more successful comes first."""
@@ -686,7 +690,7 @@ class Memory:
         What `flush` has not integrated yet is not in it, nor what was added with an expiration date.
         """
         scope = Scope(user_id, agent_id)
-        with self.components.database.read() as connection:
+        with self.components.database.read(scope.user_id) as connection:
             return tree.tree(connection, scope.user_id, scope.agent_id)
 
     def replay(
@@ -718,13 +722,13 @@ class Memory:
         they were added now. Decisions of yours (`undo`, `merge`, `feedback`) stay.
         """
         scope = Scope(user_id, agent_id)
-        with self.components.database.write() as connection:
+        with self.components.database.write(scope.user_id) as connection:
             return backlog.queue_encoded(connection, scope.user_id, scope.agent_id, EXTRACT)
 
     def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
         """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""
         scope = Scope(user_id, agent_id)
-        with self.components.database.write() as connection:
+        with self.components.database.write(scope.user_id) as connection:
             return hierarchies.rebuild(connection, scope.user_id, scope.agent_id)
 
     def flush(self, *, progress: Callable[[int], None] | None = None) -> int:
@@ -738,18 +742,18 @@ class Memory:
     def stats(self, *, user_id: str | None = None) -> Stats:
         """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""
         user = checked_user(user_id)
-        with self.components.database.read() as connection:
+        with self.components.database.read(user_or_all(user)) as connection:
             return statistics.collect(connection, self.components.database, user, self.components.process)
 
     def retry_failed(self) -> int:
         """Queue failed jobs again; returns how many."""
-        with self.components.database.write() as connection:
+        with self.components.database.write(ALL_USERS) as connection:
             return jobs.retry(connection)
 
     def digest(self, *, user_id: str | None = None) -> str:
         """SHA-256 over the logical state: equal for two stores that were given the same input."""
         user = checked_user(user_id)
-        with self.components.database.read() as connection:
+        with self.components.database.read(user_or_all(user)) as connection:
             return digest.digest(connection, user)
 
     def verify(self) -> list[str]:
@@ -759,20 +763,20 @@ class Memory:
         relations = self.components.relations.relations
         known = [] if self.config.curator.rule == "model" else list(relations)  # a model may keep two of any relation
         single = [name for name in known if relations[name].cardinality == "one"]
-        with self.components.database.read() as connection:
+        with self.components.database.read(ALL_USERS) as connection:
             unsound = self.components.database.problems(connection)
             return unsound + check.problems(connection, single=single)
 
     def export(self, *, user_id: str | None = None) -> Iterator[str]:
         """The store, or one user, as JSON lines without line ends. Raises `NotFoundError` for a user without memory."""
         user = checked_user(user_id)
-        with self.components.database.read() as connection:
+        with self.components.database.read(user_or_all(user)) as connection:
             yield from transfer.export(connection, user)
 
     def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
         """Read an export, all of it or nothing; returns the number of rows."""
         stream = checked_stream(lines, "lines must be the lines of an export, such as an open file")
-        with self.components.database.write() as connection:
+        with self.components.database.write(ALL_USERS) as connection:
             return transfer.import_(connection, stream, progress=progress)
 
     def erase(self, *, user_id: str, memory_id: str | None = None, skill_id: str | None = None) -> EraseReceipt:
@@ -799,7 +803,7 @@ class Memory:
 
     def reset(self) -> None:
         """Erase every user of the store. There is no way back."""
-        with self.components.database.read() as connection:
+        with self.components.database.read(ALL_USERS) as connection:
             everyone = statistics.users_of(connection)
         for user_id in everyone:
             self.erase(user_id=user_id)

@@ -69,20 +69,21 @@ class Recalls:
             return _by_user(self._counts, self._times)
 
     def queue(self) -> None:
-        """Hand all counts to the store's queue; on an error they stay here."""
+        """Hand all counts to the store's queue, user by user; on an error those that are left stay here."""
         with self._lock:
             pending, self._counts = self._counts, Counter()
             times, self._times = self._times, {}
-        if not pending:
-            return
+        left = _by_user(pending, times)
         try:
-            with self._database.write() as connection:
-                for user_id, own in _by_user(pending, times).items():
+            for user_id, own in list(left.items()):
+                with self._database.write(user_id) as connection:
                     jobs.note_recalls(connection, user_id, own.counts, own.times)
+                del left[user_id]
         except StoreError:
             with self._lock:
-                self._counts.update(pending)
-                self._remember(times)
+                for user_id, own in left.items():
+                    self._counts.update({(user_id, source): n for source, n in own.counts.items()})
+                    self._remember({(user_id, source): at for source, at in own.times.items()})
             raise
 
     def _remember(self, times: Mapping[tuple[str, str], int]) -> None:

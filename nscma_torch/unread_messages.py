@@ -13,7 +13,7 @@ from typing import NamedTuple
 from nscma_torch.errors import StoreAccessError, StoreBusyError, StoreFullError
 from nscma_torch.storage import jobs, leases
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
-from nscma_torch.storage.database import Database
+from nscma_torch.storage.database import NO_USER, Database
 from nscma_torch.storage.statement_groups import CURATE
 from nscma_torch.storage.worker_health import LEASE
 from nscma_torch.worker import Worker
@@ -88,17 +88,17 @@ class Settling:
                     self._worker().settle(user_id, (CURATE,), seconds=self._seconds)
             except (StoreAccessError, StoreBusyError, StoreFullError) as error:  # a question changes nothing by itself
                 problem = str(error)
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             states = jobs.waiting_episodes(connection, user_id, _READING)
             unmade = jobs.queued(connection, user_id, (CURATE,), or_failed=True)
         return Settled(states.get("queued", 0), states.get("failed", 0), unmade, problem)
 
     def _has_worker(self) -> bool:
-        with self._database.read() as connection:
+        with self._database.read(NO_USER) as connection:
             return leases.live_holder(connection, LEASE, now=time.time_ns() // 1000) is not None
 
     def _queued(self, user_id: str, kinds: Collection[str]) -> bool:
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             return jobs.queued(connection, user_id, kinds)
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.errors import EngineUnavailableError, NscmaError, StoreBusyError
 from nscma_torch.storage import jobs, leases, streams, worker_health
-from nscma_torch.storage.database import Database
+from nscma_torch.storage.database import ALL_USERS, NO_USER, Database, user_or_all
 from nscma_torch.storage.jobs import Job
 
 
@@ -210,13 +210,13 @@ class Worker:
                     asked = True
                 time.sleep(min(_POLL, left))
         finally:
-            if asked:
-                with suppress(StoreBusyError), self._database.write(wait=_POLL) as connection:  # else it expires
+            if asked:  # and where the store is busy it expires
+                with suppress(StoreBusyError), self._database.write(user_id, wait=_POLL) as connection:
                     leases.asked(connection, user_id, self._owner)
 
     def _ask_for(self, user_id: str, seconds: float) -> None:
         until = time.time_ns() // 1000 + int(seconds * 1e6)
-        with self._database.write(wait=seconds) as connection:
+        with self._database.write(user_id, wait=seconds) as connection:
             leases.ask_for(connection, user_id, self._owner, until=until)
 
     @property
@@ -228,18 +228,18 @@ class Worker:
         return _Circuit(self._handlers, self._max_attempts)
 
     def _queued(self, user_id: str, kinds: Collection[str]) -> bool:
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             return jobs.queued(connection, user_id, kinds)
 
     def _pending(self, kinds: Collection[str]) -> bool:
-        with self._database.read() as connection:
+        with self._database.read(ALL_USERS) as connection:
             return jobs.waiting(connection, kinds)
 
     def _hold(self, *, wait: float | None = None) -> bool:
         """Take the lease, or push it ahead; False while another worker has it. `wait` as in `Database.write`."""
         now = time.time_ns() // 1000
         until = now + int(self._lease_seconds * 1e6)
-        with self._database.write(wait=wait) as connection:
+        with self._database.write(NO_USER, wait=wait) as connection:
             return leases.take_over(connection, LEASE, self._owner, now=now, until=until)
 
     def _leased(self, run: _Run, *, wait: float | None = None) -> bool | None:
@@ -248,18 +248,25 @@ class Worker:
             return None
         try:
             if run.user_id is None:
-                with self._database.write() as connection:
-                    jobs.count_recalls(connection, self._recall_kind)
+                self._count_recalls()
             return self._work_off(run)
         finally:
-            with self._database.write() as connection:
+            with self._database.write(NO_USER) as connection:
                 leases.release(connection, LEASE, self._owner)
+
+    def _count_recalls(self) -> None:
+        """Count the recalls of each user who has some; where nobody has, nothing is written."""
+        with self._database.read(ALL_USERS) as connection:
+            recalled = jobs.users_recalled(connection)
+        for user_id in recalled:
+            with self._database.write(user_id) as connection:
+                jobs.count_recalls(connection, user_id, self._recall_kind)
 
     def _work_off(self, run: _Run) -> bool:
         """Run batches until there is none, or the run goes on no longer; False as `read` says."""
         ahead: deque[list[Job]] = deque()
         while run.goes_on() and self._hold():
-            with self._database.read() as connection:
+            with self._database.read(user_or_all(run.user_id)) as connection:
                 batch = self._next_batch(connection, run, ahead)
                 epoch = streams.version(connection, batch[0].user_id)[1] if batch else 0
             if not batch:
@@ -312,11 +319,11 @@ class Worker:
         kind = batch[0].kind
         if run.whole:
             return [own for own in (batch, *ahead) if own[0].kind == kind]
-        with self._database.read() as connection:
+        with self._database.read(user_or_all(run.user_id)) as connection:
             return list(jobs.next_of_lanes(connection, kind, run.sizes[kind], user_id=run.user_id, up_to=run.up_to))
 
     def _failed(self, batch: Sequence[Job], error: Exception, epoch: int, *, counted: bool) -> None:
-        with self._database.write() as connection:
+        with self._database.write(ALL_USERS) as connection:
             text = f"{type(error).__name__}: {error}"
             if streams.version(connection, batch[0].user_id)[1] != epoch:  # what it quotes may be erased by now
                 text = jobs.FORGOTTEN

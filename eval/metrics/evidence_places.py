@@ -90,7 +90,7 @@ def _batches(summaries: Sequence[Hit]) -> Iterator[Sequence[Hit]]:
 
 def read(memory: Memory, user: str, place: Mapping[str, int], *, whole: bool) -> Places:
     """The places of a user; `place` numbers the messages, by their ids."""
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(user) as connection:
         query = select(unit_table.c.seq).where(unit_table.c.user_id == user, unit_table.c.kind == "chunk")
         seqs = list(connection.execute(query.order_by(unit_table.c.seq)).scalars())
         found = units.load(connection, user, seqs)

@@ -35,8 +35,9 @@ def _beginning(memory: Any, digits: str, user: str, what: Named) -> list[str]:
     from nscma_torch.records import Scope
     from nscma_torch.storage.id_prefixes import beginning_with
 
-    with memory.components.database.read() as connection:
-        return beginning_with(connection, what, Scope(user).user_id, digits)
+    user_id = Scope(user).user_id
+    with memory.components.database.read(user_id) as connection:
+        return beginning_with(connection, what, user_id, digits)
 
 
 def short_ids(memory: Any, user: str, what: Named = "message") -> Callable[[str], str]:
@@ -49,8 +50,9 @@ def short_ids(memory: Any, user: str, what: Named = "message") -> Callable[[str]
     from nscma_torch.records import Scope
     from nscma_torch.storage.id_prefixes import alike
 
-    with memory.components.database.read() as connection:
-        return shortened(alike(connection, what, Scope(user).user_id, DIGITS))
+    user_id = Scope(user).user_id
+    with memory.components.database.read(user_id) as connection:
+        return shortened(alike(connection, what, user_id, DIGITS))
 
 
 def shortened(alike: Sequence[str]) -> Callable[[str], str]:

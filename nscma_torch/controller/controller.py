@@ -254,7 +254,7 @@ class Controller:
             about[STANDING] = True
         if only_asks(said):
             about[ECHO] = True
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(scope.user_id) as connection:
             name = speakers.asker_of(connection, scope.user_id).name
         message = Message("user", said, name=None if name == "user" else name, metadata=about)
 

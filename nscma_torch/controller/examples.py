@@ -42,7 +42,7 @@ def examples(
         least: cosine below which an exchange is none.
     """
     parts, user, at = memory.components, scope.user_id, to_micros(now)
-    with parts.database.read() as connection:
+    with parts.database.read(user) as connection:
         replies = history.helpful_replies(connection, scope, at)
         asked = turns.asked_before(connection, replies, at)
         chunks = units.active_chunks(connection, sorted(set(asked.values())))

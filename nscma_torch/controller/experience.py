@@ -36,7 +36,7 @@ def recalled(
         found = memory.components.skills.find(scope, said, top_k=2 * settings.skills)
         fit = [one.skill for one in found if one.similarity >= settings.least_alike]
         skills = [skill for skill in fit if skill.failures <= skill.successes][: settings.skills]
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(scope.user_id) as connection:
             sources += derived_texts.in_view_of(connection, [skill.id for skill in skills])
     shown: tuple[Example, ...] = ()
     if settings.examples:

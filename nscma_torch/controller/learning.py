@@ -55,7 +55,7 @@ def learn(
         StoreBusyError: messages were changed meanwhile; the feedback is counted, no skill is stored.
     """
     user, parts = scope.user_id, memory.components
-    with parts.database.read() as connection:
+    with parts.database.read(user) as connection:
         epoch = streams.version(connection, user)[1]
     turn, reply = (memory.get(one, user_id=user, now=now) if one else None for one in (answer.turn_id, answer.reply_id))
     if turn is None or reply is None:
@@ -98,7 +98,7 @@ def _count(
     Returns whether it is not the same as that, and whether a skill is there that was written after it.
     """
     settings = memory.config.curator
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(user) as connection:
         seq, reply = episodes.require(connection, user, reply_id)
         former = reply.metadata.get(RATED)
         if former == helpful:

@@ -64,7 +64,7 @@ class Tools:
     def _about(self, entity: str, now: datetime) -> list[Fact]:
         """The newest facts whose subject or object has this name."""
         parts = self._memory.components
-        with parts.database.read() as connection:
+        with parts.database.read(self._scope.user_id) as connection:
             asker = speakers.asker_of(connection, self._scope.user_id)
             graph = parts.fact_graphs.of(connection, self._scope).at(now, asker=asker)
         meant = {name_key(name) for name in (asker.name, asker.named, asker.by_id) if name}

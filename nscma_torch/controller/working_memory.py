@@ -148,7 +148,7 @@ class WorkingMemoryReader:
     def _read_once(self, summarizer: Summarizer, now: datetime) -> tuple[WorkingMemory | None, Usage]:
         """The working memory, or None where the messages moved meanwhile."""
         user, at = self._scope.user_id, to_micros(now)
-        with self._database.read() as connection:
+        with self._database.read(user) as connection:
             _, epoch = streams.version(connection, user)
             if epoch != self._read.epoch:
                 self._read = _Read(epoch)
@@ -172,7 +172,7 @@ class WorkingMemoryReader:
             done = summarizer.summarize(summary, self._load(leaving[:_AT_ONCE]))
             summary, covered, leaving = done.text, covered + done.taken, leaving[done.taken :]
             usage = added(usage, done.usage)
-            with self._database.write() as connection:
+            with self._database.write(user) as connection:
                 if streams.version(connection, user)[1] != self._read.epoch:
                     ids = [row.id for group in written[:covered] for row in group]
                     if turns.missing(connection, user, ids):
@@ -202,7 +202,7 @@ class WorkingMemoryReader:
 
     def _overtaken(self, shown: Sequence[TurnRow], in_view: Collection[str], now: int) -> frozenset[str]:
         read = self._read
-        with self._database.read() as connection:
+        with self._database.read(self._scope.user_id) as connection:
             new = turns.newest_elsewhere(connection, self._scope, self.stream_id, read.heard, now)
         read.elsewhere = max(read.elsewhere[0], new[0]), max(read.elsewhere[1], new[1])
         read.heard = max(read.heard, read.last, new[0])
@@ -227,7 +227,7 @@ class WorkingMemoryReader:
         return keys
 
     def _load(self, groups: Sequence[Sequence[TurnRow]]) -> list[Exchange]:
-        with self._database.read() as connection:
+        with self._database.read(self._scope.user_id) as connection:
             found = turns.load(connection, self._scope.user_id, [row.seq for group in groups for row in group])
         there = [[found[row.seq] for row in group if row.seq in found] for group in groups]
         return [Exchange(group[0], tuple(group[1:])) for group in there if group]

@@ -67,23 +67,23 @@ class Curator:
         Where a model decides it is asked first, outside of transactions, about one statement after the other in the
         order in which they were read: each is compared with the facts that those before it have left.
         """
-        namespace = batch[0].lane
-        while self._adviser is not None and self._advise(self._adviser, namespace):
+        user_id, namespace = batch[0].user_id, batch[0].lane
+        while self._adviser is not None and self._advise(self._adviser, user_id, namespace):
             continue
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             self.settle(connection, namespace, to_micros(self._clock()))
             jobs.finish(connection, batch)
             if left := statements.unresolved(connection, namespace):  # said while the last one was asked about
                 statement_groups.mark(connection, namespace, left)
 
-    def _advise(self, adviser: Adviser, namespace: str) -> bool:
+    def _advise(self, adviser: Adviser, user_id: str, namespace: str) -> bool:
         """Ask about the next statement, and commit what follows from it; False where none waits."""
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             question = adviser.next_question(connection, namespace)
         if question is None:
             return False
         chosen = adviser.ask(question)
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             if adviser.next_question(connection, namespace) == question:
                 self.settle(connection, namespace, to_micros(self._clock()), chosen={question.row.seq: chosen})
         return True
@@ -149,7 +149,7 @@ class Curator:
             NotFoundError: the user has no such decision.
             InvalidInputError: it is undone already, or a later one rests on it.
         """
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             decision = decisions.find(connection, user_id, decision_id)
             if decision is None:
                 raise NotFoundError(f"user {user_id!r} has no decision {decision_id!r}; `nscma conflicts` lists them")
@@ -182,7 +182,7 @@ class Curator:
             NotFoundError: the user has no such decision.
             InvalidInputError: it is no proposal, or was dismissed or followed.
         """
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             proposal = decisions.find(connection, user_id, proposal_id)
             if proposal is None:
                 raise NotFoundError(f"user {user_id!r} has no decision {proposal_id!r}; `nscma conflicts` lists them")

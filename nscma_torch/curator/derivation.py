@@ -90,12 +90,12 @@ class Derivations:
         failures: list[str] = []
         if not self._derivers:
             return changed, failures
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             own = namespaces.of_user(connection, user_id)
         for deriver in self._derivers:
             for namespace in own:
                 try:
-                    for texts in self._derive(deriver, namespace, now):
+                    for texts in self._derive(deriver, user_id, namespace, now):
                         changed += texts
                 except NscmaError as error:
                     failures.append(f"{type(error).__name__}: {error}")
@@ -103,7 +103,7 @@ class Derivations:
                         return changed, failures
         return changed, failures
 
-    def _derive(self, deriver: Deriver, namespace: str, now: datetime) -> Iterator[int]:
+    def _derive(self, deriver: Deriver, user_id: str, namespace: str, now: datetime) -> Iterator[int]:
         """Derive one kind of one namespace: all that is due together, or one part after another.
 
         It is asked once what is due, and again where messages were changed meanwhile, or where texts of later parts
@@ -112,7 +112,7 @@ class Derivations:
         """
         done: set[Part] = set()
         while True:
-            with self._database.read() as connection:
+            with self._database.read(user_id) as connection:
                 scope = namespaces.owner(connection, namespace)
                 epoch = streams.version(connection, scope.user_id)[1]
                 due = [one for one in deriver.due(connection, namespace, now) if one.part not in done]
@@ -134,7 +134,7 @@ class Derivations:
 
     def _read(self, batch: Sequence[Due], scope: Scope, epoch: int) -> list[Groups] | None:
         """What parts are derived from; None where messages were changed since it was asked what is due."""
-        with self._database.read() as connection:
+        with self._database.read(scope.user_id) as connection:
             same = streams.version(connection, scope.user_id)[1] == epoch
             return [one.read(connection) for one in batch] if same else None
 
@@ -144,7 +144,7 @@ class Derivations:
         origins = [derived_texts.origin(due.part, scope, number, text) for number, text in enumerate(texts)]
         maker = self._units()
         made = maker.units(due.part.kind, [text.text for text in texts], origins) if texts else []
-        with self._database.write() as connection:
+        with self._database.write(scope.user_id) as connection:
             if streams.version(connection, scope.user_id)[1] != epoch:
                 raise StoreBusyError("messages were changed while texts were derived from them; sleep again")
             if texts:

@@ -64,7 +64,7 @@ class QuestionPairs:
         scope = groups[0][0].scope
         namespace = namespaces.namespace_id(scope.user_id, scope.agent_id)
         names = [_sitting(stream_id_of(unit.scope), unit.session, unit.occurred_at) for unit, *_ in groups]
-        known = self._known(namespace, set(names))
+        known = self._known(scope.user_id, namespace, set(names))
         found = []
         for name, sitting, group, pairs in zip(names, sittings, groups, mined, strict=True):
             checked = self._filter.checked(group, pairs, known)
@@ -80,9 +80,9 @@ class QuestionPairs:
         surest = sorted(range(len(pairs)), key=lambda i: (-pairs[i].line.confidence, i))[: self._settings.most]
         return [pairs[i] for i in sorted(surest)]
 
-    def _known(self, namespace: str, mined: Collection[str]) -> list[Known]:
+    def _known(self, user_id: str, namespace: str, mined: Collection[str]) -> list[Known]:
         """The pairs of all other sittings."""
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             stored = text_vectors(connection, namespace, _KIND)
         return [Known(one.id, torch.from_numpy(one.vector.copy())) for one in stored if one.part not in mined]
 

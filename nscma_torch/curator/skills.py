@@ -48,7 +48,7 @@ class Skills:
         """
         when = to_micros(at)
         new = self._made(scope, name, trigger, steps, when)
-        with self._database.write() as connection:
+        with self._database.write(scope.user_id) as connection:
             fingerprint.bind(connection, self._units.fingerprint)
             streams.touch_user(connection, scope.user_id)
             return skills.put(connection, scope, name, trigger, steps, new, when)
@@ -72,7 +72,7 @@ class Skills:
         """
         when = to_micros(at)
         new = self._made(scope, name, trigger, steps, when)
-        with self._database.write() as connection:
+        with self._database.write(scope.user_id) as connection:
             if skills.is_kept(connection, scope, name):
                 return None
             changed = streams.version(connection, scope.user_id)[1] != epoch
@@ -97,7 +97,7 @@ class Skills:
     def find(self, scope: Scope, situation: str, *, top_k: int = 5) -> list[FoundSkill]:
         """The skills of a scope whose trigger is most like the situation, best first; of equals the more successful."""
         asked = query_vector(self._embedder, situation).cpu().numpy()
-        with self._database.read() as connection:
+        with self._database.read(scope.user_id) as connection:
             own = {skill.id: skill for skill in skills.select_skills(connection, scope)}
             parts = skills.units_of(connection, scope.user_id)
             vectors = packed_vectors.vectors_of(connection, [seq for seq, key in parts if key in own])
@@ -110,14 +110,14 @@ class Skills:
 
     def outcome(self, user_id: str, skill_id: str, *, success: bool, at: datetime) -> Skill:
         """Count how a use of a skill went. Raises `NotFoundError` for an unknown id."""
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             skill = skills.note_outcome(connection, user_id, skill_id, success=success, at=to_micros(at))
             streams.touch_user(connection, user_id)
         return skill
 
     def set_status(self, user_id: str, skill_id: str, status: Literal["active", "archived"], *, at: datetime) -> Skill:
         """Archive a skill, which no search finds then, or bring it back. Raises `NotFoundError` for an unknown id."""
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             skill = skills.set_status(connection, user_id, skill_id, status, to_micros(at))
             streams.touch_user(connection, user_id)
         return skill

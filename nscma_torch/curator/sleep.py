@@ -1,7 +1,7 @@
 """Sleep: works off deferred messages and maintains facts, importance and the profile. It is idempotent.
 
 First deferred messages are extracted and curated and summaries renewed, as jobs under the worker's lease. If a job
-fails, nothing further is done, and the job keeps its error. Then each stage is one transaction: disputes,
+fails, nothing further is done, and the job keeps its error. Then each stage is one transaction of each user: disputes,
 duplicates, decay, promotion, profile. Disputes that weights do not settle, and messages from which texts are derived
 (`derivation`), are put to the language tasks between two transactions. A kill leaves a stage done or not begun; the
 next sleep goes on from there.
@@ -32,7 +32,7 @@ from nscma_torch.relations import Schema
 from nscma_torch.storage import backlog, facts, jobs, namespaces, statement_groups, statistics
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import Database
+from nscma_torch.storage.database import Database, user_or_all
 from nscma_torch.storage.statement_groups import Key
 from nscma_torch.text.names import name_key
 
@@ -98,7 +98,7 @@ class Sleeper:
         judged. `recalls` are those that are not queued yet, by user: their number and the last one's time, by message.
         Raises `NotFoundError` for a user without memory.
         """
-        with self._database.read() as connection:
+        with self._database.read(user_or_all(user_id)) as connection:
             everyone = statistics.users_of(connection)
         if user_id is not None and user_id not in everyone:
             raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was done")
@@ -116,32 +116,36 @@ class Sleeper:
         recalls: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]],
     ) -> SleepReport:
         tally: Counter[str] = Counter()
-        with suppress(_DryRun), self._database.write() as connection:
-            for owner, (counts, times) in recalls.items():
-                jobs.note_recalls(connection, owner, counts, times)
-            for stage in (self._queue, self._settle, *self._tidying, self._due):
-                for sleeper in sleepers:
+        for sleeper in sleepers:
+            counts, times = recalls.get(sleeper, ({}, {}))
+            with suppress(_DryRun), self._database.write(sleeper) as connection:
+                jobs.note_recalls(connection, sleeper, counts, times)
+                for stage in (self._queue, self._settle, *self._tidying, self._due):
                     tally += stage(connection, sleeper, now)
-            raise _DryRun
+                raise _DryRun
         return _report(sleepers, tally, dry_run=True)
 
     def queue(self, sleepers: Sequence[str], now: datetime) -> Queued:
         """The first stage: queue what was deferred, and summaries that are out of date, as background jobs."""
         tally: Counter[str] = Counter()
-        with self._database.write() as connection:
-            for sleeper in sleepers:
+        failed = 0
+        for sleeper in sleepers:
+            with self._database.write(sleeper) as connection:
                 tally += self._queue(connection, sleeper, now)
-            failed = sum(jobs.states(connection, sleeper).get("failed", 0) for sleeper in sleepers)
+                failed += jobs.states(connection, sleeper).get("failed", 0)
         return Queued(tuple(sleepers), tally, failed)
 
     def maintain(self, queued: Queued, now: datetime) -> SleepReport:
         """The other stages, once the jobs were run; none where one of these users' jobs has failed since `queue`."""
         sleepers, tally = queued.sleepers, Counter(queued.tally)
-        with self._database.read() as connection:
-            failed = sum(jobs.states(connection, sleeper).get("failed", 0) for sleeper in sleepers)
-            if failed > queued.failed or any(jobs.put_off(connection, sleeper) for sleeper in sleepers):
-                found = {text for sleeper in sleepers for text in jobs.failures(connection, sleeper)}
-                return _report(sleepers, tally, failures=sorted(found))
+        failed, put_off, errors = 0, False, set[str]()
+        for sleeper in sleepers:
+            with self._database.read(sleeper) as connection:
+                failed += jobs.states(connection, sleeper).get("failed", 0)
+                put_off |= jobs.put_off(connection, sleeper)
+                errors.update(jobs.failures(connection, sleeper))
+        if failed > queued.failed or put_off:
+            return _report(sleepers, tally, failures=sorted(errors))
         tally += self._tidy(self._settle, sleepers, now)
         adjudicated, failures = self._adjudicate(sleepers, now)
         tally.update(settled=adjudicated, disputed=-adjudicated)
@@ -160,7 +164,7 @@ class Sleeper:
     def _tidy(self, stage: _Stage, sleepers: Sequence[str], now: datetime) -> Counter[str]:
         tally: Counter[str] = Counter()
         for sleeper in sleepers:
-            with self._database.write() as connection:
+            with self._database.write(sleeper) as connection:
                 tally += stage(connection, sleeper, now)
         return tally
 
@@ -175,10 +179,12 @@ class Sleeper:
         if self._tasks is None:
             return settled, failures
         judge = self._judge()
-        with self._database.read() as connection:
-            own = [namespace for sleeper in sleepers for namespace in namespaces.of_scope(connection, Scope(sleeper))]
-            found = {namespace: self._open(connection, namespace, judge) for namespace in own}
-        for namespace, disputes in found.items():
+        found: list[tuple[str, str, list[Dispute]]] = []
+        for sleeper in sleepers:
+            with self._database.read(sleeper) as connection:
+                own = namespaces.of_scope(connection, Scope(sleeper))
+                found += [(sleeper, namespace, self._open(connection, namespace, judge)) for namespace in own]
+        for sleeper, namespace, disputes in found:
             try:
                 asked = [[side.said for side in dispute.sides] for dispute in disputes]
                 verdicts = checked_verdicts(self._tasks.adjudicate(asked), disputes) if asked else []
@@ -188,7 +194,7 @@ class Sleeper:
                     break
                 continue
             for dispute, right in zip(disputes, verdicts, strict=True):
-                with self._database.write() as connection:
+                with self._database.write(sleeper) as connection:
                     before = self._disputed(connection, namespace)
                     if dispute in self._open(connection, namespace, judge):
                         self._curator.rule(connection, dispute, right, judge, to_micros(now))
@@ -200,7 +206,7 @@ class Sleeper:
         return open_disputes(connection, namespace, self._schema, judge, one_object=every)
 
     def _queue(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
-        recalled = jobs.count_recalls(connection, EXTRACT)
+        recalled = jobs.count_recalls(connection, user_id, EXTRACT)
         deferred = backlog.queue_deferred(connection, user_id, EXTRACT, to_micros(now))
         return Counter(replayed=recalled + deferred, refreshed=backlog.queue_stale(connection, user_id))
 

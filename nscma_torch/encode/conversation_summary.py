@@ -93,7 +93,7 @@ class ConversationSummaries:
         Where messages were hidden meanwhile it ends before them.
         """
         lane = derive_id("conversation", place.stream)
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             stored = hierarchies.found_drafts(connection, lane, place.keys)
             epoch = streams.version(connection, user_id)[1]
         found: dict[str, Unit] = {}
@@ -105,7 +105,7 @@ class ConversationSummaries:
             text = stored.get(key) or self._summarized(units)
             found[key] = Unit(key, units[-1].scope, "summary", text, (), units[-1].occurred_at, role="memory")
             if key not in stored:
-                with self._database.write() as connection:
+                with self._database.write(user_id) as connection:
                     if streams.version(connection, user_id)[1] == epoch:  # else a text that it quotes may be gone
                         turns.keep_summary(connection, user_id, lane, key, text)
         return found
@@ -117,5 +117,5 @@ class ConversationSummaries:
         return texts[0]
 
     def _load(self, user_id: str, seqs: set[int]) -> dict[int, Episode]:
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             return turns.load(connection, user_id, sorted(seqs))

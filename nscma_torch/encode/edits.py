@@ -63,10 +63,10 @@ class Editor:
         is to expire gets no facts. The gate's decision stays: it says what was known when the message came.
         """
         anew = text is not None or expires_at is not KEEP
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             known = episodes.require(connection, user_id, episode_id)[1].text if text is None else text
         indexed = self._indexer.index([known], [True])[0] if anew else []
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             seq, old = episodes.require(connection, user_id, episode_id)
             new_text = old.text if text is None else text
             changed: dict[str, Any] = {}
@@ -129,7 +129,7 @@ class Editor:
         return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
 
     def _set_status(self, user_id: str, episode_ids: list[str], status: str, event: str, at: datetime) -> int:
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             asked = [episodes.require(connection, user_id, episode_id) for episode_id in episode_ids]
             replies = turns.quoting(connection, user_id, episode_ids)
             if status == "active":

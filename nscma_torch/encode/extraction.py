@@ -105,7 +105,7 @@ class Extractor:
         """Work on one batch of jobs of one user: language first, then one transaction for its results."""
         user_id = batch[0].user_id
         wanted = {job.episode_seq: job for job in batch if job.episode_seq is not None}
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             chunks_of = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
             found = units.load(connection, user_id, [chunk for chunks in chunks_of.values() for chunk in chunks])
             embedded = packed_vectors.vectors_of(connection, list(found))
@@ -137,7 +137,7 @@ class Extractor:
             texts += self._summaries(chunks)
         indexed = self._indexer.index([each.text for each in texts], [True] * len(texts))
         vectors = self._vectors({chunk: unit.text for chunk, unit in found.items() if chunk not in embedded})
-        with self._database.write() as connection:
+        with self._database.write(user_id) as connection:
             fingerprint.bind(connection, self._indexer.fingerprint)
             current = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
             same = {seq: ids[seq] for seq in ids if current[seq] == chunks_of[seq]}

@@ -25,7 +25,7 @@ class RepeatRecheck:
 
     def run(self, batch: Sequence[Job]) -> None:
         """Work on jobs of deferred messages whose text the user's memory held before."""
-        with self._database.write() as connection:
+        with self._database.write(batch[0].user_id) as connection:
             for job in batch:
                 assert job.episode_seq is not None, "a message repeats, not a stream"
                 if _renews(connection, job.user_id, job.episode_seq):

@@ -10,7 +10,7 @@ from nscma_torch.encode.gate_states import gate_state_of, save_gate_state
 from nscma_torch.errors import TextTooLongError
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import fingerprint, hierarchies, statistics, streams, unit_changes
-from nscma_torch.storage.database import Database
+from nscma_torch.storage.database import ALL_USERS, NO_USER, Database
 from nscma_torch.storage.packed_vectors import pack_vector
 from nscma_torch.storage.schema import units, vectors
 
@@ -19,7 +19,7 @@ _BATCH = 256
 
 def check_fingerprint(database: Database, embedder: Embedder) -> None:
     """Raise `EmbedderMismatchError` where the store's vectors come from another embedder. Writes nothing."""
-    with database.read() as connection:
+    with database.read(NO_USER) as connection:
         fingerprint.check(connection, embedder.fingerprint)
 
 
@@ -30,7 +30,7 @@ def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int
     their episodes queued for new ones; so is what the gate's rule `gradient` has learnt from the old vectors. Raises
     `TextTooLongError` where a unit does not fit the new embedder.
     """
-    with database.write() as connection:
+    with database.write(ALL_USERS) as connection:
         for user_id in statistics.users_of(connection):
             for _, agent_id in hierarchies.all_of(connection, user_id):
                 hierarchies.rebuild(connection, user_id, agent_id)

@@ -37,7 +37,7 @@ def replay(
     """
     decided = 0
     changed: list[Redecision] = []
-    opening = database.read() if dry_run else database.write()
+    opening = database.read(scope.user_id) if dry_run else database.write(scope.user_id)
     with opening as connection:
         for stream in streams.of_user(connection, scope.user_id):
             if not _inside(stream.scope, scope):

@@ -112,14 +112,14 @@ class Writer:
         indexed: dict[int, list[IndexedChunk]] = {}
         for _ in range(SERVED_ATTEMPTS if self._served else OPTIMISTIC_ATTEMPTS):
             erasures = self._windows.erasures
-            with self._stages.stage("sql"), self._database.read() as connection:
+            with self._stages.stage("sql"), self._database.read(batch.scope.user_id) as connection:
                 known = batch.known(connection)
                 new = batch.new(known)
                 if not new:
                     return batch.results(known, {})
                 stream, past = self._past(connection, batch, new)
             weighed, after = self._prepare(batch, new, stream, past, indexed)
-            with self._stages.stage("sql"), self._database.write() as connection:
+            with self._stages.stage("sql"), self._database.write(batch.scope.user_id) as connection:
                 unchanged = batch.known(connection).keys() == known.keys()
                 stored = self._commit(connection, batch, new, stream, weighed, indexed) if unchanged else None
             if stored is not None:
@@ -130,7 +130,7 @@ class Writer:
                 f"others added to the conversation {SERVED_ATTEMPTS} times while the served proxy read what comes "
                 "next; nothing of it was stored; add it again"
             )
-        with self._database.write() as connection:
+        with self._database.write(batch.scope.user_id) as connection:
             known = batch.known(connection)
             new = batch.new(known)
             if not new:

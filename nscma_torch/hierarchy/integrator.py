@@ -97,7 +97,7 @@ class Integrator:
     def _readable(self, batch: Sequence[Job]) -> Snapshot | None:
         """What a batch starts from, where there is anything to cluster."""
         try:
-            with self._database.read() as connection:
+            with self._database.read(batch[0].user_id) as connection:
                 found = snapshot(connection, batch, [], self._device)
         except NscmaError:  # it fails, with its reason, in its own turn
             return None
@@ -105,12 +105,13 @@ class Integrator:
 
     def run(self, batch: Sequence[Job]) -> None:
         """Integrate the chunks of these jobs' episodes as one batch (CAM, online clustering updates)."""
+        user_id = batch[0].user_id
         ready = self._ahead.get(batch[0].lane)
         known = [state for state in (ready.before.state if ready else None, self._last) if state is not None]
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             before = snapshot(connection, batch, known, self._device)
         if before is None:
-            with self._database.write() as connection:
+            with self._database.write(user_id) as connection:
                 jobs.finish(connection, batch)
             self._ahead.pop(batch[0].lane, None)
             return
@@ -128,7 +129,7 @@ class Integrator:
 
         try:
             written = self._summariser.write(stored, new, _due(old, new, said), said, holds)
-            with self._database.write() as connection:
+            with self._database.write(user_id) as connection:
                 if not holds(connection):
                     raise Superseded
                 state = self._commit(connection, batch, before, after, new, written)

@@ -73,7 +73,8 @@ class Summariser:
             todo = sorted(due[level - 1] | climbing)
             groups = self._groups(stored, level, [own[number] for number in todo], said, written, holds)
             texts = self._summaries(stored, [[unit for unit, _ in group] for group in groups], holds)
-            old = self._wordings({number: said[level, number] for number in todo if (level, number) in said})
+            before = {number: said[level, number] for number in todo if (level, number) in said}
+            old = self._wordings(stored.user_id, before)
             weights = [_together([weight for _, weight in group]) for group in groups]
             origins = [_origin(stored, level, number, weight) for number, weight in zip(todo, weights, strict=True)]
             made = self._maker.units("summary", texts, origins)
@@ -94,7 +95,7 @@ class Summariser:
         """The texts of the members of each node."""
         below = {number for own in wanted for number in own}
         kept = sorted({s for n in below if (level - 1, n) not in written for s in said[level - 1, n]})
-        with self._database.read() as connection:
+        with self._database.read(stored.user_id) as connection:
             weights = units.weights(connection, kept)
             if level == 1:
                 loaded = units.load(connection, stored.user_id, kept)
@@ -121,7 +122,7 @@ class Summariser:
         keys = [
             derive_id("summary", *(part for u in group for part in (u.text, u.name, u.occurred_at))) for group in groups
         ]
-        with self._database.read() as connection:
+        with self._database.read(stored.user_id) as connection:
             texts = hierarchies.found_drafts(connection, stored.id, keys)
         missing = {key: group for key, group in zip(keys, groups, strict=True) if key not in texts}
         if missing:
@@ -132,16 +133,16 @@ class Summariser:
                     f"{sum(not text.strip() for text in new)} of them empty; the hierarchy is as it was"
                 )
             fresh = dict(zip(missing, new, strict=True))
-            with self._database.write() as connection:
+            with self._database.write(stored.user_id) as connection:
                 if not holds(connection):
                     raise Superseded
                 hierarchies.draft(connection, stored, fresh)
             texts |= fresh
         return [texts[key] for key in keys]
 
-    def _wordings(self, seqs: Mapping[int, Sequence[int]]) -> dict[int, list[str]]:
+    def _wordings(self, user_id: str, seqs: Mapping[int, Sequence[int]]) -> dict[int, list[str]]:
         """Words of the summaries that nodes have until now."""
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             texts = units.texts(connection, [seq for own in seqs.values() for seq in own])
         if any(seq not in texts for own in seqs.values() for seq in own):  # one was retired meanwhile
             raise Superseded

@@ -105,22 +105,22 @@ class RetrievalContext:
 
     def roots(self) -> list[int]:
         """Units of the hierarchy that no summary holds."""
-        with self._database.read() as connection:
+        with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.roots(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id)
 
     def children(self, seqs: Sequence[int]) -> dict[int, list[int]]:
         """The units right below each of these that is a summary."""
-        with self._database.read() as connection:
+        with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.children(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
 
     def peers(self, seqs: Sequence[int]) -> dict[int, list[int]]:
         """The units that each of these is linked to on its level of the hierarchy."""
-        with self._database.read() as connection:
+        with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.peers(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
 
     def facts(self) -> FactGraph:
         """The facts of the scope, as they hold at the bounds' time."""
-        with self._database.read() as connection:
+        with self._database.read(self.bounds.scope.user_id) as connection:
             return self._graphs().of(connection, self.bounds.scope).at(self.bounds.now)
 
 

@@ -75,7 +75,7 @@ class FactQA:
         begin = time.perf_counter()
         if scope.run_id is not None:  # what a run says of a fact may have been ended outside of it
             return None
-        with self._database.read() as connection:
+        with self._database.read(scope.user_id) as connection:
             asker = speakers.asker_of(connection, scope.user_id)
             query = self._questions.read(question, asker=asker.name, now=now, follows=follows)
             if query is None:
@@ -152,7 +152,7 @@ class FactQA:
         if not fact.object or not fact.episode_ids or fact.valid_to is not None:
             return None
         about = naming(fact, question, query.subject)
-        with self._database.read() as connection:
+        with self._database.read(scope.user_id) as connection:
             if episodes.not_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
                 return None
             found = _later(connection, scope, fact, about, now)

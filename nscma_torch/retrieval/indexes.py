@@ -67,7 +67,7 @@ class Indexes:
         own = self._of(user_id)
         with ExitStack() as transaction:
             with own.lock:  # the transaction begins inside, so that none is older than what the index has seen
-                connection = transaction.enter_context(self._database.read())
+                connection = transaction.enter_context(self._database.read(user_id))
                 fingerprint.check(connection, self._embedder.fingerprint)
                 own.index.catch_up(connection)
                 snapshot = own.index.snapshot()

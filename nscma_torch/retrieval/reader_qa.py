@@ -86,7 +86,7 @@ class ReaderQA:
         `asked`: who asks; by default the user.
         """
         some = hits[: most or self._settings.passages]
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             asker = speakers.asker_of(connection, user_id)
             name = asker.named or asker.by_id or asker.name
             ordered, passages = in_order(connection, user_id, some, to_micros(now), name)
@@ -164,7 +164,7 @@ class ReaderQA:
 
         Each is read with the turns before it. `none` and `confirms` are no changes.
         """
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             asker = speakers.asker_of(connection, user_id)
             name = asker.named or asker.by_id or asker.name
             read = [in_order(connection, user_id, [Hit(unit, 0.0)], to_micros(now), name)[1] for unit in later]

@@ -102,7 +102,7 @@ class Retriever:
         """
         ranked = self._searcher.rank(question, replace(bounds, kinds=("chunk",)), sys.maxsize).scores
         user_id = bounds.scope.user_id
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             chunks = units.chunks_of(connection, user_id, [id for hit in hits for id in hit.unit.episode_ids])
         scores: dict[int, float] = {}
         renewed: set[int] = set()

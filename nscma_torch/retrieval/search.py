@@ -208,7 +208,7 @@ class Searcher:
 
     def load(self, seqs: Sequence[int], user_id: str) -> dict[int, Unit]:
         """The user's units with these row numbers."""
-        with self._database.read() as connection:
+        with self._database.read(user_id) as connection:
             return units.load(connection, user_id, seqs)
 
     def forget(self, user_id: str) -> None:

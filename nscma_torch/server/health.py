@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from nscma_torch.errors import NscmaError
 from nscma_torch.server.rooms import House, Room
+from nscma_torch.storage.database import NO_USER
 
 
 class Health(BaseModel):
@@ -41,5 +42,5 @@ def room(house: House) -> Room:
 
 def _look(house: House) -> None:
     """Read a row. Raises `StoreError` where that fails, and what ended the background worker."""
-    with house.memory.components.database.read() as connection:
+    with house.memory.components.database.read(NO_USER) as connection:
         connection.exec_driver_sql("SELECT count(*) FROM (SELECT 1 FROM users LIMIT 1)").scalar_one()

@@ -47,7 +47,7 @@ async def ids_alike(asked: Annotated[Alike, Query()], asker: Reader, here: Here)
     user = asked.user(asker)
 
     def found() -> list[str]:
-        with here.memory.components.database.read() as connection:
+        with here.memory.components.database.read(user) as connection:
             return alike(connection, asked.kind, user, asked.digits)
 
     return await here.work.json(list[str], found)

@@ -31,6 +31,11 @@ NO_USER: Literal[_Rows.OF_NO_USER] = _Rows.OF_NO_USER
 Whose = str | _Rows  # a user's id, or one of the two
 
 
+def user_or_all(user_id: str | None) -> Whose:
+    """The rows of a user, or with None of all users, as `Database.read` and `Database.write` take them."""
+    return ALL_USERS if user_id is None else user_id
+
+
 class Database(ABC):
     """One store. Use `read` and `write` for transactions; safe to share between threads.
 
@@ -45,11 +50,11 @@ class Database(ABC):
     name: str
 
     @abstractmethod
-    def read(self, whose: Whose = ALL_USERS) -> AbstractContextManager[Connection]:
+    def read(self, whose: Whose) -> AbstractContextManager[Connection]:
         """A consistent snapshot; never waits for a writer."""
 
     @abstractmethod
-    def write(self, whose: Whose = ALL_USERS, *, wait: float | None = None) -> AbstractContextManager[Connection]:
+    def write(self, whose: Whose, *, wait: float | None = None) -> AbstractContextManager[Connection]:
         """The one writer of these rows; commits at the end, or leaves everything as it was.
 
         `wait`: seconds to wait for another writer, where it is less than the store's `busy_timeout`.

@@ -28,7 +28,7 @@ from nscma_torch.storage import (
     worker_health,
 )
 from nscma_torch.storage import jobs as queue
-from nscma_torch.storage.database import NO_USER, Database, get_meta, pages, set_meta
+from nscma_torch.storage.database import ALL_USERS, NO_USER, Database, get_meta, pages, set_meta
 from nscma_torch.storage.schema import (
     drafts,
     episodes,
@@ -209,7 +209,7 @@ def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> 
     messages that stay, which metadata may name; nothing shares an erased id.
     """
     wanted = fragments(erased)
-    with database.read() as connection:
+    with database.read(ALL_USERS) as connection:
         texts = (
             *_texts(connection, true(), true(), true(), true()),
             *memory_records.names(connection),

@@ -297,21 +297,26 @@ def recalls_queued(connection: Connection, episode_seq: int) -> int:
     return connection.execute(select(recalls.c.count).where(recalls.c.episode_seq == episode_seq)).scalar() or 0
 
 
-def count_recalls(connection: Connection, kind: str) -> int:
-    """Add queued recalls to the episodes' accesses, and queue those the gate had deferred for encoding.
+def users_recalled(connection: Connection) -> list[str]:
+    """The users whose recalls wait to be counted, by name."""
+    return list(connection.execute(select(recalls.c.user_id).distinct().order_by(recalls.c.user_id)).scalars())
+
+
+def count_recalls(connection: Connection, user_id: str, kind: str) -> int:
+    """Add a user's queued recalls to the episodes' accesses, and queue those the gate had deferred for encoding.
 
     Messages that were added with `infer=False` have no decision, and are never queued. Returns how many were queued.
     """
     rows = connection.execute(
         select(
             recalls.c.episode_seq,
-            recalls.c.user_id,
             recalls.c.count.label("times"),
             episodes.c.accesses,
             (episodes.c.decision.is_not(None) & ~episodes.c.encoded).label("waiting"),
             episodes.c.stream_id,
         )
         .join(episodes, episodes.c.seq == recalls.c.episode_seq)
+        .where(recalls.c.user_id == user_id)
         .order_by(recalls.c.episode_seq)
     ).all()
     queued = 0
@@ -319,6 +324,6 @@ def count_recalls(connection: Connection, kind: str) -> int:
         values = {"accesses": max(0, row.accesses + row.times)}
         connection.execute(episodes.update().where(episodes.c.seq == row.episode_seq).values(**values))
         if row.waiting:
-            queued += enqueue(connection, row.user_id, kind, [(row.stream_id, row.episode_seq)])
-    connection.execute(recalls.delete())
+            queued += enqueue(connection, user_id, kind, [(row.stream_id, row.episode_seq)])
+    connection.execute(recalls.delete().where(recalls.c.user_id == user_id))
     return queued

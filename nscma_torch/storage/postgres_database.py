@@ -75,7 +75,7 @@ class PostgresDatabase(Database):
             raise
 
     @contextmanager
-    def read(self, whose: Whose = ALL_USERS) -> Iterator[Connection]:
+    def read(self, whose: Whose) -> Iterator[Connection]:
         """As `Database.read`."""
         with self._translated(), self._engine.connect() as connection, connection.begin():
             connection.exec_driver_sql(_SNAPSHOT)
@@ -83,7 +83,7 @@ class PostgresDatabase(Database):
             yield connection
 
     @contextmanager
-    def write(self, whose: Whose = ALL_USERS, *, wait: float | None = None) -> Iterator[Connection]:
+    def write(self, whose: Whose, *, wait: float | None = None) -> Iterator[Connection]:
         """As `Database.write`."""
         seconds = self._busy_timeout if wait is None else min(wait, self._busy_timeout)
         with self._translated(), self._engine.connect() as connection, connection.begin():

@@ -93,7 +93,7 @@ class SqliteDatabase(Database):
                     f"{self.path} has schema {version}, newer than {schema.SCHEMA_VERSION}; upgrade nscma-torch"
                 )
         if not application or version < schema.SCHEMA_VERSION:
-            with self.write() as connection:
+            with self.write(ALL_USERS) as connection:
                 migrations.migrate(connection)
         self._use_wal()
 
@@ -113,7 +113,7 @@ class SqliteDatabase(Database):
             raise StoreAccessError(f"the file system of {self.path} has no shared memory for SQLite; use a local disk")
 
     @contextmanager
-    def read(self, whose: Whose = ALL_USERS) -> Iterator[Connection]:  # noqa: ARG002 - all rows are there
+    def read(self, whose: Whose) -> Iterator[Connection]:  # noqa: ARG002 - all rows are there
         """As `Database.read`."""
         with self._translated(), self._engine.connect() as connection, connection.begin():
             yield connection
@@ -121,7 +121,7 @@ class SqliteDatabase(Database):
     @contextmanager
     def write(  # one writer for all
         self,
-        whose: Whose = ALL_USERS,  # noqa: ARG002
+        whose: Whose,  # noqa: ARG002
         *,
         wait: float | None = None,
     ) -> Iterator[Connection]:

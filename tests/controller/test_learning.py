@@ -16,6 +16,7 @@ from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompts.acting import SkillForm
 from nscma_torch.storage import episodes
+from nscma_torch.storage.database import ALL_USERS
 from tests.controller.scripted import ScriptedEngine, act
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -258,7 +259,7 @@ def test_praise_that_is_taken_back_leaves_what_else_was_said_of_a_reply(told: An
 def test_feedback_passes_over_what_it_cites_and_is_gone(told: Any) -> None:
     controller, _, stored = told(write_skills=False)
     answer = asked(controller)
-    with controller.memory.components.database.write() as connection:
+    with controller.memory.components.database.write(ALL_USERS) as connection:
         seq, reply = episodes.require(connection, "ada", answer.reply_id)
         episodes.set_columns(connection, seq, metadata="{}")  # a reply that does not name what it was written from
     controller.memory.erase(user_id="ada", memory_id=stored)

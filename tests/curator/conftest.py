@@ -14,6 +14,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import CuratorDecision, Fact, Message, Scope, Statement
 from nscma_torch.relations import load_relations
 from nscma_torch.storage import decisions, facts, jobs, namespaces
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.statements import CURATE
 from tests.storage.telling import day, say
 
@@ -49,7 +50,7 @@ class Told:
 
     def curate(self, agent: str | None = None) -> None:
         namespace = namespaces.namespace_id("ada", agent)
-        with self.memory.components.database.read() as connection:
+        with self.memory.components.database.read(ALL_USERS) as connection:
             batch = jobs.next_batch(connection, {CURATE: 10})
         assert all(job.lane == namespace for job in batch)
         if batch:
@@ -57,7 +58,7 @@ class Told:
 
     def facts(self, **clauses: Any) -> list[Fact]:
         clauses.setdefault("statuses", EVERY)
-        with self.memory.components.database.read() as connection:
+        with self.memory.components.database.read(ALL_USERS) as connection:
             return facts.select_facts(connection, Scope("ada"), **clauses)
 
     def held(self, relation: str | None = None, **clauses: Any) -> list[str]:
@@ -67,7 +68,7 @@ class Told:
 
     def log(self, **clauses: Any) -> list[CuratorDecision]:
         """Decisions, oldest first."""
-        with self.memory.components.database.read() as connection:
+        with self.memory.components.database.read(ALL_USERS) as connection:
             return decisions.select_decisions(connection, Scope("ada"), **clauses)[::-1]
 
     def undo(self, decision: CuratorDecision) -> CuratorDecision:

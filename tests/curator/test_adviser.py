@@ -16,6 +16,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import FactOperation, Scope, Statement, ToldFact
 from nscma_torch.relations import load_relations
 from nscma_torch.storage import facts
+from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.storage import telling
 from tests.storage.telling import day, micros
@@ -225,12 +226,12 @@ def test_a_fact_of_another_user_is_refused(advised: Advised) -> None:
     told.tell(likes("steak"), at=1)
     telling.tell(told.memory, "hello", likes("soup"), likes("beans"), user_id="eve", at=1)
     telling.curate(told.memory, user_id="eve")
-    with told.memory.components.database.read() as connection:
+    with told.memory.components.database.read(ALL_USERS) as connection:
         foreign = facts.select_facts(connection, Scope("eve"))
     chooser.result = [FactOperation("DELETE", (foreign[0].id,))]
     told.tell(likes("tofu"), at=2)
     assert told.held() == ["steak"] and "none of the facts it was shown" in told.log()[-1].reason
-    with told.memory.components.database.read() as connection:
+    with told.memory.components.database.read(ALL_USERS) as connection:
         assert facts.select_facts(connection, Scope("eve")) == foreign
     assert all("soup" not in text for _, known in chooser.shown for text in known), "nor is it ever shown"
 

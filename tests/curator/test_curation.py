@@ -12,6 +12,7 @@ from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import Statement
 from nscma_torch.relations import load_relations
 from nscma_torch.storage import jobs, namespaces, statement_groups, streams
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import CURATE
 from tests.curator.conftest import Told
@@ -233,7 +234,7 @@ def test_running_again_changes_nothing(told: Told) -> None:
     digest = told.memory.digest()
     told.curate()
     assert told.memory.digest() == digest
-    with told.memory.components.database.write() as connection:
+    with told.memory.components.database.write(ALL_USERS) as connection:
         statement_groups.mark(connection, namespaces.namespace_id("ada", None), [Key("ben", "lives_in", "")])
     told.curate()
     assert told.memory.digest() == digest
@@ -287,11 +288,11 @@ def test_what_waits_is_resolved_with_what_is_undone_or_merged(told: Told) -> Non
     """Its job is done then, and whoever reads the user hears of it."""
 
     def waiting() -> int:
-        with told.memory.components.database.read() as connection:
+        with told.memory.components.database.read(ALL_USERS) as connection:
             return len(jobs.next_batch(connection, {CURATE: 10}))
 
     def version() -> tuple[int, int]:
-        with told.memory.components.database.read() as connection:
+        with told.memory.components.database.read(ALL_USERS) as connection:
             return streams.version(connection, "ada")
 
     told.tell(lives("Rome", "Konstantin"), lives("Rome", "Konstantyn"), at=1)
@@ -305,7 +306,7 @@ def test_what_waits_is_resolved_with_what_is_undone_or_merged(told: Told) -> Non
     told.undo(told.log()[-1])
     assert told.held() == ["Bern", "Rome", "Rome"] and waiting() == 0
     assert version()[0] > before[0] and version()[1] > before[1]
-    with told.memory.components.database.write() as connection:
+    with told.memory.components.database.write(ALL_USERS) as connection:
         propose(connection, namespaces.namespace_id("ada", None), load_relations(), micros(4))
     told.hear(lives("Kiel"), at=4)
     before = version()

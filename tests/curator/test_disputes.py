@@ -14,6 +14,7 @@ from nscma_torch.errors import EngineUnavailableError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Statement, Unit
 from nscma_torch.storage import decisions, erase, namespaces
+from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
@@ -77,7 +78,7 @@ def test_a_verdict_settles_and_is_undone(torn: Told, word: str, place: str, othe
     judge.asked.clear()
     report = sleeper(torn, judge).sleep("ada", now=day(20))
     assert (judge.asked, report.disputed) == ([], 1), "what was undone is not asked for again"
-    with torn.memory.components.database.write() as connection:
+    with torn.memory.components.database.write(ALL_USERS) as connection:
         connection.exec_driver_sql("delete from profile")
     assert torn.memory.digest() == before
 
@@ -196,7 +197,7 @@ def test_verdicts_that_do_not_fit_are_a_noted_failure(torn: Told, verdicts: list
     report = sleeper(torn, Wrong()).sleep("ada", now=day(20))
     assert (report.failures, report.settled, report.disputed) == ((f"JobError: {told_of}",), 0, 1)
     assert set(statuses(torn).values()) == {"disputed"} and torn.log() == log
-    with torn.memory.components.database.write() as connection:
+    with torn.memory.components.database.write(ALL_USERS) as connection:
         connection.exec_driver_sql("delete from profile")
     assert torn.memory.digest() == digest
 
@@ -215,7 +216,7 @@ def test_no_call_inside_a_transaction_and_none_in_a_dry_run(torn: Told) -> None:
     assert judge.asked == [] and dry.disputed == 1
 
     def writes() -> None:
-        with torn.memory.components.database.write() as connection:
+        with torn.memory.components.database.write(ALL_USERS) as connection:
             connection.exec_driver_sql("select 1")
 
     judge.meanwhile = writes
@@ -244,7 +245,7 @@ def test_an_export_carries_verdicts(torn: Told, open_memory: Callable[..., Memor
 
 
 def ids_in_verdicts(told: Told) -> set[str]:
-    with told.memory.components.database.read() as connection:
+    with told.memory.components.database.read(ALL_USERS) as connection:
         rows = [decisions.find(connection, "ada", one.id) for one in told.log()]
     return {one for row in rows if row is not None for one in decisions.cited(row.before)}
 
@@ -278,12 +279,12 @@ def test_a_verdict_that_names_what_is_gone_is_found(torn: Told) -> None:
     sleeper(torn, Judge("message 1")).sleep("ada", now=day(20))
     (own,) = [one for one in torn.memory.get_all(user_id="ada") if "message 2" in one.text]
     database = torn.memory.components.database
-    with database.read() as connection:
+    with database.read(ALL_USERS) as connection:
         (lost,) = connection.exec_driver_sql("select id from statements where object = 'Kyoto'").scalars()
     torn.memory.erase(user_id="ada", memory_id=own.id)
     assert torn.memory.verify() == []
     trace = json.dumps({"overruled": [lost], "upheld": []})
-    with database.write() as connection:
+    with database.write(ALL_USERS) as connection:
         new = decisions.NewDecision("NOOP", "bob", "lives_in", "", "Bonn", "", None, (), json.loads(trace))
         decisions.insert(connection, namespaces.namespace_id("ada", None), "ada", [new], 0)
     assert [problem for problem in torn.memory.verify() if "names 1 statements that are not there" in problem]

@@ -12,6 +12,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import episodes, history, jobs, streams, units
 from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
@@ -19,13 +20,13 @@ SETTINGS = CuratorSection(promotion=0.25)
 
 
 def give(memory: Memory, key: str, helpful: bool, user_id: str = "ada") -> None:
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         take_feedback(connection, user_id, key, helpful=helpful, at=day(3))
 
 
 def told_of(memory: Memory, key: str) -> tuple[Episode, list[float], int]:
     """The message, the importance of each of its units, and the version of its user."""
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         seq, episode = episodes.require(connection, "ada", key)
         weights = units.weights(connection, units.seqs_of_episode(connection, seq))
         return episode, [one.importance for one in weights.values()], streams.version(connection, "ada")[0]
@@ -51,8 +52,8 @@ def test_what_helped_counts_as_recalled_three_times(told: Told) -> None:
     give(told.memory, key, helpful=True)
     assert told.memory.history(key, user_id="ada")[-1].reason == "helpful"
     assert told_of(told.memory, key)[0].importance == before.importance
-    with told.memory.components.database.write() as connection:
-        jobs.count_recalls(connection, "extract")
+    with told.memory.components.database.write(ALL_USERS) as connection:
+        jobs.count_recalls(connection, "ada", "extract")
     assert told_of(told.memory, key)[0].accesses == 3
     for user, wrong in (("ada", "no such id"), ("eve", key)):
         with pytest.raises(NotFoundError):
@@ -78,7 +79,7 @@ def test_each_recall_closes_a_share_of_the_gap(before: float, recalls: int, shar
 
 def test_praise_of_others_stands_where_it_was_taken_back_once(told: Told) -> None:
     key = told.hear(at=1, role="assistant")
-    with told.memory.components.database.write() as connection:
+    with told.memory.components.database.write(ALL_USERS) as connection:
         for helpful in (True, False, True):
             take_feedback(connection, "ada", key, helpful=helpful, at=day(3))
         scope, now = Scope("ada"), to_micros(day(9))
@@ -94,7 +95,7 @@ def test_recalls_promote_once(told: Told) -> None:
     before = [told_of(told.memory, key)[0].importance for key in keys]
 
     def promoted(**recalls: int) -> int:
-        with told.memory.components.database.write() as connection:
+        with told.memory.components.database.write(ALL_USERS) as connection:
             for place, accesses in recalls.items():
                 seq, _ = episodes.require(connection, "ada", keys[int(place[1:])])
                 episodes.set_columns(connection, seq, accesses=accesses)

@@ -14,6 +14,7 @@ from nscma_torch.curator.forgetting import fade, limit, retained, retained_fact,
 from nscma_torch.curator.promotion import importance
 from nscma_torch.records import Scope, Statement
 from nscma_torch.storage import episodes, streams
+from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
@@ -56,7 +57,7 @@ def test_recalls_at_once_or_one_by_one_come_to_the_same(before: float, few: int,
 
 
 def faded(told: Told, at: int, settings: CuratorSection = SETTINGS) -> tuple[int, int]:
-    with told.memory.components.database.write() as connection:
+    with told.memory.components.database.write(ALL_USERS) as connection:
         return fade(connection, Scope("ada"), day(at), settings)
 
 
@@ -118,7 +119,7 @@ def test_recalled_and_repeated_things_stay(told: Told) -> None:
     seen = told.tell(lives("Rome"), at=1)
     told.tell(Statement("Ben", "likes", "tea"), at=1)
     told.tell(Statement("Ben", "likes", "tea"), at=2)
-    with told.memory.components.database.write() as connection:
+    with told.memory.components.database.write(ALL_USERS) as connection:
         seq, _ = episodes.require(connection, "ada", seen)
         episodes.set_columns(connection, seq, accesses=3)
     assert faded(told, 900) == (0, 2)
@@ -137,7 +138,7 @@ def test_retention_and_strength_by_hand(told: Told) -> None:
     key = told.tell(lives("Rome"), at=1)
     told.tell(lives("Rome"), at=11)
     (fact,) = told.facts()
-    with told.memory.components.database.write() as connection:
+    with told.memory.components.database.write(ALL_USERS) as connection:
         seq, _ = episodes.require(connection, "ada", key)
         episodes.set_columns(connection, seq, accesses=3)
         told_by = [episodes.require(connection, "ada", one)[1] for one in fact.episode_ids]
@@ -153,7 +154,7 @@ def test_retention_and_strength_by_hand(told: Told) -> None:
 
 def test_forgetting_is_logged_and_heard_of_and_what_was_brought_back_stays(told: Told) -> None:
     def version() -> tuple[int, int]:
-        with told.memory.components.database.read() as connection:
+        with told.memory.components.database.read(ALL_USERS) as connection:
             return streams.version(connection, "ada")
 
     told.tell(lives("Rome"), at=1)

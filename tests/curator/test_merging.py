@@ -12,6 +12,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Statement
 from nscma_torch.relations import load_relations
 from nscma_torch.storage import namespaces
+from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.retrieval.fact_making import fact
 from tests.storage.telling import day, micros
@@ -24,7 +25,7 @@ def lives(subject: str, place: str) -> Statement:
 
 
 def proposed(told: Told) -> list[tuple[str, str]]:
-    with told.memory.components.database.write() as connection:
+    with told.memory.components.database.write(ALL_USERS) as connection:
         return [(one.key, one.into) for one in propose(connection, LANE, load_relations(), micros(9))]
 
 

@@ -9,13 +9,14 @@ from nscma_torch.curator.profile import write_profile
 from nscma_torch.records import ProfileLine, Statement
 from nscma_torch.relations import load_relations
 from nscma_torch.storage import namespaces, profiles, streams
+from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
 
 def written(told: Told, at: int = 50, agent: str | None = None, **settings: int) -> tuple[int, list[ProfileLine]]:
     section, namespace = CuratorSection(**settings), namespaces.namespace_id("ada", agent)  # type: ignore[arg-type]
-    with told.memory.components.database.write() as connection:
+    with told.memory.components.database.write(ALL_USERS) as connection:
         changed = write_profile(connection, namespace, day(at), load_relations(), section)
         return changed, profiles.lines(connection, "ada", agent)
 
@@ -53,13 +54,13 @@ def test_open_statements_are_left_to_search(told: Told) -> None:
 def test_what_is_counted_are_the_lines_that_changed(told: Told) -> None:
     fill(told)
     assert written(told)[0] == 3
-    with told.memory.components.database.read() as connection:
+    with told.memory.components.database.read(ALL_USERS) as connection:
         version = streams.version(connection, "ada")
     assert written(told)[0] == 0
-    with told.memory.components.database.read() as connection:
+    with told.memory.components.database.read(ALL_USERS) as connection:
         assert streams.version(connection, "ada") == version, "an unchanged profile is not written"
     assert written(told, profile_lines=1)[0] == 2, "two lines went"
-    with told.memory.components.database.read() as connection:
+    with told.memory.components.database.read(ALL_USERS) as connection:
         assert streams.version(connection, "ada") > version
     assert written(told)[0] == 2
     told.tell(Statement("Ben", "lives_in", "Rome"), at=40)

@@ -18,6 +18,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Statement
 from nscma_torch.relations import load_relations
 from nscma_torch.storage import namespaces
+from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 
@@ -101,7 +102,7 @@ def test_near_scores_are_a_dispute_that_the_tasks_may_judge(weigh: Callable[[Cur
     told.tell(Statement("Ben", "likes", "red"), at=1)
     told.tell(Statement("Ben", "likes", "blue"), at=2)
     assert {fact.status for fact in told.facts()} == {"disputed"}
-    with told.memory.components.database.read() as connection:
+    with told.memory.components.database.read(ALL_USERS) as connection:
         namespace = namespaces.namespace_id("ada", None)
         (dispute,) = open_disputes(connection, namespace, load_relations(), "judge", one_object=True)
     assert [side.fact.object for side in dispute.sides if side.fact is not None] == ["red", "blue"]

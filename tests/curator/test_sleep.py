@@ -15,7 +15,8 @@ from nscma_torch.errors import ModelError, NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Extraction, Hit, Message, SleepReport, Statement, Unit
 from nscma_torch.storage import profiles
-from nscma_torch.storage.database import Database
+from nscma_torch.storage.database import ALL_USERS, Whose
+from nscma_torch.storage.sqlite_database import SqliteDatabase
 from tests.storage.telling import day, of_sentences
 
 SETTINGS = CuratorSection(initial_strength=180.0)
@@ -83,7 +84,7 @@ def fill(memory: Memory) -> None:
 
 
 def lines(memory: Memory) -> list[str]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return [line.text for line in profiles.lines(connection, "ada", None)]
 
 
@@ -106,7 +107,7 @@ def test_profile_lines_are_bounded_dated_and_have_sources(bed: Callable[..., Bed
     parts = memory.components
     small = CuratorSection(profile_lines=1, profile_objects=1)
     Sleeper(parts.database, parts.curator, parts.relations, small, memory.flush).sleep("ada", now=day(20))
-    with parts.database.read() as connection:
+    with parts.database.read(ALL_USERS) as connection:
         (line,) = profiles.lines(connection, "ada", None)
     (source,) = line.fact_ids
     facts = {fact.id: fact for fact in memory.facts(user_id="ada")}
@@ -177,7 +178,7 @@ def test_a_sleep_that_was_stopped_anywhere_goes_on(bed: Callable[..., Bed], monk
         memory.search(text, user_id="ada", now=day(19))
     sleeper.sleep("ada", now=day(900))
     digest = memory.digest()
-    plain = Database.write
+    plain = SqliteDatabase.write
     stop = 0
     finished = False
     while not finished:
@@ -188,22 +189,22 @@ def test_a_sleep_that_was_stopped_anywhere_goes_on(bed: Callable[..., Bed], monk
         left = [stop]
 
         @contextmanager
-        def write(self: Database, left: list[int] = left, **waits: Any) -> Any:
+        def write(self: SqliteDatabase, whose: Whose, left: list[int] = left, **waits: Any) -> Any:
             left[0] -= 1
             if left[0] == -1:
                 raise Killed
-            with plain(self, **waits) as connection:
+            with plain(self, whose, **waits) as connection:
                 yield connection
                 if left[0] == -2:
                     raise Killed
 
-        monkeypatch.setattr(Database, "write", write)
+        monkeypatch.setattr(SqliteDatabase, "write", write)
         try:
             sleeper.sleep("ada", now=day(900))
             finished = True
         except Killed:
             pass
-        monkeypatch.setattr(Database, "write", plain)
+        monkeypatch.setattr(SqliteDatabase, "write", plain)
         sleeper.sleep("ada", now=day(900))
         assert memory.digest() == digest, f"stopped at transaction {stop}"
         stop += 3

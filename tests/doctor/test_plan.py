@@ -13,6 +13,7 @@ from nscma_torch import Memory, load_config
 from nscma_torch.config import Config
 from nscma_torch.doctor.plan import GIB, Plan, plan
 from nscma_torch.errors import ModelNotFoundError
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.user_index import UserIndex
 
 
@@ -81,7 +82,7 @@ def test_the_index_takes_what_is_planned(tmp_path: Path) -> None:
         said = [{"role": "user", "content": f"Shelf {i} holds {i * 3} red boxes."} for i in range(64)]
         assert len(list(memory.add_many(said, user_id="ana", infer=False))) == 64
         index = UserIndex("ana", memory.components.embedder.dimension, torch.device("cpu"))
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             index.catch_up(connection)
     held = index.nbytes
     planned = {part.name: part.size for part in plan(config, units=len(index)).parts}["index"]

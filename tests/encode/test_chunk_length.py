@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from nscma_torch.memory import Memory
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.schema import units
 from nscma_torch.text.hash_embedder import HashEmbedder
 
@@ -32,7 +33,7 @@ def test_chunks_are_as_long_as_wanted_and_read(
     config = {"chunker": {"max_tokens": wanted, "strategy": "fixed"}}
     memory = open_memory("long.db", config, proxy=light_proxy, embedder=embedder)
     memory.add(" ".join(f"word{i % 89}" for i in range(9000)), user_id="ada")
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         texts = list(connection.execute(select(units.c.text).order_by(units.c.start)).scalars())
     *full, last = embedder.count_tokens(texts)
     assert set(full) == {longest} and last <= longest

@@ -10,6 +10,7 @@ import pytest
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.storage import streams, unit_changes
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.text.hash_embedder import HashEmbedder
 from tests.helpers.noting import day, held, opener, say, tell
 
@@ -22,7 +23,7 @@ def noted(open_memory: Open, light_proxy: Any) -> Open:
 
 
 def version(memory: Memory) -> tuple[int, int]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return streams.version(connection, "ada")
 
 
@@ -141,14 +142,14 @@ def test_every_write_moves_the_version_of_its_user(noted: Open) -> None:
     memory.add("Bob is here.", user_id="bob", now=day(1))
     key = say(memory, "A zebra.", 1).id
     memory.flush()
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         others = streams.version(connection, "bob")
     for name, (deed, written, changed) in deeds(memory, key).items():
         generation, epoch = version(memory)
         deed()
         after = version(memory)
         assert (after[0] > generation, after[1] > epoch) == (written, changed), name
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert streams.version(connection, "bob") == others
 
 
@@ -165,5 +166,5 @@ def test_a_store_of_other_vectors_is_read_anew(noted: Open, open_memory: Open) -
     assert noted(embedder=Other()).reembed(progress=lambda *told: heard.append(told)) == 1
     assert heard == [(1, 1)]
     assert version(memory)[0] > generation and version(memory)[1] == epoch
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert unit_changes.since(connection, "ada", generation) is None

@@ -18,6 +18,7 @@ from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
 from nscma_torch.storage import streams
+from nscma_torch.storage.database import ALL_USERS
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -59,7 +60,7 @@ class Busy:
 
 
 def carried(memory: Memory, run_id: str | None = None) -> tuple[Any, ...]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         stream = streams.load(connection, Scope("ada", None, run_id), None)
     return stream.proxy_fingerprint, stream.proxy_state, stream.gate_state
 

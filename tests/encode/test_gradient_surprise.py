@@ -13,6 +13,7 @@ from nscma_torch.encode.gradient_surprise import WIDTH, _memory, _projection, gr
 from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.storage import streams
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 Open = Callable[..., Memory]
@@ -30,7 +31,7 @@ class Other(HashEmbedder):
 
 
 def state_of(memory: Memory) -> GateState:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         (stream,) = streams.of_user(connection, "ada")
     assert stream.gate_state is not None
     return GateState.from_bytes(stream.gate_state.encode())

@@ -15,6 +15,7 @@ from nscma_torch.encode import gating, writer
 from nscma_torch.encode.novelty import MUCH, Novelty, message_vectors
 from nscma_torch.memory import Memory
 from nscma_torch.storage import episodes
+from nscma_torch.storage.database import ALL_USERS
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -25,7 +26,7 @@ TEXTS = ["Hello!", FACT, "How are you?", AGAIN, OTHER, FACT, "ok", f"{OTHER} She
 
 
 def seen(memory: Memory) -> list[tuple[Any, Any, bool]]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         stream = episodes.row_of(connection, 1)["stream_id"]
         own = [observation for _, _, observation in episodes.observations(connection, stream)]
     return [(observation["nearest"], observation["news"], observation["repeat"]) for observation in own]
@@ -181,7 +182,7 @@ def test_after_erasure_what_another_stream_said_is_still_a_repeat(open_memory: O
     memory.add(FACT, user_id="ada", run_id="other", now=NOW)
     memory.add([f"> {FACT}", FACT], user_id="ada", now=NOW)
     memory.erase(user_id="ada", memory_id=first)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         stream = episodes.row_of(connection, 3)["stream_id"]
         found = [observation["repeat"] for _, _, observation in episodes.observations(connection, stream)]
     assert found == [True, True]

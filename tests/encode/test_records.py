@@ -14,6 +14,7 @@ from nscma_torch.errors import ConfigError, InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Description, Extraction, MemoryRecord, MemoryType, Sentiment, Unit
 from nscma_torch.storage import entities, episodes, erase, namespaces
+from nscma_torch.storage.database import ALL_USERS
 from tests.helpers.noting import EVERYTHING, NotedTasks, day, say
 
 ON: dict[str, Any] = {**EVERYTHING, "records": {"enabled": True}}
@@ -185,7 +186,7 @@ def test_an_entity_has_all_names_that_were_merged(told: Memory) -> None:
     say(told, "event Annie", 2)
     told.flush()
     assert len(kept(told, record={"entity": "Ann"})) == 1
-    with told.components.database.write() as connection:
+    with told.components.database.write(ALL_USERS) as connection:
         entities.set_canonical(connection, namespaces.namespace_id("ada", None), {"annie": "ann"})
     assert len(kept(told, record={"entity": "Ann"})) == 2 == len(kept(told, record={"entity": "annie"}))
 
@@ -262,7 +263,7 @@ def test_names_of_records_are_among_the_texts_that_erasing_searches_for(open_mem
     names = {"Republic of Zanzibar", "republic of zanzibar", "Dar es Salaam", "dar es salaam"}
     database = memory.components.database
     assert erase.remaining(database, ["Republic of Zanzibar"], [])[1] == 0, "a record keeps it"
-    with database.write() as connection:
+    with database.write(ALL_USERS) as connection:
         assert names <= set(erase.texts_of_user(connection, "ada"))
         assert not names & set(erase.texts_of_user(connection, "bob"))
         seq, _ = episodes.require(connection, "ada", key)

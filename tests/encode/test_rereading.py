@@ -11,6 +11,7 @@ import pytest
 from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, Message, Statement, Unit
 from nscma_torch.storage import erase_facts
+from nscma_torch.storage.database import ALL_USERS
 from tests.helpers.noting import NotedTasks, day, opener
 
 Open = Callable[..., Memory]
@@ -129,7 +130,7 @@ def test_what_was_told_by_an_erased_message_goes_with_it(memory: Memory, tasks: 
 
 
 def names_in_statements(memory: Memory) -> set[str]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return {name for name in erase_facts.texts(connection, "ada") if name}
 
 

@@ -14,6 +14,7 @@ from nscma_torch.errors import NotFoundError, StateMismatchError, VectorError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
 from nscma_torch.storage import streams
+from nscma_torch.storage.database import ALL_USERS
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -87,7 +88,7 @@ def test_a_decision_that_changes_in_the_second_weighing_still_gets_its_vector(
     added = open_memory(config=only_written, proxy=proxy).add(fact, user_id="ada", now=NOW)[0]
     assert added.decision is not None and added.decision.write
     assert proxy.scored == 2
-    with rival.components.database.read() as connection:
+    with rival.components.database.read(ALL_USERS) as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM vectors").scalar_one() == 1
 
 
@@ -98,7 +99,7 @@ def test_a_damaged_state_is_made_anew_from_the_log(open_memory: Open, proxy: Rec
     for text in texts[:2]:
         whole.add(text, user_id="ada", now=NOW)
         damaged.add(text, user_id="ada", now=NOW)
-    with damaged.components.database.write() as connection:
+    with damaged.components.database.write(ALL_USERS) as connection:
         connection.exec_driver_sql(f"UPDATE streams SET proxy_state = {damage}")
         (state,) = connection.exec_driver_sql("SELECT proxy_state FROM streams").scalars()
     with pytest.raises(StateMismatchError, match="pass None" if state else "not of proxy"):
@@ -174,7 +175,7 @@ def test_a_state_of_another_proxy_is_made_anew_from_the_log(
     open_memory(proxy=light_proxy).add(["One.", "Two."], user_id="ada", now=NOW)
     memory = open_memory(proxy=light_token_proxy)
     memory.add("Three.", user_id="ada", now=NOW)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         stream = streams.load(connection, Scope("ada"), None)
     (whole,) = light_token_proxy.score([["One.", "Two.", "Three."]], [None])
     assert (stream.proxy_fingerprint, stream.proxy_state) == ("light tokens", whole.state)

@@ -25,6 +25,7 @@ from noting import NotedTasks
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 Say = Callable[[str], None]
@@ -102,7 +103,7 @@ def create(say: Say, store: str, at: float) -> None:
 
 def hold_write(say: Say, store: str, seconds: float) -> None:
     """Keep the write lock for a while."""
-    with opened(store) as memory, memory.components.database.write():
+    with opened(store) as memory, memory.components.database.write(ALL_USERS):
         say("held")
         time.sleep(seconds)
 
@@ -278,7 +279,7 @@ def fork_and_add(say: Say, store: str) -> None:
     os.close(go)
     os.waitpid(child, 0)
     memory = opened(store)
-    with memory.components.database.write():
+    with memory.components.database.write(ALL_USERS):
         child = os.fork()
         if not child:
             try:

@@ -16,6 +16,7 @@ from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level import Edit, Level
 from nscma_torch.memory import Memory
 from nscma_torch.storage import hierarchies
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.schema import drafts
 from tests.hierarchy.invariants import Edge, cam_problems, edges_of, parts_of, problems
 from tests.hierarchy.lively import LIVELY, SUBJECTS, Open, cam, chunks_due, sentences
@@ -127,7 +128,7 @@ def assert_whole(hierarchy_problems: Callable[..., list[str]]) -> Callable[..., 
         held = cam(memory, user, agent)
         assert hierarchy_problems(held, memory.config.hierarchy) == []
         key = hierarchies.hierarchy_id(user, agent)
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             of_node = hierarchies.units_of(connection, key)
             assert connection.execute(select(drafts).where(drafts.c.hierarchy_id == key)).all() == []
         numbers = {(depth, n) for depth, level in enumerate(held.levels) for n in level.nodes.tolist()}

@@ -15,6 +15,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Message, Unit
 from nscma_torch.storage import hierarchies
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.schema import episodes, unit_sources, units
 from nscma_torch.text.sentences import split_sentences
 
@@ -77,13 +78,13 @@ class Failing(Tasks):
 
 
 def cam(memory: Memory, user: str = "ada", agent: str | None = None) -> Cam:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return cam_of(hierarchies.load(connection, user, agent).levels)
 
 
 def summaries(memory: Memory) -> list[str]:
     """The text of every summary in the store, active or not."""
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return list(connection.execute(select(units.c.text).where(units.c.kind == "summary")).scalars())
 
 
@@ -97,7 +98,7 @@ def chunks_due(memory: Memory, user: str, agent: str | None) -> set[int]:
         .where(episodes.c.user_id == user, own, episodes.c.encoded, episodes.c.status == "active")
         .where(units.c.kind == "chunk")
     )
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return set(connection.execute(query).scalars())
 
 

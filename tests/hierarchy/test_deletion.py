@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 from nscma_torch.errors import ModelError
 from nscma_torch.storage import jobs
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.schema import drafts
 from tests.hierarchy.lively import (
     Failing,
@@ -77,7 +78,7 @@ def test_erasure_reaches_the_drafts(what: str, open_lively: Open, tmp_path: Path
     memory = open_lively(config={"worker": {"max_attempts": 1}}, tasks=tasks)
     ids = [a.id for a in memory.add_many(said(range(8)), user_id="ada")]
     memory.flush()
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         kept = list(connection.execute(select(drafts.c.text)).scalars())
     target = next(i for i in range(8) if any(word_of(i) in text for text in kept))
     receipt = memory.erase(user_id="ada", memory_id=ids[target] if what == "message" else None)
@@ -122,10 +123,10 @@ def test_a_message_erased_before_its_batch_is_read(what: str, open_lively: Open)
     """Between taking the batch and reading its chunks another process may erase."""
     memory, other = open_lively(), open_lively()
     ids = [a.id for a in memory.add_many(said(range(3)), user_id="ada")]
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         extractions = jobs.next_batch(connection, {"extract": 10})
     memory.components.worker._handlers["extract"].run(extractions)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         batch = jobs.next_batch(connection, {"integrate": 10})
     assert len(batch) == 3
     other.erase(user_id="ada", memory_id=ids[0] if what == "message" else None)

@@ -18,6 +18,7 @@ from nscma_torch.hierarchy.cam import Cam, Change
 from nscma_torch.hierarchy.snapshot import Snapshot, State
 from nscma_torch.memory import Memory
 from nscma_torch.storage import episodes, jobs
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.hierarchies import Stored
 from tests.hierarchy.lively import NOW, Failing, Open, Tasks, said, text_of
 
@@ -135,7 +136,7 @@ def test_a_damaged_one_fails_alone(open_lively: Open, assert_whole: Callable[...
     tell(memory)
     memory.flush()
     tell(memory, first=50)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         connection.exec_driver_sql("DELETE FROM vectors WHERE user_id = 'bob'")
     calls.clear()
     memory.flush()
@@ -252,7 +253,7 @@ def test_a_batch_planned_by_a_sleep_is_left_out_once_a_message_of_it_is_gone(
 
     memory = open_lively(hierarchy={"batch_size": 5}, tasks=Tasks(meanwhile))
     tell(memory, ("ada", "eve"))
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         last = episodes.last_seq(connection)
     assert memory.components.worker.consolidate(lambda: True, up_to=last, whole=True)
     texts = {user: [node.text for node in memory.tree(user_id=user) if not node.level] for user in ("ada", "eve")}

@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from nscma_torch.records import Message
 from nscma_torch.storage import hierarchies
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.schema import episodes
 from tests.hierarchy.lively import (
     NOW,
@@ -119,7 +120,7 @@ def test_a_batch_may_be_larger_than_a_statement(open_lively: Open) -> None:
     memory.add(text_of(0), user_id="ada", now=NOW)
     memory.flush()
     key = hierarchies.hierarchy_id("ada", None)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         rows = connection.execute(select(episodes)).mappings().all()
         hierarchies.enqueue(connection, rows)
         copy = (

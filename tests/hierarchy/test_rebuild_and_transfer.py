@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nscma_torch.storage import hierarchies
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.text.hash_embedder import HashEmbedder
 from tests.hierarchy.lively import (
     NOW,
@@ -67,7 +68,7 @@ def test_what_one_agent_heard_is_rebuilt_alone(open_lively: Open, assert_whole: 
         memory.delete(memory_id, user_id="ada")
     assert memory.rebuild(user_id="ada", agent_id="cook") == 0
     memory.flush()
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert {agent for _, agent in hierarchies.all_of(connection, "ada")} <= {"cook"}
     assert memory.verify() == []
 

@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from nscma_torch.errors import ScopeError
 from nscma_torch.records import Message
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.schema import units
 from tests.hierarchy.lively import (
     LIVELY,
@@ -122,7 +123,7 @@ def test_as_of_and_expiry_reach_the_summaries(open_lively: Open) -> None:
                 assert at <= moment, "a summary tells what was said later"
                 assert until is None, "a summary tells what is to expire"
     assert shown > 30
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         rows = connection.execute(select(units.c.expires_at).where(units.c.kind == "summary")).scalars().all()
     assert rows and not any(rows)
 

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from nscma_torch.memory import Memory
 from nscma_torch.reading.passage import word_count
 from nscma_torch.records import Message, Unit
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.schema import node_units, units
 from tests.hierarchy.lively import (
     NOW,
@@ -27,7 +28,7 @@ def texts_of_nodes(memory: Memory) -> dict[tuple[int, int], str]:
     query = select(node_units.c.level, node_units.c.number, units.c.text).join(
         units, units.c.seq == node_units.c.unit_seq
     )
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         rows = connection.execute(query.order_by(units.c.seq)).all()
     found: dict[tuple[int, int], list[str]] = {}
     for level, number, text in rows:

@@ -32,7 +32,8 @@ import torch
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.errors import NotFoundError, StoreBusyError
 from nscma_torch.memory import Memory
-from nscma_torch.storage.database import Database, get_meta
+from nscma_torch.storage.database import NO_USER, get_meta
+from nscma_torch.storage.sqlite_database import SqliteDatabase
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 CONFIG = {
@@ -158,8 +159,8 @@ class Threads:
         if not child:
             signal.alarm(60)
             try:
-                own = Database(self.store, busy_timeout=60)
-                with own.read() as connection:
+                own = SqliteDatabase(self.store, busy_timeout=60)
+                with own.read(NO_USER) as connection:
                     get_meta(connection, "embedder")
                 own.close()
             except BaseException as error:  # noqa: BLE001 - the child must not return into the threads' code

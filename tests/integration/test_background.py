@@ -20,7 +20,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, SleepReport, Unit
 from nscma_torch.storage import leases, worker_health
 from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import get_meta
+from nscma_torch.storage.database import ALL_USERS, get_meta
 from nscma_torch.storage.worker_health import LEASE, Report
 from nscma_torch.worker import LEASE as JOBS
 from tests.helpers.noting import DEFERRED, NotedTasks, day, held, opener, say
@@ -113,7 +113,7 @@ def test_closing_ends_it_and_gives_its_leases_back(noted: Open) -> None:
     again = noted()
     assert again.stats().jobs_queued, "the batch at work was waited for, not the queue"
     assert again.stats().worker is None
-    with again.components.database.read() as connection:
+    with again.components.database.read(ALL_USERS) as connection:
         assert leases.holder(connection, LEASE) is None and leases.holder(connection, JOBS) is None
     again.flush()
     assert len(held(again)) == 30
@@ -149,7 +149,7 @@ def test_the_lease_of_one_that_was_suspended_expires(lease: str, noted: Open) ->
     memory = noted()
     say(memory, "{Ben|lives_in|Rome}")
     now = time.time_ns() // 1000
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         leases.acquire(connection, lease, "another-machine 1 x", now=now, until=now + 400_000)
     begin = time.monotonic()
     with noted(background=True) as beside:
@@ -162,7 +162,7 @@ def test_the_lease_of_a_dead_process_is_free_at_once(noted: Open) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     say(memory, "{Ben|lives_in|Rome}")
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         for lease in (LEASE, JOBS):
             leases.acquire(connection, lease, f"{socket.gethostname()} {ended.pid} x", now=0, until=2**62)
     with noted(background=True) as beside:
@@ -177,7 +177,7 @@ def test_one_that_lost_its_lease_lets_the_other_work(noted: Open) -> None:
     beside.start()
     assert comes(lambda: memory.stats().worker)
     other = "another-machine 1 x"
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         leases.release(connection, LEASE, leases.holder(connection, LEASE) or "")
         leases.acquire(connection, LEASE, other, now=0, until=2**62)
         worker_health.report(connection, Report(other, time.time_ns() // 1000, "idle"))
@@ -186,7 +186,7 @@ def test_one_that_lost_its_lease_lets_the_other_work(noted: Open) -> None:
     time.sleep(0.2)
     health = memory.stats().worker
     assert tasks.given == [] and health is not None and health.owner == other, "the report is the other's"
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         leases.release(connection, LEASE, other)
     assert comes(lambda: homes(memory) == ["Rome"])
     beside.stop()
@@ -294,7 +294,7 @@ def test_a_question_comes_before_another_users_backlog(noted: Open) -> None:
             answer = memory.ask("Where does Ben live?", user_id="ada", now=day(40))
             assert (answer.text, answer.notes) == ("Rome", ())
             assert memory.stats(user_id="eve").jobs_queued > 10, "the backlog of the other was not waited for"
-            with memory.components.database.read() as connection:
+            with memory.components.database.read(ALL_USERS) as connection:
                 assert leases.asking(connection, now=0) == [], "nobody waits any more"
 
 
@@ -315,7 +315,7 @@ def test_a_question_says_what_is_pending_when_its_time_is_up(noted: Open) -> Non
 
 def test_a_killed_question_is_waited_for_no_longer_than_it_said(noted: Open) -> None:
     memory = noted()
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         leases.ask_for(connection, "ada", "host 1 x", until=100)
         assert leases.asking(connection, now=99) == ["ada"] and leases.asking(connection, now=100) == []
         leases.ask_for(connection, "ada", "host 1 y", until=200)
@@ -323,7 +323,7 @@ def test_a_killed_question_is_waited_for_no_longer_than_it_said(noted: Open) -> 
         assert leases.asking(connection, now=99) == ["ada"], "another question of the same user still waits"
     say(memory, "{Ben|lives_in|Rome}")
     memory.erase(user_id="ada")
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert leases.asking(connection, now=0) == []
 
 
@@ -371,7 +371,7 @@ def test_it_sleeps_by_its_schedule_across_restarts(noted: Open) -> None:
         return read
 
     assert rounds(0, 0.5, 0.9, 1.1) == [False, False, False, True]
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert worker_health.slept_at(connection) == to_micros(clock[0])
 
 
@@ -403,7 +403,7 @@ def test_a_sleep_goes_user_by_user_once_all_jobs_were_run(what: str, noted: Open
     clock[0] += timedelta(hours=2)
     assert worker._round() == (what == "erase")
     assert maintained == (["ada"] if what == "stop" else users)
-    with parts.database.read() as connection:
+    with parts.database.read(ALL_USERS) as connection:
         assert worker_health.slept_at(connection) == to_micros(clock[0] if what == "erase" else day(1))
     assert memory.verify() == [] and memory.stats().jobs_failed == 0
     assert homes(memory, "eve") == ["Rome"] and (homes(memory, "bob") == []) == (what == "erase")
@@ -429,5 +429,5 @@ def test_a_failure_of_a_sleep_is_kept_unless_what_it_quotes_is_erased_meanwhile(
     for _ in range(2):
         assert worker._round()
         clock[0] += timedelta(hours=2)
-    with database.read() as connection:
+    with database.read(ALL_USERS) as connection:
         assert (not get_meta(connection, "worker error")) == erased

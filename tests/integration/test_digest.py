@@ -12,6 +12,7 @@ import pytest
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, ProfileLine, Scope, Statement
 from nscma_torch.storage import profiles, skills, statements, streams
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, day, heard, lives, say, tell
 
@@ -214,7 +215,7 @@ def test_what_is_withdrawn_does_not_count(memory: Memory) -> None:
     curate(memory, at=2)
     assert memory.digest() != before
     rows = heard(memory, Key("ann", "lives_in", ""), Key("bo", "lives_in", ""))
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         statements.withdraw(connection, [row.seq for row in rows if row.object == "Rome"], True)
     curate(memory, at=3)
     assert memory.digest() == before and memory.verify() == []
@@ -233,15 +234,15 @@ def test_the_order_of_arrival_does_not_count_in_facts(open_memory: Open) -> None
 def test_skills_and_profiles_do_count(memory: Memory) -> None:
     tell(memory, "Hello.")
     seen = [memory.digest()]
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann is kind.", day(1).date(), ("f1",))])
     seen.append(memory.digest())
     (new,) = memory.components.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         streams.touch_user(connection, "ada", changed=True)
         skill = skills.put(connection, Scope("ada"), "Bread", "hunger", ["bake"], new, 0)
     seen.append(memory.digest())
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         skills.note_outcome(connection, "ada", skill.id, success=False, at=5)
     seen.append(memory.digest())
     assert len(set(seen)) == 4

@@ -17,6 +17,7 @@ from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import units
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.user_index import UserIndex
 from tests.storage.index_rows_of import assert_same
 
@@ -47,7 +48,7 @@ def kill_at(pid: int, seconds: float) -> None:
 
 def fresh_index(memory: Memory, user: str) -> UserIndex:
     index = UserIndex(user, memory.components.embedder.dimension, memory.components.device)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         index.catch_up(connection)
     return index
 
@@ -55,7 +56,7 @@ def fresh_index(memory: Memory, user: str) -> UserIndex:
 def assert_index_equals_rows(memory: Memory, user: str, embedder: Embedder) -> None:
     """The index holds each message's own vector, embedded anew here."""
     index = fresh_index(memory, user)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         rows = units.load(connection, user, index.seqs.tolist())
     texts = [rows[seq].text for seq in index.seqs.tolist()]
     assert len(texts) == len(index)

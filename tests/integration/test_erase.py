@@ -28,6 +28,7 @@ from nscma_torch.storage import (
     streams,
     unit_changes,
 )
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.decisions import NewDecision
 from tests.storage.telling import curate, lives, marked, micros, tell
 
@@ -249,7 +250,7 @@ def secret_facts(memory: Memory) -> str:
     )
     (*_, last) = curate(memory, at=1)
     namespace = namespaces.namespace_id("ada", None)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         log = NewDecision("ARCHIVE", "theodora", "lives_in", "", "Oslo", "Llanfairpwll took its place", None)
         merge = NewDecision("MERGE", "Bartholomew", "", "", "Theodora", "", None, before={"key": "bartholomew"})
         decisions.insert(connection, namespace, "ada", [log, merge], micros(1))
@@ -291,9 +292,9 @@ def test_facts_are_made_again_without_the_erased_message(open_memory: Open) -> N
     saw.erase(user_id="ada", memory_id=target)
     for memory in (saw, never):
         curate(memory, at=5)
-        with memory.components.database.write() as connection:
+        with memory.components.database.write(ALL_USERS) as connection:
             profiles.replace(connection, "ada", None, [])
-    with saw.components.database.read() as connection:
+    with saw.components.database.read(ALL_USERS) as connection:
         (fact,) = facts.select_facts(connection, Scope("ada"))
         assert (fact.subject, fact.object, fact.valid_to) == ("Theodora", "Oslo", None)
         before = facts.select_facts(connection, Scope("ada"), known_at=micros(0))
@@ -301,14 +302,14 @@ def test_facts_are_made_again_without_the_erased_message(open_memory: Open) -> N
         log = [(row.action, row.object, row.reason) for row in decisions.select_decisions(connection, Scope("ada"))]
         assert log == [("ARCHIVE", "Oslo", ""), ("ADD", "Oslo", "nothing else was said")]
     assert saw.verify() == []
-    with never.components.database.read() as connection, saw.components.database.read() as other:
+    with never.components.database.read(ALL_USERS) as connection, saw.components.database.read(ALL_USERS) as other:
         namespace = namespaces.namespace_id("ada", None)
         assert entities.names(other, namespace) == entities.names(connection, namespace)
     assert digest_lines(saw) == digest_lines(never) != []
 
 
 def digest_lines(memory: Memory) -> list[tuple[Any, ...]]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return list(digest_facts.rows(connection, "ada"))
 
 
@@ -319,7 +320,7 @@ def test_names_that_others_wrote_stay(memory: Memory) -> None:
     curate(memory, at=3)
     memory.erase(user_id="ada", memory_id=target)
     assert marked(memory) == [("ann", "lives_in", "")]
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert entities.names(connection, namespaces.namespace_id("ada", None)) == {
             "ann": "Ann", "bo": "Bo", "oslo": "Oslo", "rome": "Rome"
         }  # fmt: skip
@@ -332,7 +333,7 @@ def test_an_entity_that_others_were_merged_into(memory: Memory) -> None:
     tell(memory, "Bob lives in Oslo.", lives("Bob", "Oslo"), at=0)
     target = tell(memory, "Robert lives in Rome.", lives("Robert", "Rome"), at=1)
     namespace = namespaces.namespace_id("ada", None)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         entities.set_canonical(connection, namespace, {"bob": "robert"})
     curate(memory, at=2)
     receipt = memory.erase(user_id="ada", memory_id=target)
@@ -348,7 +349,7 @@ def test_a_user_with_facts_and_skills_leaves_no_byte(memory: Memory, tmp_path: P
     (new,) = memory.components.indexer.units(
         "skill", ["Kintsugi: porcelain"], [skills.origin(Scope("ada"), "Kintsugi", 0)]
     )
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         streams.touch_user(connection, "ada", changed=True)
         skills.put(connection, Scope("ada"), "Kintsugi", "porcelain", ["varnishing"], new, 0)
     tell(memory, "Bob keeps his own.", lives("Bob", "Oslo"), user_id="bob")
@@ -364,7 +365,7 @@ def test_a_user_with_facts_and_skills_leaves_no_byte(memory: Memory, tmp_path: P
 
 def test_a_user_who_has_only_skills(memory: Memory) -> None:
     (new,) = memory.components.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         streams.touch_user(connection, "ada", changed=True)
         skills.put(connection, Scope("ada"), "Bread", "hunger", ["bake"], new, 0)
     assert memory.erase(user_id="ada").rows["skills"] == 1
@@ -389,7 +390,7 @@ def test_facts_and_summaries_that_saw_an_erased_message_are_made_again(open_memo
 
 
 def homes(memory: Memory) -> list[tuple[str, str]]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         found = facts.select_facts(connection, Scope("ada"), relations=["lives_in"], statuses=("active", "archived"))
     return [(fact.object, fact.status) for fact in found]
 
@@ -416,7 +417,7 @@ def test_an_erased_skill_leaves_no_byte(open_memory: Open, tmp_path: Path) -> No
             memory.erase(user_id="eve", skill_id=skill.id)
         with pytest.raises(InvalidInputError, match="not both"):
             memory.erase(user_id="ada", memory_id="a", skill_id=skill.id)
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             generation, epoch = streams.version(connection, "ada")
         if busy:  # another process reads: the rows go, the files are rewritten the next time
             with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
@@ -425,7 +426,7 @@ def test_an_erased_skill_leaves_no_byte(open_memory: Open, tmp_path: Path) -> No
                 with pytest.raises(StoreBusyError, match="erase it again"):
                     memory.erase(user_id="ada", skill_id=skill.id)
         receipt = memory.erase(user_id="ada", skill_id=skill.id)
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             assert streams.version(connection, "ada")[1] > epoch
             assert unit_changes.since(connection, "ada", generation) is None, "other processes read all units anew"
         assert receipt.item_id == skill.id and receipt.found == 0 and receipt.rebuilt == ()

@@ -18,6 +18,7 @@ import pytest
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.storage import jobs
+from nscma_torch.storage.database import ALL_USERS
 
 Open = Callable[..., Memory]
 FEW, MANY = range(3), range(3, 20)
@@ -67,15 +68,15 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedde
         ids = [added.id for added in memory.add_many(said(0, 24), user_id="ada")]
         memory.flush()
         list(memory.add_many(said(24, 54), user_id="ada"))
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             extractions = jobs.next_batch(connection, {"extract": 100})
         memory.components.worker._handlers["extract"].run(extractions)
         for memory_id in ids[:2]:
             memory.delete(memory_id, user_id="ada")
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             again = jobs.next_batch(connection, {"extract": 100})  # of those that were read with the deleted ones
         memory.components.worker._handlers["extract"].run(again)
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             curating = jobs.next_batch(connection, {"curate": 100})
         if curating:
             memory.components.worker._handlers["curate"].run(curating)

@@ -14,6 +14,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
 from nscma_torch.storage import episodes, jobs, streams, units
+from nscma_torch.storage.database import ALL_USERS
 from tests.helpers.finding import NOW, found
 
 Open = Callable[..., Memory]
@@ -266,7 +267,7 @@ def test_one_add_may_hold_tens_of_thousands_of_messages(open_memory: Open, light
     memory = open_memory(proxy=light_proxy)
     messages = [Message("user", f"line {i}", idempotency_key=f"k{i}") for i in range(33_000)]
     wanted = [message for i, message in enumerate(messages) if i % 3000 == 0]
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         keys = [message.idempotency_key or "" for message in messages]
         assert episodes.known_keys(connection, "ada", keys) == {}
         assert episodes.known_texts(connection, "ada", keys) == frozenset()
@@ -345,7 +346,7 @@ def test_state_of_another_proxy_is_made_anew(open_memory: Open, light_proxy: Pro
         fresh.add("She moved to Bergen.", user_id="ada")
         states = []
         for store in (memory, fresh):
-            with store.components.database.read() as connection:
+            with store.components.database.read(ALL_USERS) as connection:
                 (stream,) = streams.of_user(connection, "ada")
                 states.append((stream.proxy_fingerprint, stream.proxy_state))
     assert states[0] == states[1]

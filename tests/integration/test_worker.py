@@ -18,6 +18,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Extraction, Message, Unit
 from nscma_torch.storage import jobs, leases
+from nscma_torch.storage.database import ALL_USERS
 
 Open = Callable[..., Memory]
 WRITE_ALL = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
@@ -167,7 +168,7 @@ def test_a_flush_that_is_at_work_ends_though_the_memory_is_closed(open_memory: O
         memory.stats()
     again = open_memory()
     assert again.stats().jobs_queued == 0 and len(facts(again)) == 1
-    with again.components.database.read() as connection:
+    with again.components.database.read(ALL_USERS) as connection:
         assert leases.holder(connection, "worker") is None
 
 
@@ -239,7 +240,7 @@ def test_a_message_erased_before_its_batch_is_read(open_memory: Open) -> None:
     """Between taking the batch and reading its units another process may erase."""
     memory = open_memory()
     said = memory.add(FACTS[0], user_id="ada")[0]
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         batch = jobs.next_batch(connection, {"extract": 10})
     memory.erase(user_id="ada", memory_id=said.id)
     memory.components.worker._handlers["extract"].run(batch)
@@ -251,7 +252,7 @@ def test_work_done_twice_counts_once_and_readers_keep_up(open_memory: Open) -> N
     """A lease that ran out lets two workers do one batch: the later result replaces the earlier one."""
     memory, reading = open_memory(), open_memory()
     list(memory.add_many([Message("user", text) for text in FACTS[:4]], user_id="ada"))
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         batch = jobs.next_batch(connection, {"extract": 10})
     run = memory.components.worker._handlers["extract"].run
     run(batch)
@@ -292,7 +293,7 @@ def test_a_lease_of_the_dead_runs_out(open_memory: Open) -> None:
     memory = open_memory(config={"worker": {"lease": 5.0}})
     memory.add(FACTS[0], user_id="ada")
     soon = time.time_ns() // 1000 + 300_000
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         assert leases.acquire(connection, "worker", "somebody who died", now=soon - 300_000, until=soon)
     with pytest.raises(StoreBusyError, match="another worker"):
         memory.components.worker.run_pending(timeout=0.1)
@@ -323,7 +324,7 @@ def test_a_lease_of_a_dead_process_is_taken_over(open_memory: Open) -> None:
     ended.wait()
     memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
     for host, waits in (("another-machine", True), (socket.gethostname(), False)):
-        with memory.components.database.write() as connection:
+        with memory.components.database.write(ALL_USERS) as connection:
             later = time.time_ns() // 1000 + 60_000_000
             leases.release(connection, "worker", leases.holder(connection, "worker") or "")
             assert leases.acquire(connection, "worker", f"{host} {ended.pid} x", now=0, until=later)

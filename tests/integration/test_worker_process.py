@@ -18,6 +18,7 @@ import pytest
 
 from nscma_torch.memory import Memory
 from nscma_torch.storage import jobs, leases
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.worker_health import LEASE
 from nscma_torch.worker import LEASE as JOBS
 from tests.helpers.chatter import chatter
@@ -40,7 +41,7 @@ def ended_on_signal(processes: Any, pid: int, heard: Path) -> None:
 
 def holds(pid: int, memory: Memory, lease: str) -> bool:
     """Whether this process holds a lease, dead or alive."""
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         holder = leases.holder(connection, lease)
     return holder is not None and holder.split()[1] == str(pid)
 
@@ -151,7 +152,7 @@ def test_a_worker_that_is_killed_again_and_again(kills: int, processes: Any, ope
     last = processes.start("work_beside", heard, store=str(tmp_path / "store.db"), config=CONFIG)
 
     def read() -> bool:
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             return not any(jobs.queued(connection, user, ("extract", "restate", "curate")) for user in ids)
 
     give_up = time.monotonic() + 120
@@ -190,5 +191,5 @@ def test_the_command_stops_when_it_is_told(open_memory: Open, tmp_path: Path) ->
     out, _ = running.communicate(timeout=60)
     assert running.returncode == 0 and json.loads(out.splitlines()[-1])["event"].startswith("stopped")
     assert memory.stats().worker is None
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert leases.holder(connection, LEASE) is None and leases.holder(connection, JOBS) is None

@@ -39,6 +39,7 @@ from nscma_torch.llm.vllm_proxy import STEP, VllmProxy
 from nscma_torch.models import serve_proxy
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Message, Scope
+from nscma_torch.storage.database import ALL_USERS
 from tests.llm.scoring_server import ScoringServer, Spoil
 from tests.llm.scripted import ScriptedEngine
 
@@ -268,7 +269,7 @@ def test_a_memory_weighs_with_the_served_model(server: ScoringServer, tiny_llama
             with pytest.raises(EngineUnavailableError, match="503"):
                 parts.writer.add([Message("user", "More.")], Scope("ana"), recorded_at=NOW)
             server.down = False
-            with parts.database.read() as connection:
+            with parts.database.read(ALL_USERS) as connection:
                 count = connection.exec_driver_sql("SELECT count(*) FROM episodes").scalar_one()
             assert count == len(added) == len(CORPUS)
         decisions.append([one.decision for one in added])

@@ -13,6 +13,7 @@ from nscma_torch.controller.tools import Tools
 from nscma_torch.llm.prompts.acting import RetrieveSemantic
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.speakers import Asker, asker_among, asker_of
 
 NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -96,7 +97,7 @@ def test_several_names_are_several_people(told: Told) -> None:
     memory = told("u1", ("Ana", ALLERGY), ("Kim", "I live in Rome."), "I live in Bonn.")
     assert asked(memory, "u1", "Where does Ana live?")[1] is False
     assert asked(memory, "u1", "Where does Kim live?") == ("Rome", True)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert asker_of(connection, "u1") == Asker("user", "", "")
 
 

@@ -12,6 +12,7 @@ import torch
 from nscma_torch.config import Retrieval
 from nscma_torch.memory import Memory
 from nscma_torch.retrieval.lexical import bm25, idf
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.text.terms import terms
 
@@ -68,7 +69,7 @@ def test_it_is_the_formula(settings: Retrieval, memory: Memory, conversation: An
     index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
     texts, sessions = [m.content for m in messages], [m.session or "" for m in messages]
     for query in (terms("Kyoto bicycle"), terms("moved to Porto, moved"), terms("蓝色"), ["unheard"]):
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             index.catch_up(connection)
             postings = index.postings(connection, query)
         for kept in ([True] * 30, [i % 4 != 1 for i in range(30)]):
@@ -79,7 +80,7 @@ def test_it_is_the_formula(settings: Retrieval, memory: Memory, conversation: An
 def test_nothing_under_the_mask(memory: Memory) -> None:
     memory.add("Kyoto", user_id="ada")
     index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         index.catch_up(connection)
         postings = index.postings(connection, ["kyoto"])
     assert bm25(index, postings, ["kyoto"], Retrieval(), torch.tensor([False])).tolist() == [0.0]

@@ -22,6 +22,7 @@ from nscma_torch.storage import (
     streams,
 )
 from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.facts import FactRow, NewFact
 from nscma_torch.storage.statement_groups import CURATE, Key
@@ -65,25 +66,25 @@ def tell(
 
 def say(memory: Memory, episode_id: str, *said: Statement, user_id: str = "ada") -> None:
     """Set what a message says."""
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         seq, _ = episodes.require(connection, user_id, episode_id)
         statements.replace(connection, episodes.row_of(connection, seq), said)
 
 
 def heard(memory: Memory, *keys: Key, user_id: str = "ada", agent_id: str | None = None) -> list[StatementRow]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return statements.of_keys(connection, namespaces.namespace_id(user_id, agent_id), keys)
 
 
 def marked(memory: Memory, user_id: str = "ada", agent_id: str | None = None) -> list[Key]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return statements.unresolved(connection, namespaces.namespace_id(user_id, agent_id))
 
 
 def curate(memory: Memory, at: int = 0, user_id: str = "ada", agent_id: str | None = None) -> list[FactRow]:
     """A plain curator: each object is a fact until another one is said. Returns what is believed of marked groups."""
     namespace = namespaces.namespace_id(user_id, agent_id)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         keys = statement_groups.unresolved(connection, namespace)
         for key in keys:
             facts.retire(connection, [row.seq for row in facts.believed(connection, namespace, [key])], micros(at))
@@ -134,7 +135,7 @@ def fill(memory: Memory) -> None:
     (fact, *_) = curate(memory, at=2)
     (new,) = memory.components.indexer.units("skill", ["Bread: hunger"], [skills.origin(Scope("ada"), "Bread", 0)])
     namespace = namespaces.namespace_id("ada", None)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         entities.set_canonical(connection, namespace, {"annie": "ann"})
         profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann lives in Rome.", date(2024, 1, 3), (fact.id,))])
         streams.touch_user(connection, "ada", changed=True)

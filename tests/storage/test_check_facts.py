@@ -12,6 +12,7 @@ import pytest
 from nscma_torch.errors import MalformedInputError
 from nscma_torch.memory import Memory
 from nscma_torch.storage import check
+from nscma_torch.storage.database import ALL_USERS
 from tests.storage.telling import fill
 
 Open = Callable[..., Memory]
@@ -72,7 +73,7 @@ def test_damage_is_found(damage: str, finding: str, open_memory: Open, tmp_path:
 
 
 def problems(memory: Memory) -> list[str]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return check.problems(connection, single=["lives_in"])
 
 
@@ -81,6 +82,6 @@ def test_only_relations_with_one_object_exclude_others(memory: Memory, tmp_path:
     with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
         connection.execute("UPDATE facts SET valid_to = NULL, status = 'active' WHERE object = 'Oslo' AND valid_to > 0")
         connection.commit()
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert check.problems(connection, single=[]) == []
     assert len(problems(memory)) == len(memory.verify()) == 1

@@ -8,6 +8,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Scope
 from nscma_torch.storage import decisions, namespaces
 from nscma_torch.storage.clock import from_micros
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, day, heard, lives, micros, tell
@@ -16,7 +17,7 @@ LANE = namespaces.namespace_id("ada", None)
 
 
 def log(memory: Memory, *new: NewDecision, at: int = 0) -> list[str]:
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         return decisions.insert(connection, LANE, "ada", new, micros(at))
 
 
@@ -26,7 +27,7 @@ def test_the_log(memory: Memory) -> None:
         curate(memory, at=n)
     merge = NewDecision("MERGE", "Bob", "", "", "Robert", "the same birthday", None, before={"key": "鲍勃"})
     (merged,) = log(memory, merge, at=5)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         all_ = decisions.select_decisions(connection, Scope("ada"))
         assert [(d.action, d.object, d.at) for d in all_] == [
             ("MERGE", "Robert", day(5)), ("ADD", "Rome", day(1)), ("ADD", "Oslo", day(0)),
@@ -50,7 +51,7 @@ def test_the_log(memory: Memory) -> None:
 def test_undone_decisions_stay_in_the_log(memory: Memory) -> None:
     tell(memory, "Ann lives in Oslo.", lives("Ann", "Oslo"))
     curate(memory)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         (decision,) = decisions.select_decisions(connection, Scope("ada"))
         row = decisions.find(connection, "ada", decision.id)
         assert row is not None
@@ -65,5 +66,5 @@ def test_the_same_decision_twice_has_two_ids(memory: Memory) -> None:
     decay = NewDecision("ARCHIVE", "ann", "lives_in", "", "Oslo", "long not recalled", None)
     ids = [*log(memory, decay, decay), *log(memory, decay)]
     assert len(set(ids)) == 3
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert [d.at for d in decisions.select_decisions(connection, Scope("ada"))] == [from_micros(micros(0))] * 3

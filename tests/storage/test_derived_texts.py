@@ -9,7 +9,7 @@ import pytest
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.storage import derived_sources, derived_texts, namespaces
-from nscma_torch.storage.database import next_seqs
+from nscma_torch.storage.database import ALL_USERS, next_seqs
 from nscma_torch.storage.derived_schema import derived_links
 from nscma_torch.storage.derived_sources import Source
 from nscma_torch.storage.derived_texts import NewText, Part, Rows
@@ -25,17 +25,17 @@ class Tree:
         self.memory = memory
         said = [Message("user", f"I planted tree number {i}.", day(i)) for i in range(3)]
         list(memory.add_many(said, user_id="ada", now=day(9)))
-        with memory.components.database.write() as connection:
+        with memory.components.database.write(ALL_USERS) as connection:
             namespaces.ensure(connection, "ada", None)
         self.ids = [episode.id for episode in memory.get_all(user_id="ada", now=day(9))]
 
     def messages(self, *places: int) -> list[Source]:
-        with self.memory.components.database.read() as connection:
+        with self.memory.components.database.read(ALL_USERS) as connection:
             said = derived_sources.heard(connection, NAMESPACE, day(9), roles=("user",))
             return derived_sources.messages(connection, "ada", [said[place].seq for place in places])
 
     def derived(self, *names: str) -> list[Source]:
-        with self.memory.components.database.read() as connection:
+        with self.memory.components.database.read(ALL_USERS) as connection:
             found = derived_sources.texts(connection, NAMESPACE, "insight")
         return [source for name in names for source in found if source.part == name]
 
@@ -51,7 +51,7 @@ class Tree:
         part, components = Part(NAMESPACE, "insight", name), self.memory.components
         origin = derived_texts.origin(part, cited[0].unit.scope, 0, new)
         made = components.indexer.units("insight", [text], [origin])
-        with components.database.write() as connection:
+        with components.database.write(ALL_USERS) as connection:
             return derived_texts.replace(connection, part, [new], made, basis=text, at=1).texts
 
     @property
@@ -61,7 +61,7 @@ class Tree:
 
     @property
     def runs(self) -> list[str]:
-        with self.memory.components.database.read() as connection:
+        with self.memory.components.database.read(ALL_USERS) as connection:
             return sorted(derived_texts.runs(connection, NAMESPACE, "insight"))
 
 
@@ -132,7 +132,7 @@ def test_a_new_importance_is_stored(tree: Tree) -> None:
 def test_an_export_keeps_the_tree_in_place(tree: Tree, open_memory: Callable[..., Memory]) -> None:
     other = open_memory("other.db")
     other.add("I am somebody else.", user_id="bob", now=day(9))
-    with other.components.database.write() as connection:
+    with other.components.database.write(ALL_USERS) as connection:
         next_seqs(connection, "derived_texts", 7)
     other.import_(list(tree.memory.export()))
     assert other.verify() == []
@@ -146,7 +146,7 @@ def test_an_export_keeps_the_tree_in_place(tree: Tree, open_memory: Callable[...
 
 def test_the_digest_tells_trees_apart(tree: Tree) -> None:
     before = tree.memory.digest()
-    with tree.memory.components.database.write() as connection:
+    with tree.memory.components.database.write(ALL_USERS) as connection:
         connection.execute(derived_links.update().values(cited=False))
     assert tree.memory.digest() != before
 
@@ -166,6 +166,6 @@ def test_the_digest_tells_trees_apart(tree: Tree) -> None:
     ],
 )
 def test_verify_finds_what_is_wrong_with_a_tree(tree: Tree, broken: str, said: str) -> None:
-    with tree.memory.components.database.write() as connection:
+    with tree.memory.components.database.write(ALL_USERS) as connection:
         connection.exec_driver_sql(broken)
     assert any(said in problem for problem in tree.memory.verify())

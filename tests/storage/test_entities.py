@@ -7,6 +7,7 @@ import pytest
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.storage import entities, namespaces
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, heard, lives, marked, tell
 
@@ -14,7 +15,7 @@ LANE = namespaces.namespace_id("ada", None)
 
 
 def merge(memory: Memory, key: str, into: str | None) -> dict[str, str]:
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         entities.set_canonical(connection, LANE, {key: into})
         return entities.canonical(connection, LANE)
 

@@ -11,6 +11,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Fact, Scope, Statement
 from nscma_torch.storage import facts, namespaces
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.facts import FORGETTING, FactRow
 from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, day, lives, micros, tell
@@ -20,7 +21,7 @@ LANE = namespaces.namespace_id("ada", None)
 
 
 def read(memory: Memory, scope: Scope | None = None, **clauses: Any) -> list[Fact]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return facts.select_facts(connection, scope or Scope("ada"), **clauses)
 
 
@@ -93,13 +94,13 @@ def test_scopes_bound_what_is_read(moved: Memory) -> None:
 
 
 def believed(memory: Memory) -> list[FactRow]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return facts.believed(connection, LANE, [HOME])
 
 
 def test_the_archive_is_a_way_out_of_search(moved: Memory) -> None:
     before, digest = believed(moved), moved.digest()
-    with moved.components.database.write() as connection:
+    with moved.components.database.write(ALL_USERS) as connection:
         gone = facts.archive(connection, [before[1].seq], by=FORGETTING, reason="long not recalled", at=micros(30))
     assert objects(moved) == [] and objects(moved, as_of=micros(25)) == ["Rome"]
     assert objects(moved, known_at=micros(25)) == ["Rome"]
@@ -109,7 +110,7 @@ def test_the_archive_is_a_way_out_of_search(moved: Memory) -> None:
 
 def test_facts_by_id_are_those_believed_now(moved: Memory) -> None:
     rows = believed(moved)
-    with moved.components.database.read() as connection:
+    with moved.components.database.read(ALL_USERS) as connection:
         assert facts.by_ids(connection, "ada", [row.id for row in rows]) == rows
         assert facts.by_ids(connection, "bob", [row.id for row in rows]) == []
 
@@ -120,7 +121,7 @@ def test_what_is_no_fact_is_refused(moved: Memory) -> None:
         (replace(good, statement_seqs=()), "rest on a statement"),
         (replace(good, valid_from=5, valid_to=4), "end before"),
     ):
-        with moved.components.database.write() as connection, pytest.raises(InvalidInputError, match=match):
+        with moved.components.database.write(ALL_USERS) as connection, pytest.raises(InvalidInputError, match=match):
             facts.insert(connection, LANE, "ada", [good, bad], micros(50))
     assert len(believed(moved)) == 2
 
@@ -128,7 +129,7 @@ def test_what_is_no_fact_is_refused(moved: Memory) -> None:
 def test_an_unknown_beginning_comes_before_all(moved: Memory) -> None:
     rows = believed(moved)
     earlier = replace(rows[0].new(), valid_from=None, valid_to=micros(0), object="Bonn", object_key="bonn")
-    with moved.components.database.write() as connection:
+    with moved.components.database.write(ALL_USERS) as connection:
         facts.insert(connection, LANE, "ada", [earlier], micros(50))
     assert objects(moved, as_of=micros(-1000)) == ["Bonn"]
     assert objects(moved, statuses=("archived", "active")) == ["Bonn", "Oslo", "Rome"]

@@ -18,6 +18,7 @@ from nscma_torch.config import Score
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.storage import faiss_search as module
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.faiss_store import FaissStore
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import TensorSearch
@@ -88,7 +89,7 @@ def test_any_life_of_a_memory(count: int, open_memory: Open, light_proxy: Any, c
             tensors, found = TensorSearch(WEIGHTS[name]), searches(index, WEIGHTS[name], nprobe=1, ef_search=8)
             for action, number in actions:
                 act(memory, action, number, supply)
-                with memory.components.database.read() as connection:
+                with memory.components.database.read(ALL_USERS) as connection:
                     index.catch_up(connection)
                 query = memory.components.embedder.embed_query(next(supply).content)
                 newest = int(index.occurred_at.max()) if len(index) else 0

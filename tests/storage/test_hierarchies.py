@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 
 from nscma_torch.memory import Memory
 from nscma_torch.storage import hierarchies, jobs, schema, units
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.hierarchies import LevelRows, Stored
 from nscma_torch.storage.units import NewUnit
 
@@ -37,7 +38,7 @@ def connection(memory: Memory) -> Iterator[Connection]:
     for i in range(5):
         memory.add(f"chunk number {i}", user_id="ada", infer=False, now=NOW)
     memory.add("of another user", user_id="bob", infer=False, now=NOW)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         yield connection
 
 

@@ -7,6 +7,7 @@ from sqlalchemy import delete
 
 from nscma_torch.memory import Memory
 from nscma_torch.storage import hierarchy_walks
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.hierarchies import hierarchy_id, units_of
 from nscma_torch.storage.schema import links, node_units
 from tests.hierarchy.lively import LIVELY, NOW, Open, said
@@ -22,7 +23,7 @@ def memory(open_memory: Open, light_proxy: object) -> Memory:
 
 def test_children_and_roots_are_those_of_the_tree(memory: Memory) -> None:
     nodes = {node.id: node for node in memory.tree(user_id="ada")}
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         every = sorted(seq for own in units_of(connection, hierarchy_id("ada", None)).values() for seq in own)
         children = hierarchy_walks.children(connection, "ada", None, every)
         roots = hierarchy_walks.roots(connection, "ada", None)
@@ -38,7 +39,7 @@ def test_children_and_roots_are_those_of_the_tree(memory: Memory) -> None:
 
 def test_peers_are_those_that_links_join(memory: Memory) -> None:
     key = hierarchy_id("ada", None)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         own = units_of(connection, key)
         every = sorted(seq for seqs in own.values() for seq in seqs)
         peers = hierarchy_walks.peers(connection, "ada", None, every)
@@ -55,7 +56,7 @@ def test_peers_are_those_that_links_join(memory: Memory) -> None:
 
 
 def test_nobody_has_a_hierarchy_and_one_of_another_user_is_not_entered(memory: Memory) -> None:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         every = [seq for own in units_of(connection, hierarchy_id("ada", None)).values() for seq in own]
         for user, agent in (("nobody", None), ("ada", "other")):
             assert hierarchy_walks.roots(connection, user, agent) == []
@@ -64,7 +65,7 @@ def test_nobody_has_a_hierarchy_and_one_of_another_user_is_not_entered(memory: M
 
 
 def test_what_lost_its_summary_is_a_root(memory: Memory) -> None:
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         roots = hierarchy_walks.roots(connection, "ada", None)
         summaries = [seq for seq in roots if hierarchy_walks.children(connection, "ada", None, [seq])]
         below = hierarchy_walks.children(connection, "ada", None, summaries[:1])[summaries[0]]

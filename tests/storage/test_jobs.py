@@ -9,13 +9,14 @@ from sqlalchemy import Connection
 
 from nscma_torch.memory import Memory
 from nscma_torch.storage import jobs, leases
+from nscma_torch.storage.database import ALL_USERS
 
 
 @pytest.fixture
 def connection(memory: Memory) -> Iterator[Connection]:
     for i in range(4):
         memory.add(f"note {i}", user_id="ada", run_id=f"r{i % 2}", infer=False)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         yield connection
 
 
@@ -105,9 +106,12 @@ def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, m
     connection.exec_driver_sql("UPDATE episodes SET decision = '{}', encoded = (seq = 2) WHERE seq < 4")
     jobs.note_recalls(connection, "ada", {ids[3]: 0})  # added with infer=False: never queued
     assert jobs.waiting(connection, SIZES)
-    assert jobs.count_recalls(connection, "extract") == 1
+    assert jobs.users_recalled(connection) == ["ada"], "an id of another's is passed over"
+    assert jobs.count_recalls(connection, "bob", "extract") == 0
+    assert jobs.count_recalls(connection, "ada", "extract") == 1
     accesses = [row[0] for row in connection.exec_driver_sql("SELECT accesses FROM episodes ORDER BY seq")]
     assert accesses == [3, 1, 0, 0]
+    assert jobs.users_recalled(connection) == []
     batch = jobs.next_batch(connection, SIZES)
     stream = connection.exec_driver_sql("SELECT stream_id FROM episodes WHERE seq = 1").scalar_one()
     assert [(job.lane, job.episode_seq) for job in batch] == [(stream, 1)]

@@ -10,6 +10,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import ProfileLine, Scope
 from nscma_torch.storage import profiles
+from nscma_torch.storage.database import ALL_USERS
 from tests.storage.telling import tell
 
 LINES = [
@@ -20,7 +21,7 @@ LINES = [
 
 def test_a_profile_is_replaced_as_a_whole(memory: Memory) -> None:
     tell(memory, "Hello.")
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         assert profiles.lines(connection, "ada", None) == []
         profiles.replace(connection, "ada", None, LINES)
         profiles.replace(connection, "ada", "cook", LINES[:1])
@@ -37,9 +38,12 @@ def test_a_profile_is_replaced_as_a_whole(memory: Memory) -> None:
 
 def test_a_line_without_sources_is_refused(memory: Memory) -> None:
     tell(memory, "Hello.")
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         profiles.replace(connection, "ada", None, LINES)
-    with pytest.raises(InvalidInputError, match="rests on facts"), memory.components.database.write() as connection:
+    with (
+        pytest.raises(InvalidInputError, match="rests on facts"),
+        memory.components.database.write(ALL_USERS) as connection,
+    ):
         profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann is kind.", date(2024, 1, 1), ())])
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert profiles.lines(connection, "ada", None) == LINES

@@ -13,6 +13,7 @@ import torch
 from nscma_torch.errors import ConfigError
 from nscma_torch.memory import Memory
 from nscma_torch.storage.clock import to_micros
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.user_index import UserIndex
 
 Open = Callable[..., Memory]
@@ -28,7 +29,7 @@ TIMED: dict[str, Any] = {
 def read(memory: Memory, index: UserIndex | None = None) -> UserIndex:
     if index is None:
         index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"), timed=True)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         index.catch_up(connection)
     return index
 

@@ -8,6 +8,7 @@ from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope
 from nscma_torch.storage import skills, streams
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.skills import Skill
 from tests.storage.telling import day, micros
 
@@ -16,7 +17,7 @@ def put(memory: Memory, name: str, trigger: str, *steps: str, at: int = 0, agent
     scope = Scope("ada", agent_id)
     origin = skills.origin(scope, name, micros(at))
     (new,) = memory.components.indexer.units("skill", [f"{name}: {trigger}"], [origin])
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         streams.touch_user(connection, "ada", changed=True)
         return skills.put(connection, scope, name, trigger, steps, new, micros(at))
 
@@ -41,7 +42,7 @@ def test_a_skill_is_found_by_its_trigger(memory: Memory) -> None:
 
 def test_the_same_name_again_is_the_same_skill(memory: Memory) -> None:
     put(memory, "Sourdough", "bread", "wait")
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         first = skills.note_outcome(connection, "ada", skills.select_skills(connection, Scope("ada"))[0].id,
                                     success=True, at=micros(1))  # fmt: skip
     again = put(memory, "sourdough ", "pizza dough", "wait longer", at=5)
@@ -50,7 +51,7 @@ def test_the_same_name_again_is_the_same_skill(memory: Memory) -> None:
     assert found(memory, "pizza dough") == ["sourdough "]
     assert memory.stats().units == {"skill": 1}
     put(memory, "Sourdough", "bread", "wait", agent_id="cook")
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert len(skills.select_skills(connection, Scope("ada"))) == 2
         assert [s.trigger for s in skills.select_skills(connection, Scope("ada", "cook"))] == ["bread"]
     assert memory.verify() == []
@@ -58,7 +59,7 @@ def test_the_same_name_again_is_the_same_skill(memory: Memory) -> None:
 
 def test_outcomes_are_counted(memory: Memory) -> None:
     skill = put(memory, "Sourdough", "bread", "wait")
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         for success in (True, False, True):
             skill = skills.note_outcome(connection, "ada", skill.id, success=success, at=micros(3))
     assert (skill.successes, skill.failures, skill.updated_at) == (2, 1, day(3))
@@ -67,18 +68,18 @@ def test_outcomes_are_counted(memory: Memory) -> None:
 def test_archived_skills_are_not_found(memory: Memory) -> None:
     skill = put(memory, "Sourdough", "bread", "wait")
     for status, names in (("archived", []), ("active", ["Sourdough"])):
-        with memory.components.database.write() as connection:
+        with memory.components.database.write(ALL_USERS) as connection:
             skills.set_status(connection, "ada", skill.id, status, micros(2))  # type: ignore[arg-type]
             streams.touch_user(connection, "ada", changed=True)
         assert found(memory, "bread") == names and memory.verify() == []
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             assert [s.name for s in skills.select_skills(connection, Scope("ada"))] == names
             assert len(skills.select_skills(connection, Scope("ada"), archived=True)) == 1
 
 
 def test_a_skill_that_is_removed_is_gone(memory: Memory) -> None:
     skill = put(memory, "Sourdough", "bread", "wait")
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         with pytest.raises(NotFoundError, match="nscma skills"):
             skills.require(connection, "bob", skill.id)
         removed = skills.remove(connection, skill.id)

@@ -11,6 +11,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope, Statement
 from nscma_torch.storage import entities, namespaces, statement_groups, statements
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.statement_groups import Key
 from tests.storage.telling import curate, day, heard, lives, marked, micros, say, tell
 
@@ -18,7 +19,7 @@ HOME = Key("ann", "lives_in", "")
 
 
 def names(memory: Memory) -> dict[str, str]:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         return entities.names(connection, namespaces.namespace_id("ada", None))
 
 
@@ -74,7 +75,7 @@ def test_withdrawn_statements_do_not_count(memory: Memory) -> None:
     (row,) = heard(memory, HOME)
     curate(memory)
     for withdrawn in (True, False):
-        with memory.components.database.write() as connection:
+        with memory.components.database.write(ALL_USERS) as connection:
             statements.withdraw(connection, [row.seq], withdrawn)
         assert len(heard(memory, HOME)) == (0 if withdrawn else 1) and marked(memory) == [HOME]
         curate(memory)
@@ -120,7 +121,7 @@ def test_agents_and_users_are_apart(memory: Memory) -> None:
     assert [row.object for row in heard(memory, HOME)] == ["Oslo"]
     assert [row.object for row in heard(memory, HOME, agent_id="cook")] == ["Rome"]
     assert [row.object for row in heard(memory, HOME, user_id="bob")] == ["Bonn"]
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         assert len(namespaces.of_scope(connection, Scope("ada"))) == 2
         assert namespaces.of_scope(connection, Scope("ada", "cook")) == [namespaces.namespace_id("ada", "cook")]
         assert namespaces.owner(connection, namespaces.namespace_id("ada", "cook")) == Scope("ada", "cook")
@@ -131,7 +132,7 @@ def test_marks_are_taken_off_one_by_one(memory: Memory) -> None:
     keys = marked(memory)
     assert len(keys) == 1200
     namespace = namespaces.namespace_id("ada", None)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         statement_groups.mark(connection, namespace, keys[:3])
         statement_groups.clear(connection, namespace, keys[1:])
     assert marked(memory) == keys[:1]

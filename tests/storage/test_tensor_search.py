@@ -12,6 +12,7 @@ import torch
 from nscma_torch.config import Score
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import TensorSearch
 
@@ -40,7 +41,7 @@ def add(memory: Memory, number: int, first: int) -> None:
 
 
 def caught_up(memory: Memory, index: UserIndex) -> UserIndex:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         index.catch_up(connection)
     return index
 

@@ -12,6 +12,7 @@ from nscma_torch.errors import InvalidInputError, MalformedInputError, NotFoundE
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope
 from nscma_torch.storage import decisions, facts, profiles, skills
+from nscma_torch.storage.database import ALL_USERS
 from tests.storage.telling import curate, fill, lives, marked, micros, tell
 
 Open = Callable[..., Memory]
@@ -103,7 +104,7 @@ def test_facts_come_along_with_their_past(open_memory: Open) -> None:
 
 def past(memory: Memory) -> list[object]:
     """What was ever believed and decided of ada."""
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         believed = [
             facts.select_facts(connection, Scope("ada"), known_at=micros(n), statuses=("active", "archived"))
             for n in range(10)

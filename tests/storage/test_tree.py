@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from nscma_torch.memory import Memory
 from nscma_torch.records import Node
 from nscma_torch.storage import hierarchies, units
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.hierarchies import LevelRows, Stored
 from nscma_torch.storage.tree import tree
 from nscma_torch.storage.units import NewUnit
@@ -33,7 +34,7 @@ LEVELS = (
 def connection(memory: Memory) -> Iterator[Connection]:
     for i in range(4):
         memory.add(f"chunk number {i}", user_id="ada", infer=False, now=NOW)
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         stored = Stored(hierarchies.hierarchy_id("ada", None), "ada", None, 0, ())
         hierarchies.save(connection, stored, LEVELS)
         hierarchies.attach(connection, stored, {(0, number): [number + 1] for number in range(4)})

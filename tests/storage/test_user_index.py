@@ -18,6 +18,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.retrieval.lexical import bm25
 from nscma_torch.storage import schema, unit_changes, units, user_index
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import TensorSearch
 from nscma_torch.text.terms import terms
@@ -34,7 +35,7 @@ ACTIONS = (
 def read(memory: Memory, index: UserIndex | None = None, user: str = "ada") -> UserIndex:
     if index is None:
         index = UserIndex(user, memory.components.embedder.dimension, torch.device("cpu"))
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         index.catch_up(connection)
     return index
 
@@ -98,7 +99,7 @@ def assert_found_alike(memory: Memory, steady: UserIndex, rng: random.Random) ->
     query = memory.components.embedder.embed_query(" ".join(words))
     scores = []
     for index in (steady, read(memory)):
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             postings = index.postings(connection, words)
         mask = index.where(kinds=["chunk", "summary"], agent_id=None, run_id=None, at=2**62)
         found = bm25(index, postings, words, Retrieval(), mask)
@@ -150,7 +151,7 @@ def test_a_log_that_was_cut_is_not_believed(memory: Memory, monkeypatch: pytest.
     for one in ids[:9]:
         memory.delete(one, user_id="ada")
         assert_same(read(memory, near), read(memory))
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         logged = connection.execute(select(schema.unit_changes.c.unit_seq)).scalars().all()
     assert len(logged) <= 7 and near.rows_read == 12
     assert_same(read(memory, far), read(memory))
@@ -162,7 +163,7 @@ def test_erasing_leaves_no_entry_and_no_reader_keeps_what_it_held(memory: Memory
     index = read(memory)
     memory.update(ids[0], "text e", user_id="ada")
     memory.erase(user_id="ada", memory_id=ids[1])
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         logged = connection.execute(select(schema.unit_changes.c.unit_seq)).scalars().all()
     assert logged == [0], "what is logged says that all is to be read, and names no unit"
     assert len(read(memory, index)) == 3, "no tombstone holds the vector"
@@ -193,7 +194,7 @@ def test_it_holds_what_the_rows_say(memory: Memory, embedder: Any, conversation:
     messages = conversation(20, seed=4, long=False)
     list(memory.add_many(messages, user_id="ada", now=NOW))
     index = read(memory)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         rows = units.load(connection, "ada", index.seqs.tolist())
         postings = index.postings(connection, ["moved", "kyoto", "move", "nowhere"])
     texts = [rows[seq].text for seq in index.seqs.tolist()]
@@ -278,14 +279,14 @@ def test_bfloat16_takes_half_and_catches_up_to_the_same(memory: Memory, conversa
         index = UserIndex(name, memory.components.embedder.dimension, torch.device("cpu"), torch.bfloat16)
         for part in parts:
             list(memory.add_many(part, user_id=name, now=NOW))
-            with memory.components.database.read() as connection:
+            with memory.components.database.read(ALL_USERS) as connection:
                 index.catch_up(connection)
         indexes[name] = index
     whole, parts = indexes.values()
     assert torch.equal(whole.vectors, parts.vectors) and torch.equal(whole.contextual, parts.contextual)
     assert whole.vectors.element_size() == 2
     plain = UserIndex("at once", memory.components.embedder.dimension, torch.device("cpu"))
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         plain.catch_up(connection)
     torch.testing.assert_close(whole.contextual.float(), plain.contextual, atol=0.01, rtol=0.01)
 

@@ -13,6 +13,7 @@ import torch
 from nscma_torch.config import Score
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import TensorSearch, VectorSearch
@@ -44,7 +45,7 @@ def lonely(number: int, first: int = 0) -> list[Message]:
 def caught_up(memory: Memory, index: UserIndex | None = None) -> UserIndex:
     if index is None:
         index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         index.catch_up(connection)
     return index
 

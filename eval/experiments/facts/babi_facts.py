@@ -80,8 +80,11 @@ def remembered(memory: Memory, stories: Sequence[Story]) -> list[list[Fact]]:
     for story in stories:
         memory.add(story.messages, user_id=story.name)
     memory.flush()
-    with memory.components.database.read() as connection:
-        return [select_facts(connection, Scope(story.name), statuses=_STATUSES) for story in stories]
+    told = []
+    for story in stories:
+        with memory.components.database.read(story.name) as connection:
+            told.append(select_facts(connection, Scope(story.name), statuses=_STATUSES))
+    return told
 
 
 def main() -> None:

@@ -118,7 +118,7 @@ def split(documents: Sequence[Document], batches: int) -> list[list[Document]]:
 
 
 def _read(memory: Memory, place: Mapping[str, int], calls: int) -> Built:
-    with memory.components.database.read() as connection:
+    with memory.components.database.read("reader") as connection:
         stored = hierarchies.load(connection, "reader", None)
         said = hierarchies.units_of(connection, stored.id)
         seqs = [seq for own in said.values() for seq in own]

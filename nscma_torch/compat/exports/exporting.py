@@ -11,6 +11,7 @@ from nscma_torch.compat.exports import to_mem0, to_mempalace
 from nscma_torch.errors import EmptyTextError, InvalidInputError, StoreAccessError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Episode
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.statistics import users_of
 
 _SKIPPED = {"mem0": to_mem0.SKIPPED, "mempalace": to_mempalace.SKIPPED}
@@ -65,7 +66,7 @@ def _episodes(memory: Memory, user_id: str | None) -> Iterator[Episode]:
     if user_id is not None:
         yield from memory.get_all(user_id=user_id, limit=None)
         return
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(ALL_USERS) as connection:
         names = users_of(connection)
     for name in names:
         yield from memory.get_all(user_id=name, limit=None)

@@ -22,6 +22,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import KEEP, Added, Episode, Keep, Message, Scope
 from nscma_torch.storage import episodes
+from nscma_torch.storage.database import user_or_all
 from nscma_torch.text.timestamps import parse_timestamp
 
 logger = logging.getLogger(__name__)
@@ -181,7 +182,7 @@ def ids_of(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
 def _find(memory: Memory, memory_id: object, user_id: str | None) -> Episode | None:
     """The message of that id, deleted or not, of this user or of any."""
     key = str(memory_id)
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(user_or_all(user_id)) as connection:
         owner = episodes.owner(connection, key) if user_id is None else user_id
         return None if owner is None else episodes.find(connection, owner, key)
 

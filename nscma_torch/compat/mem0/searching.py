@@ -70,7 +70,7 @@ def search(
             break
         wanted *= 2
     near = [hit for hit in first.values() if _is_near(hit, least)][:most]
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(scope.user_id) as connection:
         known = {hit.id: episodes.find(connection, scope.user_id, hit.id) for hit in near}
     results = []
     for hit in near:
@@ -118,5 +118,5 @@ def checked_threshold(threshold: float) -> float:
 
 def updates_of(memory: Memory, user_id: str) -> dict[str, datetime]:
     """When each of a user's messages that were ever updated last was, by id."""
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(user_id) as connection:
         return history.last_updates(connection, user_id)

@@ -66,7 +66,7 @@ class NscmaChatMessageHistory(BaseChatMessageHistory):
     def _episodes(self) -> list[Episode]:
         """The messages of this session, in exactly this scope: none of another agent's session of that name."""
         own = episodes.live(to_micros(datetime.now(UTC))), episodes.in_session(self.session_id)
-        with self.memory.components.database.read() as connection:
+        with self.memory.components.database.read(self.scope.user_id) as connection:
             rows = episodes.select_all(connection, self.scope, *own)
             return [row for row in rows if row.scope == self.scope and row.source is None]
 

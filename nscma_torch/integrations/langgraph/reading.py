@@ -19,14 +19,14 @@ Held = Mapping[str, Any]  # what a message keeps of an item: namespace, key, val
 
 def find(memory: Memory, user_id: str, keys: Sequence[str]) -> Mapping[str, Episode]:
     """The user's messages of these idempotency keys, deleted ones too."""
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(user_id) as connection:
         return episodes.known_keys(connection, user_id, keys)
 
 
 def under(memory: Memory, scope: Scope, prefix: Sequence[str]) -> list[Held]:
     """The items of a scope below a namespace, in the order in which they were first put."""
     live = episodes.live(to_micros(datetime.now(UTC)))
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(scope.user_id) as connection:
         rows = episodes.select_all(connection, scope, live, episodes.of_sources(source_of(prefix)))
         return [held for row in rows if (held := held_by(row)) is not None and is_below(held, prefix)]
 
@@ -47,7 +47,7 @@ def found(memory: Memory, scope: Scope, query: str, most: int, belongs: Callable
         if len(scores) >= most or len(hits) < wanted:
             break
         wanted *= 2
-    with memory.components.database.read() as connection:
+    with memory.components.database.read(scope.user_id) as connection:
         rows = {key: episodes.find(connection, scope.user_id, key) for key in list(scores)[:most]}
     kept = {key: held_by(row) for key, row in rows.items() if row is not None}  # None: erased meanwhile
     return [search_item_of(held, scores[key]) for key, held in kept.items() if held is not None]

@@ -80,7 +80,7 @@ class Recalling:
 
     def again(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime) -> Found:
         """What the block of a turn showed that is stored under one of these keys, else what it recalls at this time."""
-        with self._memory.components.database.read() as connection:
+        with self._memory.components.database.read(user_id) as connection:
             known = episodes.known_keys(connection, user_id, keys)
         for key in keys:
             if key in known:
@@ -109,7 +109,7 @@ class Recalling:
         kept = list(new.values())[: self._settings.passages]
         self._recalls.note(user_id, kept, at=at)
         passages = tuple((hit.unit.episode_ids[0], hit.unit.start, hit.unit.end) for hit in kept)
-        with parts.database.read() as connection:
+        with parts.database.read(user_id) as connection:
             of_facts = self._facts(
                 connection,
                 user_id,
@@ -139,7 +139,7 @@ class Recalling:
 
     def _shown(self, user_id: str, choice: Choice, at: datetime) -> Block:
         """The block of a choice; what was deleted since is left out."""
-        with self._memory.components.database.read() as connection:
+        with self._memory.components.database.read(user_id) as connection:
             passages = []
             for episode_id, start, end in choice.passages:
                 episode = episodes.find(connection, user_id, episode_id)

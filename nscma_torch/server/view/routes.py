@@ -16,6 +16,7 @@ from nscma_torch.server.tokens import RIGHTS
 from nscma_torch.server.view import schemas
 from nscma_torch.storage import decisions, fact_pages, log_pages, statistics, tree_pages
 from nscma_torch.storage.clock import optional_micros
+from nscma_torch.storage.database import Whose, user_or_all
 
 router = APIRouter(prefix="/v1/view", tags=["view"])
 T = TypeVar("T")
@@ -40,7 +41,7 @@ async def access(asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -
             store=here.memory.components.database.path.name if asker.user_id is None else None,
         )
 
-    return await _read(here, schemas.AccessOut, told)
+    return await _read(here, user_or_all(asker.user_id), schemas.AccessOut, told)
 
 
 @router.get("/messages", operation_id="view_messages", response_model=schemas.LogOut)
@@ -52,7 +53,7 @@ async def messages(asked: Annotated[schemas.LogAsked, Query()], asker: Reader, h
         page = log_pages.messages(connection, scope, **options)
         return schemas.LogOut.model_construct(items=list(page.items), skipped=page.skipped, total=page.total)
 
-    return await _read(here, schemas.LogOut, found)
+    return await _read(here, scope.user_id, schemas.LogOut, found)
 
 
 @router.get("/conversations", operation_id="view_conversations", response_model=schemas.ConversationsOut)
@@ -72,7 +73,7 @@ async def facts(asked: Annotated[schemas.FactsAsked, Query()], asker: Reader, he
         extent = fact_pages.extent(connection, scope)
         return schemas.FactsOut.model_construct(items=items, total=total, extent=extent)
 
-    return await _read(here, schemas.FactsOut, found)
+    return await _read(here, scope.user_id, schemas.FactsOut, found)
 
 
 @router.get("/entities", operation_id="view_entities", response_model=schemas.EntitiesOut)
@@ -97,7 +98,7 @@ async def graph(asked: Annotated[schemas.GraphAsked, Query()], asker: Reader, he
         near = fact_pages.around(connection, scope, name, limit=asked.limit, further=asked.further, as_of=as_of)
         return schemas.GraphOut.model_construct(name=near.name, facts=list(near.facts), total=near.total)
 
-    return await _read(here, schemas.GraphOut, found)
+    return await _read(here, scope.user_id, schemas.GraphOut, found)
 
 
 @router.get("/tree", operation_id="view_tree", response_model=schemas.TreeOut)
@@ -111,7 +112,7 @@ async def tree(asked: Annotated[schemas.TreeAsked, Query()], asker: Reader, here
         levels = tree_pages.levels(connection, **scope)
         return schemas.TreeOut.model_construct(items=items, total=total, levels=levels)
 
-    return await _read(here, schemas.TreeOut, found)
+    return await _read(here, scope["user_id"], schemas.TreeOut, found)
 
 
 @router.get("/decisions", operation_id="view_decisions", response_model=schemas.DecisionsOut)
@@ -143,12 +144,12 @@ async def _page(
         items, total = select(connection, scope, limit=asked.limit, offset=asked.offset, **options)
         return kind.model_construct(items=items, total=total)
 
-    return await _read(here, kind, found)
+    return await _read(here, scope.user_id, kind, found)
 
 
-async def _read(here: House, kind: Any, found: Callable[[Connection], object]) -> Response:
+async def _read(here: House, whose: Whose, kind: Any, found: Callable[[Connection], object]) -> Response:
     def read() -> object:
-        with here.memory.components.database.read() as connection:
+        with here.memory.components.database.read(whose) as connection:
             return found(connection)
 
     return await here.work.json(kind, read)

@@ -13,6 +13,7 @@ from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.memory import Memory
 from nscma_torch.records import Extraction, Unit
 from nscma_torch.storage import facts, streams
+from nscma_torch.storage.database import ALL_USERS
 from tests.helpers.noting import NotedTasks, log, stated, tell
 from tests.llm.scripted import ScriptedEngine, extraction, statement
 
@@ -84,7 +85,7 @@ def test_they_come_back_when_the_later_message_is_hidden_or_erased(moved: Memory
     moved.flush()
     assert hits(moved) == LEEDS and moved.verify() == []
     moved.erase(user_id="ada")
-    with moved.components.database.read() as connection:
+    with moved.components.database.read(ALL_USERS) as connection:
         assert connection.execute(text("SELECT count(*) FROM unit_statements")).scalar_one() == 0
 
 
@@ -110,7 +111,7 @@ def test_forgotten_facts_and_messages_that_are_brought_back(facts_first: bool, m
 
 def test_a_fact_that_is_archived_by_itself_takes_its_units_along(moved: Memory) -> None:
     (porto,) = moved.facts(user_id="ada")
-    with moved.components.database.write() as connection:
+    with moved.components.database.write(ALL_USERS) as connection:
         (row,) = facts.by_ids(connection, "ada", [porto.id])
         facts.archive(connection, [row.seq], by=facts.FORGETTING, reason="", at=row.recorded_at + 1)
         streams.touch_user(connection, "ada", changed=True)
@@ -145,7 +146,7 @@ def test_the_digest_is_that_of_one_batch(moved: Memory, open_memory: Open, light
         whole.add(said, user_id="ada", timestamp=at(month), now=at(month))
     whole.flush()
     assert whole.digest() == moved.digest() and hits(whole) == PORTO
-    with whole.components.database.write() as connection:
+    with whole.components.database.write(ALL_USERS) as connection:
         connection.execute(text("DELETE FROM unit_statements"))
     assert whole.digest() != moved.digest(), "what a unit says decides about search later"
 
@@ -163,7 +164,7 @@ def test_the_digest_is_that_of_one_batch(moved: Memory, open_memory: Open, light
     ],
 )
 def test_damage_is_found(damage: str, finding: str, moved: Memory) -> None:
-    with moved.components.database.write() as connection:
+    with moved.components.database.write(ALL_USERS) as connection:
         assert connection.execute(text(damage)).rowcount
     assert any(finding in problem for problem in moved.verify())
 

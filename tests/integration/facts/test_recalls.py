@@ -13,6 +13,7 @@ from nscma_torch.curator.forgetting import restarts, retained
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
+from nscma_torch.storage.database import ALL_USERS
 from tests.helpers.noting import DEFERRED, a_life, bare, day, everything, held, log, say, tell
 
 Open = Callable[..., Memory]
@@ -163,7 +164,7 @@ def test_memory_bank_to_the_letter(noted: Open) -> None:
         memory.sleep(now=day(at))
         strength, since = strength + 1, at
         episode = memory.get(key, user_id="ada", now=day(at))
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             recalled = restarts(connection, "ada", settings)
         assert episode is not None
         for later in (0, 1, 3):

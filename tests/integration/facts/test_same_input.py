@@ -12,6 +12,7 @@ from sqlalchemy import select
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope
 from nscma_torch.storage import entities, namespaces, statement_groups
+from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.fact_schema import statements
 from nscma_torch.storage.statement_groups import Key
 from tests.helpers.noting import bare, day, everything, held, log, plain, say, tell
@@ -79,7 +80,7 @@ def test_resolving_everything_again_changes_nothing(seed: int, memory: Memory) -
             getattr(memory, deed)(target, user_id="ada", now=day(101))
     memory.flush()
     facts, digest = everything(memory), memory.digest()
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         for namespace in namespaces.of_scope(connection, Scope("ada")):
             every = connection.execute(select(statements.c.subject, statements.c.relation, statements.c.topic))
             into = entities.canonical(connection, namespace)

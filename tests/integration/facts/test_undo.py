@@ -12,6 +12,7 @@ from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import CuratorDecision
 from nscma_torch.storage import episodes, statements
+from nscma_torch.storage.database import ALL_USERS
 from tests.helpers.noting import bare, day, everything, held, log, say, stated, tell
 
 Open = Callable[..., Memory]
@@ -19,7 +20,7 @@ Open = Callable[..., Memory]
 
 def read(memory: Memory, message: str, text: str) -> None:
     """Take in what a message states, and nothing else that reading it would store."""
-    with memory.components.database.write() as connection:
+    with memory.components.database.write(ALL_USERS) as connection:
         seq, _ = episodes.require(connection, "ada", message)
         statements.replace(connection, episodes.row_of(connection, seq), stated(text))
     memory.flush()
