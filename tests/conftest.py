@@ -73,7 +73,7 @@ def dialect(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "prove: the full count of a proof; run by `make prove`")
-    config.addinivalue_line("markers", "sqlite_file(why): of a store that is a file; left out under --dialect postgresql")
+    config.addinivalue_line("markers", "sqlite_file(why): of a file; left out under --dialect postgresql")
 
 
 @pytest.fixture(scope="session")

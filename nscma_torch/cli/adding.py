@@ -127,7 +127,7 @@ def _text_bytes(sources: Sequence[Path | BinaryIO], format: str | None, max_mess
     return total
 
 
-def _source(name: str, store: Path) -> Path | BinaryIO:
+def _source(name: str, store: str) -> Path | BinaryIO:
     if name == "-":
         return sys.stdin.buffer
     try:
@@ -138,6 +138,7 @@ def _source(name: str, store: Path) -> Path | BinaryIO:
         raise InvalidInputError(f"there is no file {name}; to add it as a message write: nscma add --text …")
     from nscma_torch.storage import store_path
 
-    if Path(os.path.realpath(name)) in store_path.names(Path(os.path.realpath(store))):
+    own = store_path.file_of(store)
+    if own is not None and Path(os.path.realpath(name)) in store_path.names(Path(os.path.realpath(own))):
         raise InvalidInputError(f"{name} is a file of the store itself; `nscma import` reads an export of another one")
     return Path(name)

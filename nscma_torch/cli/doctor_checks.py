@@ -24,13 +24,13 @@ from nscma_torch.storage import store_path
 _UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model that cannot be loaded raises
 
 
-def examine(store: Path, config: Path | None, *, json: bool) -> bool:
+def examine(store: str, config: Path | None, *, json: bool) -> bool:
     """Say what is installed and what is wrong, with the store too where there is one; whether all is well."""
     found = installed()
     report: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
         there = store_path.exists(store)
-        path = store if there else Path(folder) / "doctor.db"
+        path = store if there else str(Path(folder) / "doctor.db")
         with Memory(path, config=config) as memory:
             damage = memory.verify()
             llm = memory.components.config.llm

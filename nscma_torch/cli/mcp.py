@@ -110,6 +110,7 @@ def install(
 ) -> None:
     """Tell a client of the memory: show the change of its settings, or make it with --write."""
     from nscma_torch.server.mcp.clients import CLIENTS, Running, Started, program
+    from nscma_torch.storage.store_path import file_of
 
     chosen = CLIENTS.get(client)
     if chosen is None:
@@ -117,7 +118,12 @@ def install(
     at = url or _URL
     options = [*_named("--user", user or (None if url else o.USER)), *_named("--agent", agent)]
     if url is None:
-        settings = [*_named("--config", None if config is None else _found(config)), "--store", str(store.resolve())]
+        file = file_of(store)
+        settings = [
+            *_named("--config", None if config is None else _found(config)),
+            "--store",
+            str(store if file is None else file.resolve()),
+        ]
         how: Started | Running = Started([*program(), "mcp", *options, "--can", ",".join(_rights(can)), *settings])
     else:
         query = urlencode([(name, one) for name, one in (("user_id", user), ("agent_id", agent)) if one is not None])

@@ -40,12 +40,17 @@ def _root(
 
 
 def _users(ctx: typer.Context, incomplete: str) -> list[str]:
+    from nscma_torch.storage.store_path import file_of
     from nscma_torch.storage.user_names import beginning_with
 
-    return beginning_with(Path(ctx.params.get("store") or os.environ.get("NSCMA_STORE") or STORE), incomplete)
+    file = file_of(ctx.params.get("store") or os.environ.get("NSCMA_STORE") or STORE)
+    return [] if file is None else beginning_with(file, incomplete)
 
 
-Store = Annotated[Path, typer.Option("--store", help="The database file.", envvar="NSCMA_STORE", metavar="FILE")]
+Store = Annotated[
+    str,
+    typer.Option("--store", help="The database file, or postgresql://….", envvar="NSCMA_STORE", metavar="FILE"),
+]
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -74,7 +79,7 @@ Token = Annotated[
     typer.Option("--token", help="For a running server that wants a token.", envvar="NSCMA_TOKEN", metavar="TOKEN"),
 ]
 
-STORE = Path("nscma.db")
+STORE = "nscma.db"
 USER = "default"
 
 

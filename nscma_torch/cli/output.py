@@ -96,7 +96,7 @@ def at(now: str | None) -> datetime | None:
 
 
 @contextmanager
-def opened(store: Path, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
+def opened(store: str, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
     """The memory, closed at the end. A store that is only read must be there already."""
     from nscma_torch.memory import Memory
     from nscma_torch.storage import store_path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,7 +85,7 @@ def serve(
 
 
 def serving(
-    store: Path,
+    store: str,
     config: Path | None,
     settings: Settings,
     rooms: Sequence[MakesRoom],
@@ -98,25 +99,29 @@ def serving(
     from nscma_torch.server.notice import Answers, Notice
     from nscma_torch.server.running import bound, run
     from nscma_torch.server.view import room as view
+    from nscma_torch.storage.store_path import file_of
 
     with bound(settings) as listening:
         port = listening.getsockname()[1]
         url = address(settings.host, port)
+        file = file_of(store)
         with Memory(store, config=config, background=True) as memory:
             inside = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-            notice = Notice.of_this_process(
-                address(inside, port),
-                Answers.of(store, config),
-                max_message_bytes=memory.config.limits.max_message_bytes,
-            )
-            app = create_app(memory, settings, rooms=[*rooms, view, announcing.room(notice)])
+            rooms = [*rooms, view]
             with ExitStack() as stack:
+                announce: Callable[[], object] = stack.close
+                if file is not None:  # commands look for a server beside the file
+                    largest = memory.config.limits.max_message_bytes
+                    answers = Answers.of(file, config)
+                    notice = Notice.of_this_process(address(inside, port), answers, max_message_bytes=largest)
+                    rooms = [*rooms, announcing.room(notice)]
+                    announce = partial(stack.enter_context, announcing.announced(notice, file))
 
                 def started() -> None:
-                    stack.enter_context(announcing.announced(notice, store))
+                    announce()
                     tell("serving", url)
 
-                run(app, listening, started=started)
+                run(create_app(memory, settings, rooms=rooms), listening, started=started)
         tell("stopped", url)
 
 

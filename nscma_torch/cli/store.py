@@ -77,7 +77,7 @@ def export(
         say(f"exported {lines} lines to {plain(target)}")
 
 
-def _export_foreign(kind: str, target: str, user: str | None, store: Path, config: Path | None, json: bool) -> None:
+def _export_foreign(kind: str, target: str, user: str | None, store: str, config: Path | None, json: bool) -> None:
     from nscma_torch.compat.exports.exporting import export_to
 
     if target == "-":
@@ -102,11 +102,10 @@ def rows_of(first: str) -> int | None:
 
 def _refuse_target(target: Path, memory: Memory) -> None:
     """Keep an export from taking the place of the store it is made of, or of what is no file."""
-    from nscma_torch.storage import store_path
 
     if target.exists() and not target.is_file():
         raise StoreAccessError(f"{target} is no file; name one, or - for stdout")
-    if Path(os.path.realpath(target)) in store_path.names(memory.components.database.path):
+    if Path(os.path.realpath(target)) in memory.components.database.files():
         raise StoreAccessError(f"{target} is a file of the store itself; name another one")
 
 
@@ -178,7 +177,7 @@ def import_(
 
 
 def _import_foreign(
-    kind: str, file: str, scope: Scope, infer: bool, store: Path, config: Path | None, json: bool
+    kind: str, file: str, scope: Scope, infer: bool, store: str, config: Path | None, json: bool
 ) -> None:
     from nscma_torch.cli.json_objects import added_counts, added_object
     from nscma_torch.compat.exports.importing import import_export, read_export

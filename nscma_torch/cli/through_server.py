@@ -19,6 +19,7 @@ from urllib.parse import urlencode, urlsplit
 from nscma_torch import errors
 from nscma_torch.cli.output import opened
 from nscma_torch.server import notice as notices
+from nscma_torch.storage.store_path import file_of
 
 if TYPE_CHECKING:
     from nscma_torch.server.notice import Notice
@@ -38,7 +39,7 @@ class LostError(ElsewhereError):
 
 
 def read(
-    look: Callable[[Any], T], store: Path, config: Path | None, *, token: str | None = None, no_server: bool = False
+    look: Callable[[Any], T], store: str, config: Path | None, *, token: str | None = None, no_server: bool = False
 ) -> T:
     """What `look` returns of a server's memory, else of the store opened here.
 
@@ -50,7 +51,7 @@ def read(
 def done(
     work: Callable[[Any], T],
     found: Notice | None,
-    store: Path,
+    store: str,
     config: Path | None,
     *,
     token: str | None = None,
@@ -71,9 +72,12 @@ def done(
         return work(memory)
 
 
-def server_of(store: Path, config: Path | None) -> Notice | None:
+def server_of(store: str, config: Path | None) -> Notice | None:
     """The notice of the server that would answer as this process does. One whose process has ended is removed."""
-    path = notices.beside(store)
+    file = file_of(store)
+    if file is None:
+        return None
+    path = notices.beside(file)
     notice = notices.read(path)
     if notice is None:
         return None
@@ -81,7 +85,7 @@ def server_of(store: Path, config: Path | None) -> Notice | None:
         notice.remove(path)
         return None
     try:
-        if notice.answers != notices.Answers.of(store, config):
+        if notice.answers != notices.Answers.of(file, config):
             return None
         challenge = secrets.token_hex(16)
         status, told = Line(notice, None, _GREETING).request(

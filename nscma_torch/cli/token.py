@@ -23,7 +23,7 @@ token = typer.Typer(
 o.app.add_typer(token, name="token")
 
 
-def _file(tokens: Path | None, store: Path) -> files.Tokens:
+def _file(tokens: Path | None, store: str) -> files.Tokens:
     from nscma_torch.server import tokens as files
 
     return files.Tokens(tokens or files.beside(store))

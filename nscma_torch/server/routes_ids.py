@@ -35,7 +35,7 @@ async def ids_beginning(asked: Annotated[Beginning, Query()], asker: Reader, her
     user = asked.user(asker)
 
     def found() -> list[str]:
-        with here.memory.components.database.read() as connection:
+        with here.memory.components.database.read(user) as connection:
             return beginning_with(connection, asked.kind, user, asked.digits)
 
     return await here.work.json(list[str], found)

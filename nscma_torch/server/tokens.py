@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nscma_torch.errors import ConfigError, InvalidInputError, NotFoundError, StoreAccessError
 from nscma_torch.records import Scope
-from nscma_torch.storage.store_path import open_to_others
+from nscma_torch.storage.store_path import file_of, open_to_others
 
 Right = Literal["read", "write", "erase"]
 RIGHTS: tuple[Right, ...] = get_args(Right)
@@ -167,9 +167,10 @@ class Tokens:
         self._refresh()
 
 
-def beside(store: Path) -> Path:
-    """Where the tokens of a store are by default."""
-    return store.with_name(f"{store.name}.tokens")
+def beside(store: str) -> Path:
+    """Where the tokens of a store are by default: beside its file, or in the working folder where it has none."""
+    file = file_of(store)
+    return Path("nscma.tokens") if file is None else file.with_name(f"{file.name}.tokens")
 
 
 def _digest(token: str) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from nscma_torch.config import Store
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.postgres_address import is_postgres
 from nscma_torch.storage.sqlite_database import SqliteDatabase
+from nscma_torch.storage.store_path import is_postgres
 
 
 def open_database(store: str | Path, settings: Store) -> Database:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import URL, make_url
@@ -12,7 +10,6 @@ from sqlalchemy.exc import ArgumentError
 
 from nscma_torch.errors import StoreAccessError
 
-_SCHEMES = ("postgresql://", "postgres://")
 _SCHEMA = "nscma"  # of an address that names none
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
@@ -28,11 +25,6 @@ class PostgresAddress(NamedTuple):
         """As it is shown: without the password."""
         shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
         return f"{shown}?schema={self.schema}"
-
-
-def is_postgres(store: str | Path) -> bool:
-    """Whether a store is named by an address of PostgreSQL, not by the path of a file."""
-    return isinstance(store, str | os.PathLike) and str(store).startswith(_SCHEMES)
 
 
 def parse(store: str) -> PostgresAddress:

@@ -1,4 +1,7 @@
-"""Checks of a store's path before SQLite opens it for writing. No descriptor of the file is opened here."""
+"""What a store's address names, and checks of a path before SQLite opens it for writing.
+
+No descriptor of the file is opened here.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 from nscma_torch.errors import InvalidInputError, StoreAccessError, StoreFormatError
 
 APPLICATION_ID = 0x4E53434D  # "NSCM" in the file's header: tells a store from any other SQLite file
+_POSTGRES = ("postgresql://", "postgres://")
 _HEADER = 100  # bytes of the header of a SQLite file
 
 
@@ -47,8 +51,21 @@ def located(path: Path | str) -> Path:
     return found
 
 
+def is_postgres(store: Path | str) -> bool:
+    """Whether a store is named by an address of PostgreSQL, not by the path of a file."""
+    return isinstance(store, str) and store.startswith(_POSTGRES)
+
+
+def file_of(store: str) -> Path | None:
+    """The file that a store's address names; None where it names a database of PostgreSQL."""
+    return None if is_postgres(store) else Path(store).expanduser()
+
+
 def exists(path: Path | str) -> bool:
-    """Whether there is a file. Raises StoreAccessError where that cannot be said."""
+    """Whether there is a file; a database of PostgreSQL is taken to be there. Raises StoreAccessError where that cannot
+    be said."""
+    if is_postgres(path):
+        return True
     try:
         return _status(Path(path).expanduser()) is not None
     except (OSError, ValueError, RuntimeError) as error:

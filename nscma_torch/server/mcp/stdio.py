@@ -26,7 +26,7 @@ _THREADS, _WAITING = 8, 128
 _SLOW, _SLOW_WAITING = 2, 32  # calls that take long
 
 
-def serve(store: Path, config: Path | None, user: str, agent: str | None, rights: Iterable[Right]) -> None:
+def serve(store: str, config: Path | None, user: str, agent: str | None, rights: Iterable[Right]) -> None:
     """Answer one client until it closes stdin. What was acknowledged is on disk; what is queued stays queued.
 
     Raises `ScopeError` for a user or agent that cannot be one.
@@ -36,7 +36,7 @@ def serve(store: Path, config: Path | None, user: str, agent: str | None, rights
     asyncio.run(_serve(store, config, asker))
 
 
-async def _serve(store: Path, config: Path | None, asker: Asker) -> None:
+async def _serve(store: str, config: Path | None, asker: Asker) -> None:
     work, slow = Work(_THREADS, _WAITING), Work(_SLOW, _SLOW_WAITING)
     opening = asyncio.ensure_future(slow.run(_opened, store, config))
     opening.add_done_callback(_tell)
@@ -54,7 +54,7 @@ async def _serve(store: Path, config: Path | None, asker: Asker) -> None:
             opening.result().close()
 
 
-def _opened(store: Path, config: Path | None) -> Memory:
+def _opened(store: str, config: Path | None) -> Memory:
     from nscma_torch.memory import Memory
 
     return Memory(store, config=config, background=True)

@@ -38,7 +38,7 @@ async def access(asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -
             users=users[:_NAMED],
             more_users=len(users) > _NAMED,
             agents=[] if user is None else log_pages.agents(connection, user, limit=_NAMED),
-            store=here.memory.components.database.path.name if asker.user_id is None else None,
+            store=here.memory.components.database.name.rpartition("/")[2] if asker.user_id is None else None,
         )
 
     return await _read(here, user_or_all(asker.user_id), schemas.AccessOut, told)
