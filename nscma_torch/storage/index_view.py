@@ -30,11 +30,6 @@ class IndexView:
         return len(self._rows)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes that the tensors take."""
-        return self._rows.nbytes
-
-    @property
     def seqs(self) -> Tensor:
         """[n] int64 ascending."""
         return self._rows["seqs"]
@@ -123,6 +118,13 @@ class IndexView:
             self._computed[name] = known
         value: T = known[1]
         return value
+
+    @property
+    def _computed_nbytes(self) -> int:
+        """Bytes of the tensors among the values that are cached."""
+        values = [value for _, value in list(self._computed.values())]
+        parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+        return sum(part.nbytes for part in parts if isinstance(part, Tensor))
 
     def turns(self, hops: int) -> list[Tensor]:
         """Rows 1, 2, … `hops` turns before, then after, each row; n for none, and for row n itself. Each [n + 1]."""

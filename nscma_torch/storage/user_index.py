@@ -91,12 +91,17 @@ class UserIndex(IndexView):
         self._torn: set[int] = set()  # chains that must be linked again
         self._dirty: list[Tensor] = []  # rows whose neighbours changed
         self.headings: Mapping[tuple[str, ...], Sequence[int]] = {}
-        self._renew()
-
-    def _renew(self) -> None:
-        """Forget what was computed of the rows as they were."""
         self._postings = Postings(self.user_id)
         self._computed = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the tensors take: columns, postings that are kept, and what was computed of them last."""
+        return self._rows.nbytes + self._postings.nbytes + self._computed_nbytes
+
+    def is_current(self, connection: Connection) -> bool:
+        """Whether `catch_up` would change nothing; where recalls count, it is not known without it."""
+        return not self._timed and version(connection, self.user_id)[0] == self.generation
 
     def snapshot(self) -> UserIndex:
         """The index as it is now. It shares the tensors and stays as it is; give it up soon."""
@@ -128,7 +133,7 @@ class UserIndex(IndexView):
         changed = unit_changes.since(connection, self.user_id, known) if 0 <= known < generation else None
         if changed is None:
             self._clear()
-        self._renew()
+        self._computed = {}
         newest = int(self.seqs[-1]) if len(self) else 0
         earlier = [seq for seq in changed or () if seq <= newest]
         self._bury(self.rows_of(earlier), generation)
@@ -241,6 +246,7 @@ class UserIndex(IndexView):
         places = torch.full((len(self) + 1,), -1, dtype=torch.int64, device=self.device)
         places[order] = torch.arange(len(order), device=self.device)  # the last stands for -1
         self._rows.arrange(order)
+        self._postings = Postings(self.user_id)
         for name in ("previous", "following"):
             links = self._rows.writable(name)
             links[:] = places[links]
