@@ -143,6 +143,29 @@ def test_a_renewed_summary_costs_what_changed(open_memory: Open, conversation: A
     assert_same(index, read(memory))
 
 
+def test_postings_of_what_was_added_are_all_that_is_read(memory: Memory) -> None:
+    list(memory.add_many([Message("user", f"kettle {i}") for i in range(30)], user_id="ada"))
+    index = read(memory)
+    kettle = terms("kettle")
+
+    def held(one: UserIndex) -> list[int]:
+        with memory.components.database.read() as connection:
+            return one.seqs[one.postings(connection, kettle)[kettle[0]].rows].tolist()
+
+    everything = held(index)
+    older = index.snapshot()
+    assert len(everything) == index._postings.postings_read == 30
+    ids = [memory.add(f"kettle and harp {i}", user_id="ada")[0].id for i in range(3)]
+    assert held(read(memory, index)) == index.seqs.tolist() and index._postings.postings_read == 33
+    assert held(older) == everything, "a snapshot finds what it found"
+    memory.delete(ids[1], user_id="ada")
+    assert held(read(memory, index)) == index.seqs[index.alive].tolist() == held(read(memory))
+    assert len(held(index)) == 32 and index._postings.postings_read == 33
+    memory.restore(ids[1], user_id="ada")
+    assert held(read(memory, index)) == held(read(memory)) and len(held(index)) == 33
+    assert held(older) == everything
+
+
 def test_a_log_that_was_cut_is_not_believed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unit_changes, "_KEPT", 3)
     ids = [memory.add(f"text {i}", user_id="ada")[0].id for i in range(12)]
