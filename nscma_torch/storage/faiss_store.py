@@ -89,7 +89,8 @@ class FaissStore:
     @property
     def nbytes(self) -> int:
         """Bytes of vectors and links, stale ones too; the number of each vector is not counted, nor are centroids."""
-        return len(self) * 4 * (self._index.d + 2 * self._links)  # HNSW: twice as many links on its lowest level
+        dimension = int(self._index.d)
+        return len(self) * 4 * (dimension + 2 * self._links)  # HNSW: twice as many links on its lowest level
 
     @property
     def trained(self) -> bool:

@@ -89,7 +89,7 @@ def test_who_waits_at_the_same_time_shares_a_pass(most: int, sizes: list[int]) -
     with waiting(embedder, TEXTS, most) as callers:
         vectors = [caller.result(60) for caller in callers]
     passes = embedder.passes[1:-1]
-    assert sum(passes, []) == TEXTS and [len(texts) for texts in passes] == sizes
+    assert [text for texts in passes for text in texts] == TEXTS and [len(texts) for texts in passes] == sizes
     for text, vector in zip(TEXTS, vectors, strict=True):
         assert torch.equal(vector, HashEmbedder().embed_query(text))
         assert vector.untyped_storage().nbytes() == vector.nbytes, "it holds no vector of another"
@@ -99,7 +99,7 @@ def test_one_question_that_fails_fails_no_other() -> None:
     embedder = Noted()
     with waiting(embedder, ["kettle", "a bad one", "harp"]) as callers:
         assert torch.equal(callers[0].result(60), HashEmbedder().embed_query("kettle"))
-        with pytest.raises(ModelError, match="^cannot embed 'a bad one'$"):
+        with pytest.raises(ModelError, match=r"^cannot embed 'a bad one'$"):
             callers[1].result(60)
         assert torch.equal(callers[2].result(60), HashEmbedder().embed_query("harp"))
 
@@ -108,7 +108,7 @@ def test_an_embedder_that_fails_is_heard_by_every_caller() -> None:
     texts = [f"bad {i}" for i in range(4)]
     with waiting(Noted(), texts) as callers:
         for text, caller in zip(texts, callers, strict=True):
-            with pytest.raises(ModelError, match=f"^cannot embed '{text}'$"):
+            with pytest.raises(ModelError, match=rf"^cannot embed '{text}'$"):
                 caller.result(60)
 
 

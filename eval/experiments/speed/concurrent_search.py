@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="for each number of callers in each round")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
-    parser.add_argument("--serve", action="store_true", help="measure with the package at hand what standard input asks")
+    parser.add_argument("--serve", action="store_true", help="measure what standard input asks for")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     if arguments.serve:
