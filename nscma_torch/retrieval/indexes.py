@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import fingerprint
 from nscma_torch.storage.database import Database
+from nscma_torch.storage.streams import version
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import VectorSearch
 
@@ -39,13 +40,21 @@ class _User:
     latest: UserIndex | None = None
     nbytes: int = 0
 
-    def current(self, connection: Connection) -> UserIndex | None:
-        """The last snapshot, if it equals what `connection` sees."""
+    def at_once(self, connection: Connection) -> UserIndex | None:
+        """A snapshot of what `connection` sees, where nobody need be waited for."""
+        generation, _ = version(connection, self.index.user_id)
         latest = self.latest
-        return latest if latest is not None and latest.is_current(connection) else None
+        if latest is not None and latest.generation == generation:
+            return latest
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:  # a transaction that is older than what the index has seen is of no use
+            return self.caught_up(connection) if self.index.generation <= generation else None
+        finally:
+            self.lock.release()
 
     def caught_up(self, connection: Connection) -> UserIndex:
-        """A snapshot of what `connection` sees. Hold the lock."""
+        """A snapshot of what `connection` sees, which is no older than what the index has seen. Hold the lock."""
         self.latest = None  # else it would be copied for what changes in place
         self.index.catch_up(connection)
         self.latest = self.index.snapshot()
@@ -96,14 +105,15 @@ class Indexes:
         """The index of a user as the store is now. Its snapshot may be kept after the transaction."""
         own = self._of(user_id)
         with ExitStack() as transaction:
-            connection = transaction.enter_context(self._begun())
-            snapshot = own.current(connection)
+            snapshot = None
+            if not own.index.timed:
+                connection = transaction.enter_context(self._begun())
+                snapshot = own.at_once(connection)
             if snapshot is None:
                 transaction.close()  # nobody holds a transaction while waiting for the lock
                 with own.lock:  # the next begins inside, so that none is older than what the index has seen
                     connection = transaction.enter_context(self._begun())
-                    snapshot = own.current(connection) or own.caught_up(connection)
-                self._weigh(user_id, own)
+                    snapshot = own.caught_up(connection)
             yield Reading(connection, snapshot, own.vectors)
         self._weigh(user_id, own)
 

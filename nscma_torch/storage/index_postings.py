@@ -5,8 +5,8 @@ What is kept of a term goes up to a row; of rows that came later only their post
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,10 @@ class _Kept:
     tf: Tensor  # [m] float32
     end: int
 
+    @property
+    def nbytes(self) -> int:
+        return self.rows.nbytes + self.tf.nbytes
+
     def within(self, alive: Tensor) -> Posting | None:
         """The posting in a state of the index with rows that are alive [n]; None where the term is in none of them."""
         rows, tf = self.rows, self.tf
@@ -58,11 +62,8 @@ class Postings:
     def __init__(self, user_id: str) -> None:
         self._user_id = user_id
         self._kept: dict[str, _Kept] = {}
-        self.postings_read = 0
-
-    @property
-    def nbytes(self) -> int:
-        return sum(kept.rows.nbytes + kept.tf.nbytes for kept in list(self._kept.values()))
+        self._lock = threading.Lock()  # of what is kept and its sum; never held while anything is read
+        self.nbytes = self.postings_read = 0
 
     def of(
         self,
@@ -73,20 +74,26 @@ class Postings:
     ) -> dict[str, Posting]:
         """The postings of those of these terms that stand anywhere."""
         known = {term: self._kept.get(term) for term in terms}
-        behind: dict[int, list[str]] = defaultdict(list)
-        for term, kept in known.items():
-            end = 0 if kept is None else kept.end
-            if end < len(seqs):
-                behind[end].append(term)
-        for end, some in behind.items():
-            read = self._read(connection, some, seqs, end)
-            for term in some:
-                known[term] = _joined(known[term], read.get(term), seqs)
-        if len(self._kept) > _KEPT:
-            self._kept = {}
-        self._kept.update((term, kept) for term, kept in known.items() if kept is not None)
+        ends = {term: 0 if kept is None else kept.end for term, kept in known.items()}
+        new = [term for term, end in ends.items() if not end]
+        behind = [term for term, end in ends.items() if 0 < end < len(seqs)]
+        for some in filter(None, (new, behind)):  # one statement for all that are behind: each costs more than its rows
+            read = self._read(connection, some, seqs, min(ends[term] for term in some))
+            joined = {term: _joined(known[term], read.get(term), seqs) for term in some}
+            self._keep(joined)
+            known |= joined
         found = {term: kept.within(alive) for term, kept in known.items() if kept is not None}
         return {term: posting for term, posting in found.items() if posting is not None}
+
+    def _keep(self, new: Mapping[str, _Kept]) -> None:
+        with self._lock:
+            if len(self._kept) > _KEPT:
+                self._kept, self.nbytes = {}, 0
+            for term, kept in new.items():
+                known = self._kept.get(term)
+                if known is None or known.end < kept.end:  # another thread may have read further
+                    self._kept[term] = kept
+                    self.nbytes += kept.nbytes - (0 if known is None else known.nbytes)
 
     def _read(
         self, connection: Connection, terms: Sequence[str], seqs: Tensor, first: int
@@ -117,5 +124,7 @@ def _joined(kept: _Kept | None, new: tuple[Tensor, Tensor] | None, seqs: Tensor)
     nothing = seqs[:0], seqs[:0].float()
     rows, tf = nothing if new is None else new
     if kept is not None:
+        later = int(torch.searchsorted(rows, kept.end))  # what is kept already may have been read for other terms
+        rows, tf = rows[later:], tf[later:]
         rows, tf = torch.cat([kept.rows, rows]), torch.cat([kept.tf, tf])
     return _Kept(rows, tf, len(seqs))

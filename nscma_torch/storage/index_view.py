@@ -21,7 +21,7 @@ class IndexView:
     """The rows of an index."""
 
     device: torch.device
-    _timed: bool
+    timed: bool
     _rows: Rows
     _codebook: dict[str, dict[str | None, int]]
     _computed: dict[str, tuple[Any, Any]]
@@ -94,14 +94,14 @@ class IndexView:
 
         When it was said; where recalls count, when it was last recalled if that is later, and no later than `now`.
         """
-        if not self._timed:
+        if not self.timed:
             return self.occurred_at
         bound = self.recall_bound(now)
         return self._rows["since"] if bound is None else self._rows["since"].clamp(max=bound)
 
     def recall_bound(self, now: int) -> int | None:
         """`now`, where it changes `since`; else None."""
-        if not self._timed or not len(self):
+        if not self.timed or not len(self):
             return None
         newest = self.computed("newest", None, lambda: int(self._rows["since"].max()))
         return now if newest > now else None

@@ -44,9 +44,9 @@ class UserIndex(IndexView):
 
     Args:
         dtype: of the vectors as they are kept: bfloat16 takes half the memory, and cosines are off by up to 0.004.
-        timed: whether `since` follows recalls.
 
     Attributes:
+        timed: whether `since` follows recalls, of which the generation tells nothing.
         generation: of the store that this index equals; -1 for none.
         layout: another number says that rows stand elsewhere than before.
         rows_read: how many rows of units were read from the store, all in all.
@@ -68,7 +68,7 @@ class UserIndex(IndexView):
         self.layout = self.rows_read = 0
         self._dimension = dimension
         self._dtype = dtype
-        self._timed = timed
+        self.timed = timed
         self._heard = 0  # last entry of the log of recalls that `since` has
         self._clear()
 
@@ -80,7 +80,7 @@ class UserIndex(IndexView):
             {"vectors": vector, "contextual": vector, "embedded": flag, "alive": flag}
             | dict.fromkeys(("importance", "lengths"), number)
             | dict.fromkeys(("seqs", "occurred_at", "expires_at", "previous", "following", "stamps"), whole)
-            | dict.fromkeys(("chain", "position", "start", *(("since",) if self._timed else ())), whole)
+            | dict.fromkeys(("chain", "position", "start", *(("since",) if self.timed else ())), whole)
             | dict.fromkeys(CODED, code)
         )
         self.layout += 1
@@ -99,10 +99,6 @@ class UserIndex(IndexView):
         """Bytes that the tensors take: columns, postings that are kept, and what was computed of them last."""
         return self._rows.nbytes + self._postings.nbytes + self._computed_nbytes
 
-    def is_current(self, connection: Connection) -> bool:
-        """Whether `catch_up` would change nothing; where recalls count, it is not known without it."""
-        return not self._timed and version(connection, self.user_id)[0] == self.generation
-
     def snapshot(self) -> UserIndex:
         """The index as it is now. It shares the tensors and stays as it is; give it up soon."""
         taken = copy.copy(self)
@@ -114,7 +110,7 @@ class UserIndex(IndexView):
         generation, _ = version(connection, self.user_id)
         if generation != self.generation:
             self._follow(connection, generation)
-        if self._timed:
+        if self.timed:
             self._hear(connection)
 
     def _hear(self, connection: Connection) -> None:
@@ -171,7 +167,7 @@ class UserIndex(IndexView):
 
     def _units(self) -> Select[Any]:
         """Active units of the user with their vectors, and with their last recalls where these count."""
-        more = [history.last_recall_of_unit().label("recalled_at")] if self._timed else []
+        more = [history.last_recall_of_unit().label("recalled_at")] if self.timed else []
         joined = select(units, vectors.c.vector, *more).outerjoin(vectors, vectors.c.unit_seq == units.c.seq)
         return joined.where(units.c.user_id == self.user_id, units.c.status == "active")
 
@@ -221,7 +217,7 @@ class UserIndex(IndexView):
                 "following": links[:, 1],
                 "stamps": np.full(n, generation),
             }
-            | ({"since": [max(row["occurred_at"], row["recalled_at"] or 0) for row in rows]} if self._timed else {})
+            | ({"since": [max(row["occurred_at"], row["recalled_at"] or 0) for row in rows]} if self.timed else {})
         )
         if after:
             following = self._rows.writable("following")
