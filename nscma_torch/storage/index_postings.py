@@ -17,6 +17,7 @@ from torch import Tensor
 from nscma_torch.storage.schema import postings
 
 _KEPT = 4096  # terms
+_SMALL = 4096  # units; among so few a statement costs more than the postings that it reads again
 
 
 @dataclass(slots=True)
@@ -77,7 +78,8 @@ class Postings:
         ends = {term: 0 if kept is None else kept.end for term, kept in known.items()}
         new = [term for term, end in ends.items() if not end]
         behind = [term for term, end in ends.items() if 0 < end < len(seqs)]
-        for some in filter(None, (new, behind)):  # one statement for all that are behind: each costs more than its rows
+        apart = (new, behind) if len(seqs) > _SMALL else (new + behind,)
+        for some in filter(None, apart):
             read = self._read(connection, some, seqs, min(ends[term] for term in some))
             joined = {term: _joined(known[term], read.get(term), seqs) for term in some}
             self._keep(joined)
