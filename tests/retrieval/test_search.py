@@ -190,9 +190,9 @@ def test_the_indexes_of_those_who_asked_last_are_kept(open_memory: Open) -> None
         sizes.append(everything.nbytes - before)
     index = everything._users["eve"].index
     assert sizes[2] > index._rows.nbytes > 90 * 2 * 4 * memory.components.embedder.dimension
-    assert index.nbytes >= index._rows.nbytes + 90 * 12 + index.turns(2)[0].nbytes, (
-        "postings and what was computed count"
-    )
+    turns = sum(tensor.nbytes for tensor in index.turns(len(memory.config.retrieval.hops)))
+    assert index.nbytes == index._rows.nbytes + index._postings.nbytes + turns
+    assert index._postings.nbytes == 90 * 12 and turns > 90 * 8
     bound = sizes[0] + sizes[1]
     assert sizes[2] > bound
     bounded = open_memory(config={"index": {"max_bytes": bound}})

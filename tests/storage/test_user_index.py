@@ -150,11 +150,11 @@ def test_postings_of_what_was_added_are_all_that_is_read(
     monkeypatch.setattr(index_postings, "_SMALL", small)
     list(memory.add_many([Message("user", f"kettle {i}") for i in range(30)], user_id="ada"))
     index = read(memory)
-    kettle = terms("kettle")
 
-    def held(one: UserIndex) -> list[int]:
+    def held(one: UserIndex, word: str = "kettle") -> list[int]:
+        (term,) = terms(word)
         with memory.components.database.read() as connection:
-            return one.seqs[one.postings(connection, kettle)[kettle[0]].rows].tolist()
+            return one.seqs[one.postings(connection, [term])[term].rows].tolist()
 
     everything = held(index)
     older = index.snapshot()
@@ -170,16 +170,18 @@ def test_postings_of_what_was_added_are_all_that_is_read(
     assert held(older) == everything
     monkeypatch.setattr(user_index, "_FEW", 0)
     monkeypatch.setattr(user_index, "_MOST_GONE", 0.0)
-    memory.delete(ids[0], user_id="ada")  # rows move up
+    harps = held(index, "harp")
+    memory.delete(memory.log(user_id="ada")[0].id, user_id="ada")  # rows move up
     assert held(read(memory, index)) == held(read(memory)) and len(held(index)) == len(index) == 32
+    assert held(index, "harp") == harps == index.seqs[-3:].tolist()
     memory.add("kettle and harp", user_id="ada")
-    both = terms("kettle harp")  # one that is behind, and one that is new
+    both = terms("kettle harp and 5")  # some that are behind, and one that is new
     found = []
     for one in (read(memory, index), read(memory)):
         with memory.components.database.read() as connection:
             own = one.postings(connection, both)
-        found.append([(one.seqs[own[term].rows].tolist(), own[term].tf.tolist()) for term in both])
-    assert found[0] == found[1] and [len(seqs) for seqs, _ in found[0]] == [33, 3]
+        found.append([(one.seqs[own[term].rows].tolist(), own[term].tf.tolist()) for term in own])
+    assert found[0] == found[1] and [len(seqs) for seqs, _ in found[0]] == [33, 4, 1]
 
 
 def test_a_log_that_was_cut_is_not_believed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
