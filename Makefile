@@ -80,6 +80,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m eval.experiments.speed.search_speed --data $(DATA)
 	$(RUN) -m eval.experiments.speed.search_speed --data $(DATA) --dtype bfloat16
 	$(RUN) -m eval.experiments.speed.chat_speed --data $(DATA)
+	$(RUN) -m eval.experiments.speed.concurrent_search
 	$(RUN) -m train.gate.train_gate --evaluate --cache $(CACHE)
 	$(RUN) -m eval.experiments.gate.gating --data $(DATA) --cache $(CACHE) --out $(CACHE)
 	$(RUN) -m eval.experiments.gate.repetition --half test

@@ -328,9 +328,14 @@ class Components:
     @locked_cached_property
     def searcher(self) -> Searcher:
         """Hybrid search."""
+        from nscma_torch.protocols import QueryEmbedder
         from nscma_torch.retrieval.search import Searcher
+        from nscma_torch.text.shared_queries import SharedQueries
 
-        return Searcher(self.database, self.embedder, self.config, self.device)
+        embedder = self.embedder
+        if isinstance(embedder, QueryEmbedder):
+            embedder = SharedQueries(embedder, most=self.config.embedder.batch_size)
+        return Searcher(self.database, embedder, self.config, self.device)
 
     @locked_cached_property
     def fact_graphs(self) -> FactGraphs:

@@ -30,9 +30,10 @@ class locked_cached_property(Generic[T]):  # noqa: N801 - a decorator, as `funct
     def __get__(self, owner: HasBuildLock | None, kind: type) -> locked_cached_property[T] | T:
         if owner is None:
             return self
-        with owner.build_lock:
-            known = vars(owner)
-            if self._name not in known:
-                known[self._name] = self._compute(owner)
-            value: T = known[self._name]
-            return value
+        known = vars(owner)
+        if self._name not in known:  # what is made already is had without waiting for what another thread makes
+            with owner.build_lock:
+                if self._name not in known:
+                    known[self._name] = self._compute(owner)
+        value: T = known[self._name]
+        return value

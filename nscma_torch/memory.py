@@ -790,10 +790,13 @@ class Memory:
         if memory_id is not None and skill_id is not None:
             raise InvalidInputError("give memory_id or skill_id, not both; one call erases one of them")
         self.components.forget(user)
-        if skill_id is not None:
-            return eraser.skill(user, skill_id)
-        self._recalls.forget(user, memory_id)
-        return eraser.user(user) if memory_id is None else eraser.episode(user, memory_id)
+        try:
+            if skill_id is not None:
+                return eraser.skill(user, skill_id)
+            self._recalls.forget(user, memory_id)
+            return eraser.user(user) if memory_id is None else eraser.episode(user, memory_id)
+        finally:
+            self.components.forget(user)  # what a search has read meanwhile
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Replace all vectors by those of the configured embedder; returns their number."""

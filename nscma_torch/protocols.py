@@ -56,6 +56,14 @@ class Embedder(Protocol):
         """Unit vector [d] of a question; some models prefix a prompt."""
 
 
+@runtime_checkable
+class QueryEmbedder(Embedder, Protocol):
+    """An embedder for which many questions at once are cheaper than one after the other."""
+
+    def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
+        """Unit vectors [n, d] of questions, each as `embed_query` gives it but for rounding."""
+
+
 class StreamScore(Protocol):
     """One stream's share of `Proxy.score`."""
 

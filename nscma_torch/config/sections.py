@@ -155,6 +155,13 @@ class Index(Section):
     dtype: Literal["float32", "bfloat16"] = Field(
         "float32", description="Of the vectors in memory; bfloat16 takes half, and cosines are off by up to 0.004."
     )
+    max_bytes: int = Field(
+        3_221_225_472,
+        gt=0,
+        description="Bytes that the indexes of all users may take on the device together; those searched longest ago "
+        "are dropped, and load again when they are searched next. 3 GiB hold about a million units of 384 numbers in "
+        "float32, and leave most of a 24 GB card to the models.",
+    )
     faiss_factory: str = Field(
         "Flat",
         pattern=FAISS_FACTORY,

@@ -33,7 +33,7 @@ class FactGraphs:
 
     def forget(self, user_id: str) -> None:
         """Drop a user's graphs."""
-        for scope in [scope for scope in self._graphs if scope.user_id == user_id]:
+        for scope in [scope for scope in list(self._graphs) if scope.user_id == user_id]:
             self._graphs.pop(scope, None)
 
     def of(self, connection: Connection, scope: Scope) -> FactGraph:

@@ -92,7 +92,8 @@ class Searcher:
         self._config = config
         self._settings = config.retrieval
         self._device = device
-        self.indexes = Indexes(database, embedder, self._new_index, self._new_search)
+        limit = config.index.max_bytes
+        self.indexes = Indexes(database, embedder, self._new_index, self._new_search, limit)
 
     def rank(self, text: str, bounds: Bounds, top_k: int, *, explain: bool = False) -> Ranking:
         """The row numbers of the `top_k` best units within bounds, without reading the units.

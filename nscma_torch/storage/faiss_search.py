@@ -79,6 +79,12 @@ class FaissSearch:
         self._generation: int | None = -1  # None after a write that was not followed to its end
         self._start()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the faiss index, and of what tells which row of the user's index a vector of it is."""
+        own = (self._seqs, self._marks, self._slots)
+        return self._store.nbytes + self._rows.nbytes + sum(tensor.nbytes for tensor in own)
+
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
         passing = mask & index.embedded
         with self._lock:  # faiss is told one state after the other

@@ -87,6 +87,12 @@ class FaissStore:
         return int(self._index.ntotal)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of vectors and links, stale ones too; the number of each vector is not counted, nor are centroids."""
+        dimension = int(self._index.d)
+        return len(self) * 4 * (dimension + 2 * self._links)  # HNSW: twice as many links on its lowest level
+
+    @property
     def trained(self) -> bool:
         """Whether vectors can be added."""
         return bool(self._index.is_trained)

@@ -21,18 +21,13 @@ class IndexView:
     """The rows of an index."""
 
     device: torch.device
-    _timed: bool
+    timed: bool
     _rows: Rows
     _codebook: dict[str, dict[str | None, int]]
     _computed: dict[str, tuple[Any, Any]]
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the tensors take."""
-        return self._rows.nbytes
 
     @property
     def seqs(self) -> Tensor:
@@ -99,14 +94,14 @@ class IndexView:
 
         When it was said; where recalls count, when it was last recalled if that is later, and no later than `now`.
         """
-        if not self._timed:
+        if not self.timed:
             return self.occurred_at
         bound = self.recall_bound(now)
         return self._rows["since"] if bound is None else self._rows["since"].clamp(max=bound)
 
     def recall_bound(self, now: int) -> int | None:
         """`now`, where it changes `since`; else None."""
-        if not self._timed or not len(self):
+        if not self.timed or not len(self):
             return None
         newest = self.computed("newest", None, lambda: int(self._rows["since"].max()))
         return now if newest > now else None
@@ -123,6 +118,13 @@ class IndexView:
             self._computed[name] = known
         value: T = known[1]
         return value
+
+    @property
+    def _computed_nbytes(self) -> int:
+        """Bytes of the tensors among the values that are cached."""
+        values = [value for _, value in list(self._computed.values())]
+        parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+        return sum(part.nbytes for part in parts if isinstance(part, Tensor))
 
     def turns(self, hops: int) -> list[Tensor]:
         """Rows 1, 2, … `hops` turns before, then after, each row; n for none, and for row n itself. Each [n + 1]."""

@@ -20,6 +20,8 @@ _OF_ALL_ALIKE = 0.5
 class ScaledSearch:
     """Exact search by the scaled score: as the score of a unit depends on all others, each question compares all."""
 
+    nbytes = 0
+
     def __init__(self, weights: Score) -> None:
         self._weights = weights
 

@@ -44,9 +44,9 @@ class UserIndex(IndexView):
 
     Args:
         dtype: of the vectors as they are kept: bfloat16 takes half the memory, and cosines are off by up to 0.004.
-        timed: whether `since` follows recalls.
 
     Attributes:
+        timed: whether `since` follows recalls, of which the generation tells nothing.
         generation: of the store that this index equals; -1 for none.
         layout: another number says that rows stand elsewhere than before.
         rows_read: how many rows of units were read from the store, all in all.
@@ -68,7 +68,7 @@ class UserIndex(IndexView):
         self.layout = self.rows_read = 0
         self._dimension = dimension
         self._dtype = dtype
-        self._timed = timed
+        self.timed = timed
         self._heard = 0  # last entry of the log of recalls that `since` has
         self._clear()
 
@@ -80,7 +80,7 @@ class UserIndex(IndexView):
             {"vectors": vector, "contextual": vector, "embedded": flag, "alive": flag}
             | dict.fromkeys(("importance", "lengths"), number)
             | dict.fromkeys(("seqs", "occurred_at", "expires_at", "previous", "following", "stamps"), whole)
-            | dict.fromkeys(("chain", "position", "start", *(("since",) if self._timed else ())), whole)
+            | dict.fromkeys(("chain", "position", "start", *(("since",) if self.timed else ())), whole)
             | dict.fromkeys(CODED, code)
         )
         self.layout += 1
@@ -91,12 +91,13 @@ class UserIndex(IndexView):
         self._torn: set[int] = set()  # chains that must be linked again
         self._dirty: list[Tensor] = []  # rows whose neighbours changed
         self.headings: Mapping[tuple[str, ...], Sequence[int]] = {}
-        self._renew()
-
-    def _renew(self) -> None:
-        """Forget what was computed of the rows as they were."""
         self._postings = Postings(self.user_id)
         self._computed = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the tensors take: columns, postings that are kept, and what was computed of them last."""
+        return self._rows.nbytes + self._postings.nbytes + self._computed_nbytes
 
     def snapshot(self) -> UserIndex:
         """The index as it is now. It shares the tensors and stays as it is; give it up soon."""
@@ -109,7 +110,7 @@ class UserIndex(IndexView):
         generation, _ = version(connection, self.user_id)
         if generation != self.generation:
             self._follow(connection, generation)
-        if self._timed:
+        if self.timed:
             self._hear(connection)
 
     def _hear(self, connection: Connection) -> None:
@@ -128,7 +129,7 @@ class UserIndex(IndexView):
         changed = unit_changes.since(connection, self.user_id, known) if 0 <= known < generation else None
         if changed is None:
             self._clear()
-        self._renew()
+        self._computed = {}
         newest = int(self.seqs[-1]) if len(self) else 0
         earlier = [seq for seq in changed or () if seq <= newest]
         self._bury(self.rows_of(earlier), generation)
@@ -166,7 +167,7 @@ class UserIndex(IndexView):
 
     def _units(self) -> Select[Any]:
         """Active units of the user with their vectors, and with their last recalls where these count."""
-        more = [history.last_recall_of_unit().label("recalled_at")] if self._timed else []
+        more = [history.last_recall_of_unit().label("recalled_at")] if self.timed else []
         joined = select(units, vectors.c.vector, *more).outerjoin(vectors, vectors.c.unit_seq == units.c.seq)
         return joined.where(units.c.user_id == self.user_id, units.c.status == "active")
 
@@ -216,7 +217,7 @@ class UserIndex(IndexView):
                 "following": links[:, 1],
                 "stamps": np.full(n, generation),
             }
-            | ({"since": [max(row["occurred_at"], row["recalled_at"] or 0) for row in rows]} if self._timed else {})
+            | ({"since": [max(row["occurred_at"], row["recalled_at"] or 0) for row in rows]} if self.timed else {})
         )
         if after:
             following = self._rows.writable("following")
@@ -241,6 +242,7 @@ class UserIndex(IndexView):
         places = torch.full((len(self) + 1,), -1, dtype=torch.int64, device=self.device)
         places[order] = torch.arange(len(order), device=self.device)  # the last stands for -1
         self._rows.arrange(order)
+        self._postings = Postings(self.user_id)
         for name in ("previous", "following"):
             links = self._rows.writable(name)
             links[:] = places[links]

@@ -25,6 +25,10 @@ MICROSECONDS_A_DAY = 86_400_000_000
 class VectorSearch(Protocol):
     """Finds the units with the best episodic score, in a user's index. Several threads may search at once."""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes beside the index."""
+
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Scores [m] and rows [m], best first, m <= k, among rows under `mask` [n]; `now` in microseconds."""
 
@@ -42,6 +46,8 @@ class TensorSearch:
     precision and no score depends on what was asked before; units later than 2/lambda after t0 have the column of that
     moment: `mask` leaves out what is not yet.
     """
+
+    nbytes = 0
 
     def __init__(self, weights: Score) -> None:
         self._weights = weights

@@ -88,6 +88,10 @@ class MiniLMEmbedder:
         """Unit vector [384]; the model has no query prompt."""
         return self.embed([text])[0]
 
+    def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
+        """Unit vectors [n, 384] of questions; errors as of `embed`."""
+        return self.embed(texts)
+
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         refuse_surrogates(texts)
         # One by one: encode_batch starts threads that do not survive a fork, and tokenizing is 2 % of the time.

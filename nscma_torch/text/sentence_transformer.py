@@ -116,6 +116,10 @@ class SentenceTransformerEmbedder:
         """Unit vector [d], with the model's query prompt where it has one."""
         return self._encode([text], "query")[0]
 
+    def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
+        """Unit vectors [n, d] of questions, with that prompt; errors as of `embed`."""
+        return self._encode(texts, "query")
+
     def _prompt(self, task: Literal["document", "query"]) -> str:
         return self._model.prompts.get(task) or ""
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import torch
+from sqlalchemy import Connection
 
+from nscma_torch.errors import StoreBusyError
 from nscma_torch.memory import Memory
 from nscma_torch.retrieval import search
 from nscma_torch.retrieval.search import Searcher
+from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 Open = Callable[..., Memory]
@@ -34,8 +37,18 @@ class HeldEmbedder(HashEmbedder):
         return super().embed_query(text)
 
 
-def test_nobody_waits_while_a_question_is_embedded(open_memory: Open, light_proxy: Any) -> None:
-    embedder = HeldEmbedder()
+class HeldQueries(HeldEmbedder):
+    """The same, and callers share passes."""
+
+    def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
+        return torch.stack([self.embed_query(text) for text in texts])
+
+
+@pytest.mark.parametrize("kind", [HeldEmbedder, HeldQueries])
+def test_nobody_waits_while_a_question_is_embedded(
+    kind: type[HeldEmbedder], open_memory: Open, light_proxy: Any
+) -> None:
+    embedder = kind()
     memory = open_memory(embedder=embedder, proxy=light_proxy)
     for user in ("ada", "bob"):
         memory.add("The kettle is blue.", user_id=user)
@@ -49,6 +62,117 @@ def test_nobody_waits_while_a_question_is_embedded(open_memory: Open, light_prox
         finally:
             embedder.go_on.set()
         assert {hit.text for hit in held.result(60)} == {"The kettle is blue.", "The kettle is green now."}
+
+
+class NotedLock:
+    """A lock that tells when somebody waits for it."""
+
+    def __init__(self) -> None:
+        self._lock, self.waited = threading.Lock(), threading.Event()
+        self.acquire, self.release = self._lock.acquire, self._lock.release
+
+    def __enter__(self) -> None:
+        self.waited.set()
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+
+def test_an_index_that_is_brought_up_to_date_holds_up_nobody_else(
+    open_memory: Open, light_proxy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one search reads the index of ada and one waits for it: bob is searched and written, and ada is written."""
+    memory = open_memory(proxy=light_proxy)
+    for user in ("ada", "bob"):
+        memory.add("The kettle is blue.", user_id=user)
+        assert memory.search("kettle", user_id=user)
+        memory.add("The kettle is old.", user_id=user)
+    lock = memory.components.searcher.indexes._users["ada"].lock = NotedLock()  # type: ignore[assignment]
+    reading, go_on = threading.Event(), threading.Event()
+    catch_up = UserIndex.catch_up
+
+    def held(index: UserIndex, connection: Connection) -> None:
+        if index.user_id == "ada":
+            reading.set()
+            assert go_on.wait(60)
+        catch_up(index, connection)
+
+    monkeypatch.setattr(UserIndex, "catch_up", held)
+    with ThreadPoolExecutor(3) as pool:
+        own = [pool.submit(memory.search, "kettle", user_id="ada")]
+        try:
+            assert reading.wait(60)
+            own.append(pool.submit(memory.search, "kettle", user_id="ada"))
+            assert lock.waited.wait(60)
+            assert pool.submit(memory.search, "kettle", user_id="bob").result(30)
+            for user in ("ada", "bob"):
+                pool.submit(memory.add, "The harp is green.", user_id=user).result(30)
+            assert len(pool.submit(memory.search, "kettle or harp", user_id="bob").result(30)) == 3
+        finally:
+            go_on.set()
+        assert all(len(one.result(60)) >= 2 for one in own)
+
+
+def test_searches_of_one_user_do_not_wait_for_each_other(open_memory: Open, light_proxy: Any) -> None:
+    """The lock of an index is for who changes it: while nothing was written, no search takes it."""
+    memory = open_memory(proxy=light_proxy)
+    memory.add("The kettle is blue.", user_id="ada")
+    assert memory.search("kettle", user_id="ada")
+    with ThreadPoolExecutor(1) as pool, memory.components.searcher.indexes._users["ada"].lock:
+        assert pool.submit(memory.search, "blue", user_id="ada").result(30)
+        other = pool.submit(memory.add, "The kettle is green.", user_id="ada")
+        assert other.result(30)
+    assert len(memory.search("kettle", user_id="ada")) == 2
+
+
+def erase(memory: Memory, **what: str) -> None:
+    """Erase; once more, as the error says, where somebody was reading while the file was to be rewritten."""
+    for _ in range(200):
+        try:
+            memory.erase(**what)
+        except StoreBusyError:
+            continue
+        return
+    raise AssertionError("somebody always reads")
+
+
+def script(memory: Memory, user: str) -> list[list[tuple[str, float]]]:
+    """What a user finds between additions, deletions and erasures of their own."""
+    found, ids = [], []
+    for i in range(8):
+        ids += [memory.add(f"{user} hangs {i} lanterns on shelf {i % 3}.", user_id=user, now=NOW)[0].id]
+        if i == 3:
+            erase(memory, user_id=user, memory_id=ids.pop(0))
+        if i % 4 == 2:
+            memory.delete(ids.pop(), user_id=user, now=NOW)
+        if i == 5:
+            erase(memory, user_id=user)
+            ids = []
+        for question in (f"lanterns on shelf {i % 3}", f"Who hangs {i} lanterns?"):
+            hits = memory.search(question, user_id=user, now=NOW)
+            found.append([(hit.text, hit.score) for hit in hits])
+    return found
+
+
+def test_many_users_at_once_find_what_each_finds_alone(open_memory: Open, light_proxy: Any) -> None:
+    """Five users in threads of their own, with passes shared and room for about two indexes."""
+    users = [f"user {i}" for i in range(5)]
+    config = {"gate": {"rule": "everything"}}
+    alone = open_memory("alone.db", proxy=light_proxy, config=config)
+    expected = {user: script(alone, user) for user in users}
+    size = alone.components.searcher.indexes.nbytes // len(users)
+    together = open_memory(
+        "together.db", proxy=light_proxy, embedder=HeldQueries(), config={**config, "index": {"max_bytes": 2 * size}}
+    )
+    with ThreadPoolExecutor(len(users)) as pool:
+        found = dict(zip(users, pool.map(lambda user: script(together, user), users), strict=True))
+    assert found == expected
+    assert all(any(own) for own in found.values())
+    kept = together.components.searcher.indexes
+    assert 1 <= len(kept.users()) < len(users)
+    assert kept.nbytes <= 2 * size or len(kept.users()) == 1
+    assert kept.nbytes == sum(own.nbytes for own in kept._users.values())
 
 
 def test_a_name_that_comes_up_while_a_question_is_embedded_counts(open_memory: Open, light_proxy: Any) -> None:

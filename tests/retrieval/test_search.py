@@ -12,7 +12,7 @@ from torch import Tensor
 from nscma_torch.errors import EmptyTextError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, Scope
-from nscma_torch.retrieval import indexes, search
+from nscma_torch.retrieval import search
 from nscma_torch.retrieval.search_bounds import Bounds
 
 Open = Callable[..., Memory]
@@ -178,28 +178,49 @@ def test_odd_questions_are_no_errors(query: str, filled: Memory) -> None:
     filled.ask(query, user_id="ada", now=NOW)
 
 
-def test_the_indexes_of_those_who_asked_last_are_kept(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexes, "_KEPT", 3)
+def test_the_indexes_of_those_who_asked_last_are_kept(open_memory: Open) -> None:
+    memory = open_memory()
+    for user, count in (("ada", 8), ("bob", 8), ("eve", 90)):
+        list(memory.add_many([Message("user", f"Kettle {i}.") for i in range(count)], user_id=user))
+    everything = memory.components.searcher.indexes
+    sizes = []
     for user in ("ada", "bob", "eve"):
-        memory.add("A kettle.", user_id=user)
-        memory.add("A harp.", user_id=user)
-    kept = memory.components.searcher.indexes
-    for user, expected in (("ada", ["ada"]), ("bob", ["bob"]), ("ada", ["ada"])):
-        assert len(memory.search("kettle", user_id=user)) == 2
+        before = everything.nbytes
+        assert memory.search("kettle", user_id=user)
+        sizes.append(everything.nbytes - before)
+    index = everything._users["eve"].index
+    assert sizes[2] > index._rows.nbytes > 90 * 2 * 4 * memory.components.embedder.dimension
+    turns = sum(tensor.nbytes for tensor in index.turns(len(memory.config.retrieval.hops)))
+    assert index.nbytes == index._rows.nbytes + index._postings.nbytes + turns
+    assert index._postings.nbytes == 90 * 12 and turns > 90 * 8
+    bound = sizes[0] + sizes[1]
+    assert sizes[2] > bound
+    bounded = open_memory(config={"index": {"max_bytes": bound}})
+    kept = bounded.components.searcher.indexes
+    for user, expected in (
+        *(("ada", ["ada"]), ("bob", ["ada", "bob"]), ("ada", ["bob", "ada"]), ("eve", ["eve"]), ("eve", ["eve"])),
+        *(("bob", ["bob"]), ("ada", ["bob", "ada"])),
+    ):
+        found = bounded.search("kettle", user_id=user)
+        assert [hit.text for hit in found] == [hit.text for hit in memory.search("kettle", user_id=user)]
         assert kept.users() == expected
-    monkeypatch.setattr(indexes, "_KEPT", 4)
-    for user in ("bob", "ada", "eve"):
-        assert len(memory.search("kettle", user_id=user)) == 2
-    assert kept.users() == ["ada", "eve"]
+        assert kept.nbytes == sum(kept._users[name].nbytes for name in expected)
+        assert kept.nbytes <= bound or expected == ["eve"]
+    for user in ("bob", "ada"):
+        bounded.erase(user_id=user)
+    assert (kept.users(), kept.nbytes) == ([], 0)
 
 
-def test_erasing_empties_what_searching_keeps(memory: Memory) -> None:
+def test_erasing_empties_what_searching_keeps(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     for user in ("ada", "bob"):
         memory.add("I live in Porto.", user_id=user)
         memory.flush()
         assert memory.ask("Where do I live?", user_id=user).text == "Porto" and memory.search("Porto", user_id=user)
     assert memory.components.searcher.indexes.users() == ["ada", "bob"]
-    memory.erase(user_id="ada")
+    eraser = memory.components.eraser
+    erase = eraser.user
+    monkeypatch.setattr(eraser, "user", lambda user: (memory.search("Porto", user_id=user), erase(user))[1])
+    memory.erase(user_id="ada")  # a search in its midst reads the index once more
     assert memory.components.searcher.indexes.users() == ["bob"]
     assert {scope.user_id for scope in memory.components.fact_graphs._graphs} == {"bob"}
 

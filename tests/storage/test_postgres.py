@@ -12,6 +12,7 @@ from sqlalchemy import create_engine, make_url, text
 
 from nscma_torch.errors import (
     EncodingError,
+    NscmaError,
     NotFoundError,
     StoreAccessError,
     StoreBusyError,
@@ -153,13 +154,13 @@ def test_users_do_not_wait_for_each_other(opened: Open) -> None:
 def test_many_writers_of_many_users(opened: Open, open_memory: Open, light_proxy: Any) -> None:
     memory, alone = opened(), open_memory("file.db", proxy=light_proxy)
     said = {f"user {n}": [f"note {n} {i}" for i in range(6)] for n in range(6)}
-    failed: list[BaseException] = []
+    failed: list[NscmaError] = []
 
     def write(user: str) -> None:
         try:
             for one in said[user]:
                 memory.add(one, user_id=user, timestamp="2026-01-01", now=None)
-        except BaseException as error:
+        except NscmaError as error:
             failed.append(error)
 
     threads = [threading.Thread(target=write, args=(user,)) for user in said]

@@ -17,7 +17,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.retrieval.lexical import bm25
-from nscma_torch.storage import schema, unit_changes, units, user_index
+from nscma_torch.storage import index_postings, schema, unit_changes, units, user_index
 from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import TensorSearch
@@ -142,6 +142,47 @@ def test_a_renewed_summary_costs_what_changed(open_memory: Open, conversation: A
         before = after
     assert gone, "some summary was renewed"
     assert_same(index, read(memory))
+
+
+@pytest.mark.parametrize("small", [0, 4096])
+def test_postings_of_what_was_added_are_all_that_is_read(
+    small: int, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_postings, "_SMALL", small)
+    list(memory.add_many([Message("user", f"kettle {i}") for i in range(30)], user_id="ada"))
+    index = read(memory)
+
+    def held(one: UserIndex, word: str = "kettle") -> list[int]:
+        (term,) = terms(word)
+        with memory.components.database.read() as connection:
+            return one.seqs[one.postings(connection, [term])[term].rows].tolist()
+
+    everything = held(index)
+    older = index.snapshot()
+    assert len(everything) == index._postings.postings_read == 30
+    ids = [memory.add(f"kettle and harp {i}", user_id="ada")[0].id for i in range(3)]
+    assert held(read(memory, index)) == index.seqs.tolist() and index._postings.postings_read == 33
+    assert held(older) == everything, "a snapshot finds what it found"
+    memory.delete(ids[1], user_id="ada")
+    assert held(read(memory, index)) == index.seqs[index.alive].tolist() == held(read(memory))
+    assert len(held(index)) == 32 and index._postings.postings_read == 33
+    memory.restore(ids[1], user_id="ada")
+    assert held(read(memory, index)) == held(read(memory)) and len(held(index)) == 33
+    assert held(older) == everything
+    monkeypatch.setattr(user_index, "_FEW", 0)
+    monkeypatch.setattr(user_index, "_MOST_GONE", 0.0)
+    harps = held(index, "harp")
+    memory.delete(memory.log(user_id="ada")[0].id, user_id="ada")  # rows move up
+    assert held(read(memory, index)) == held(read(memory)) and len(held(index)) == len(index) == 32
+    assert held(index, "harp") == harps == index.seqs[-3:].tolist()
+    memory.add("kettle and harp", user_id="ada")
+    both = terms("kettle harp and 5")  # some that are behind, and one that is new
+    found = []
+    for one in (read(memory, index), read(memory)):
+        with memory.components.database.read() as connection:
+            own = one.postings(connection, both)
+        found.append([(one.seqs[own[term].rows].tolist(), own[term].tf.tolist()) for term in own])
+    assert found[0] == found[1] and [len(seqs) for seqs, _ in found[0]] == [33, 4, 1]
 
 
 def test_a_log_that_was_cut_is_not_believed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
