@@ -23,6 +23,7 @@ from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder
+from tests.helpers import shared_statements
 
 LIGHT: dict[str, Any] = {
     "device": "cpu",
@@ -34,6 +35,7 @@ LIGHT: dict[str, Any] = {
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "prove: the full count of a proof; run by `make prove`")
+    shared_statements.share()
 
 
 @pytest.fixture(scope="session")
