@@ -8,8 +8,10 @@ To change the schema: change the file of its tables (`schema.py`, `fact_schema.p
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, DDLElement, create_mock_engine
 
 from nscma_torch.errors import StoreFormatError
 from nscma_torch.storage import derived_schema, fact_schema, record_schema, schema, store_path
@@ -179,6 +181,19 @@ STEPS: dict[int, Callable[[Connection], None]] = {
 }
 
 
+@cache
+def _definitions() -> tuple[str, ...]:
+    """The statements that make today's tables and indexes in an empty SQLite store; SQLAlchemy writes them in 20 ms."""
+    written: list[str] = []
+
+    def write(definition: DDLElement, *_: Any, **__: Any) -> None:
+        written.append(str(definition.compile(dialect=engine.dialect)))
+
+    engine = create_mock_engine("sqlite://", write)
+    schema.metadata.create_all(engine, checkfirst=False)
+    return tuple(written)
+
+
 def step_up(connection: Connection, version: int) -> None:
     """Take the steps that lead from a version to `SCHEMA_VERSION`. Those from 12 on are taken in both dialects."""
     for step in range(version, schema.SCHEMA_VERSION):
@@ -193,7 +208,8 @@ def migrate(connection: Connection) -> None:
     """Bring a SQLite store to `SCHEMA_VERSION`. Call inside a write transaction."""
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if version == 0:
-        schema.metadata.create_all(connection)
+        for definition in _definitions():
+            connection.exec_driver_sql(definition)
     else:
         _namespaces(connection)
     step_up(connection, version or schema.SCHEMA_VERSION)

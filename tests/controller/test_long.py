@@ -100,7 +100,7 @@ def check_embedded(converse: Opener, turns: int, asked: int) -> str:
 
 
 def test_budgets_and_early_facts_with_an_engine(converse: Opener) -> None:
-    check_prompted(converse, turns=60, asked=4)
+    check_prompted(converse, turns=32, asked=4)
 
 
 def test_budgets_and_early_facts_embedded(converse: Opener) -> None:

@@ -10,6 +10,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import shared_statements
 import torch
 from chatter import chatter
 from noting import NotedTasks
@@ -36,6 +38,7 @@ CONFIG = {
     "worker": {"lease": 0.3, "batch_size": 4},
 }
 torch.set_num_threads(1)
+shared_statements.share()
 PROXY = RecurrentProxy.load()
 
 
@@ -353,7 +356,20 @@ def _run(request: dict[str, Any]) -> None:
     os._exit(0)
 
 
+def warm() -> None:
+    """Do once what tasks do, so that processes inherit the loaded models and compiled statements; no store stays open.
+
+    It is `shared_statements` that keeps statements from one store to the next.
+    """
+    with tempfile.TemporaryDirectory() as folder, opened(str(Path(folder) / "store.db")) as memory:
+        said = memory.add(text_of(0), user_id="u")[0]
+        memory.flush()
+        memory.search("codeword", user_id="u", top_k=1)
+        memory.erase(user_id="u", memory_id=said.id)
+
+
 def main() -> None:
+    warm()
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import units
 from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.text.hash_embedder import HashEmbedder
+from tests.conftest import LIGHT
 from tests.storage.index_rows_of import assert_same
 
 Open = Callable[..., Memory]
@@ -110,18 +115,52 @@ def test_every_acknowledged_message_survives_sigkill(
     print(f"{task}, seed {seed}: {len(said)} acknowledged, all there")
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A store, made once and copied by each test that kills."""
+
+    path: Path
+    digest: str  # of what the tests compare with
+    of_bob: str = ""
+    erased: str = ""  # id
+
+
+@pytest.fixture(scope="module")
+def open_prepared(
+    tmp_path_factory: pytest.TempPathFactory, proxy: RecurrentProxy, embedder: HashEmbedder
+) -> Callable[..., Memory]:
+    """`open_prepared(name, config)`: a new store in the folder of what this module prepares."""
+    folder = tmp_path_factory.mktemp("prepared")
+
+    def open_(name: str, config: dict[str, Any] | None = None) -> Memory:
+        return Memory(folder / name, config={**LIGHT, **(config or {})}, proxy=proxy, embedder=embedder)
+
+    return open_
+
+
+PATIENT = {"worker": {"lease": 0.3, "batch_size": 4}, "gate": {"rule": "everything"}}
+
+
+@pytest.fixture(scope="module")
+def to_extract(open_prepared: Callable[..., Memory], conversation: Any) -> Prepared:
+    """60 messages that wait for extraction, and the digest after one that nothing disturbed."""
+    messages = conversation(60, seed=7, long=False)
+    with open_prepared("waiting.db", PATIENT) as waiting:
+        list(waiting.add_many(messages, user_id="ada"))
+        path = waiting.components.database.path
+    with open_prepared("undisturbed.db", PATIENT) as undisturbed:
+        list(undisturbed.add_many(messages, user_id="ada"))
+        undisturbed.flush()
+        assert undisturbed.stats().units["atomic_fact"] > 10
+        return Prepared(path, undisturbed.digest())
+
+
 @pytest.mark.parametrize("seed", instants())
 def test_extraction_that_was_killed_ends_as_one_that_was_not(
-    seed: int, processes: Any, open_memory: Open, tmp_path: Path, conversation: Any
+    seed: int, processes: Any, open_memory: Open, tmp_path: Path, to_extract: Prepared
 ) -> None:
-    messages = conversation(60, seed=7, long=False)
-    patient = {"worker": {"lease": 0.3, "batch_size": 4}, "gate": {"rule": "everything"}}
-    undisturbed = open_memory("undisturbed.db", patient)
-    killed = open_memory("killed.db", patient)
-    for memory in (undisturbed, killed):
-        list(memory.add_many(messages, user_id="ada"))
-    undisturbed.flush()
-    assert undisturbed.stats().units["atomic_fact"] > 10
+    shutil.copy(to_extract.path, tmp_path / "killed.db")
+    killed = open_memory("killed.db", PATIENT)
     rng = random.Random(seed)
     killed.components.database.close()
     for kill in range(2):
@@ -134,23 +173,35 @@ def test_extraction_that_was_killed_ends_as_one_that_was_not(
     killed.flush()
     assert killed.stats().jobs_queued == 0
     assert killed.verify() == []
-    assert killed.digest() == undisturbed.digest()
+    assert killed.digest() == to_extract.digest
+
+
+@pytest.fixture(scope="module")
+def with_a_secret(open_prepared: Callable[..., Memory], conversation: Any) -> Prepared:
+    """All extracted: the secret of ada among her messages, and messages of bob."""
+    secret = "Unforgettable: the pomegranate ledger belongs to Theodora Vanterpool."
+    with open_prepared("secret.db") as memory:
+        list(memory.add_many(conversation(20, seed=1, long=False), user_id="ada"))
+        erased = memory.add(secret, user_id="ada")[0].id
+        list(memory.add_many(conversation(20, seed=2, long=False), user_id="ada"))
+        list(memory.add_many(conversation(20, seed=3, long=False), user_id="bob"))
+        memory.flush()
+        path, digest, of_bob = (
+            memory.components.database.path,
+            memory.digest(user_id="ada"),
+            memory.digest(user_id="bob"),
+        )
+    assert b"Vanterpool" in path.read_bytes()
+    return Prepared(path, digest, of_bob, erased)
 
 
 @pytest.mark.parametrize("whole_user", [True, False])
 @pytest.mark.parametrize("seed", instants())
 def test_an_erasure_that_was_killed_is_all_or_nothing(
-    seed: int, whole_user: bool, processes: Any, open_memory: Open, tmp_path: Path, conversation: Any
+    seed: int, whole_user: bool, processes: Any, open_memory: Open, tmp_path: Path, with_a_secret: Prepared
 ) -> None:
-    memory = open_memory()
-    secret = "Unforgettable: the pomegranate ledger belongs to Theodora Vanterpool."
-    list(memory.add_many(conversation(20, seed=1, long=False), user_id="ada"))
-    erased = memory.add(secret, user_id="ada")[0].id
-    list(memory.add_many(conversation(20, seed=2, long=False), user_id="ada"))
-    list(memory.add_many(conversation(20, seed=3, long=False), user_id="bob"))
-    memory.flush()
-    before, of_bob = memory.digest(user_id="ada"), memory.digest(user_id="bob")
-    memory.close()
+    shutil.copy(with_a_secret.path, tmp_path / "store.db")
+    erased = with_a_secret.erased
     log = tmp_path / "said"
     target = None if whole_user else erased
     pid = processes.start("erase", log, store=str(tmp_path / "store.db"), user="ada", memory_id=target)
@@ -159,9 +210,9 @@ def test_an_erasure_that_was_killed_is_all_or_nothing(
     processes.wait(pid)
     memory = open_memory()
     assert memory.verify() == []
-    assert memory.digest(user_id="bob") == of_bob
+    assert memory.digest(user_id="bob") == with_a_secret.of_bob
     there = memory.get(erased, user_id="ada") is not None
-    assert (memory.digest(user_id="ada") == before) == there
+    assert (memory.digest(user_id="ada") == with_a_secret.digest) == there
     assert len(memory.log(user_id="ada")) == (41 if there else 0 if whole_user else 40)
     if there:
         assert memory.erase(user_id="ada", memory_id=target).found == 0
@@ -180,7 +231,7 @@ def test_a_store_whose_creation_was_killed_opens(processes: Any, open_memory: Op
     for attempt in range(12):
         path = tmp_path / f"store-{attempt}.db"
         pid = processes.start("add_one_by_one", tmp_path / "said", store=str(path), user="ada", first=0, count=1)
-        kill_at(pid, rng.uniform(0.0, 0.08))
+        kill_at(pid, rng.uniform(0.0, 0.05))
         processes.wait(pid)
         memory = open_memory(path)
         memory.add("I am the first message after the crash.", user_id="ada")

@@ -12,8 +12,8 @@ from sqlalchemy import create_engine, make_url, text
 
 from nscma_torch.errors import (
     EncodingError,
-    NscmaError,
     NotFoundError,
+    NscmaError,
     StoreAccessError,
     StoreBusyError,
     StoreFormatError,

@@ -154,7 +154,7 @@ def test_postings_of_what_was_added_are_all_that_is_read(
 
     def held(one: UserIndex, word: str = "kettle") -> list[int]:
         (term,) = terms(word)
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             return one.seqs[one.postings(connection, [term])[term].rows].tolist()
 
     everything = held(index)
@@ -179,7 +179,7 @@ def test_postings_of_what_was_added_are_all_that_is_read(
     both = terms("kettle harp and 5")  # some that are behind, and one that is new
     found = []
     for one in (read(memory, index), read(memory)):
-        with memory.components.database.read() as connection:
+        with memory.components.database.read(ALL_USERS) as connection:
             own = one.postings(connection, both)
         found.append([(one.seqs[own[term].rows].tolist(), own[term].tf.tolist()) for term in own])
     assert found[0] == found[1] and [len(seqs) for seqs, _ in found[0]] == [33, 4, 1]
