@@ -172,7 +172,7 @@ class Memory:
         scope = Scope(user_id, agent_id, run_id)
         for message in batch:
             checked_message(message, self.config.limits, recorded_at)
-        self._recalls.queue()
+        self._recalls.queue(scope.user_id)
         return self.components.writer.add(batch, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
 
     def add_many(

@@ -54,7 +54,7 @@ class Recalls:
             if self._timed:
                 self._remember(dict.fromkeys(found, to_micros(at)))
         if self._at_once:
-            self.queue()
+            self.queue(user_id)
 
     def forget(self, user_id: str, episode_id: str | None) -> None:
         """Drop the counts of an erased episode, or user."""
@@ -68,11 +68,12 @@ class Recalls:
         with self._lock:
             return _by_user(self._counts, self._times)
 
-    def queue(self) -> None:
-        """Hand all counts to the store's queue, user by user; on an error those that are left stay here."""
+    def queue(self, user_id: str | None = None) -> None:
+        """Hand the counts of a user, or of all, to the store's queue, user by user; on an error the rest stay here."""
         with self._lock:
-            pending, self._counts = self._counts, Counter()
-            times, self._times = self._times, {}
+            taken = [key for key in self._counts if user_id in (None, key[0])]
+            pending = Counter({key: self._counts.pop(key) for key in taken})
+            times = {key: self._times.pop(key) for key in taken if key in self._times}
         left = _by_user(pending, times)
         try:
             for user_id, own in list(left.items()):

@@ -61,7 +61,7 @@ def raw(address: str) -> Any:
 def fill(memory: Memory) -> None:
     for user in ("ana", "bob"):
         memory.add(["I live in Porto.", "Remember: I am allergic to nuts."], user_id=user)
-        memory.learn_skill(name=f"greet {user}", trigger="a greeting", steps=["say hello"], user_id=user)
+        memory.add_skill(f"greet {user}", trigger="a greeting", steps=["say hello"], user_id=user)
     memory.flush()
     memory.sleep(user_id="ana")
 
