@@ -115,6 +115,9 @@ def erase(
     say(f"erased {plain(what)}: {receipt.rows.get('episodes', 0)} messages, {sum(receipt.rows.values())} rows")
     if receipt.rebuilt:
         say(f"recomputed without it: {len(receipt.rebuilt)} streams and hierarchies")
+    if receipt.found is None:
+        say("the tables were vacuumed; the server's write-ahead log, replicas and backups were not searched")
+        return
     found = "none found" if receipt.found == 0 else f"[bold red]{receipt.found} fragments still found[/]"
     say(f"searched for its bytes: {found} in {plain(', '.join(receipt.checked))}")
     if receipt.found:

@@ -77,8 +77,11 @@ def server_of(store: str, config: Path | None) -> Notice | None:
     file = file_of(store)
     if file is None:
         return None
-    path = notices.beside(file)
-    notice = notices.read(path)
+    try:
+        path = notices.beside(file)
+        notice = notices.read(path)
+    except ValueError:  # no file can have that name, and opening the store says so
+        return None
     if notice is None:
         return None
     if notice.ended:

@@ -202,12 +202,17 @@ def search(data: bytes, wanted: set[bytes]) -> set[bytes]:
     return found
 
 
-def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> tuple[tuple[Path, ...], int]:
+def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> tuple[tuple[Path, ...], int | None]:
     """Search the store's files for erased texts and ids; returns the files and how many fragments still stand in them.
+
+    Where a server keeps the files there are none to search, and None is returned for the number.
 
     Fragments that a remaining text shares ("I went to the …") prove nothing and are left out, and so are the ids of
     messages that stay, which metadata may name; nothing shares an erased id.
     """
+    files = database.files()
+    if not files:
+        return files, None
     wanted = fragments(erased)
     with database.read(ALL_USERS) as connection:
         texts = (
@@ -219,7 +224,6 @@ def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> 
     kept = "\n".join((*texts, *stay)).encode()
     wanted -= search(kept, wanted)
     wanted |= fragments(ids)
-    files = database.files()
     found = set[bytes]()
     for path in files:
         for block in raw_bytes.blocks(path, overlap=_FRAGMENT - 1):

@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from nscma_torch import Memory
-from nscma_torch.cli import app, messages, progress
+from nscma_torch.cli import adding, app, progress
 from nscma_torch.text.file_readers import read_messages
 
 CONFIG = {"embedder": {"model": "hash"}, "chunker": {"max_tokens": 32}}
@@ -21,7 +21,7 @@ DOCUMENT = "The ferry leaves at nine and the island is small.\n" * 2000
 def test_adding_tells_of_bytes_within_one_long_message_up_to_all_of_them(tmp_path: Path) -> None:
     source = tmp_path / "book.txt"
     source.write_text(DOCUMENT * 2 + "\n\nThe end of it all.\n")
-    total = messages._text_bytes([source], None, 1 << 20)
+    total = adding._text_bytes([source], None, 1 << 20)
     heard: list[int] = []
     with Memory(tmp_path / "book.db", config=CONFIG) as memory:
         added = list(memory.add_many(read_messages(source), user_id="ada", progress=heard.append))
@@ -33,12 +33,12 @@ def test_adding_tells_of_bytes_within_one_long_message_up_to_all_of_them(tmp_pat
 def test_what_cannot_be_counted_has_no_total(tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"role": "user", "content": "Hello."}\nnot JSON\n')
-    assert messages._text_bytes([broken], None, 1 << 20) is None
+    assert adding._text_bytes([broken], None, 1 << 20) is None
     with broken.open("rb") as stream:
-        assert messages._text_bytes([stream], None, 1 << 20) is None
+        assert adding._text_bytes([stream], None, 1 << 20) is None
     pipe = tmp_path / "pipe.txt"
     os.mkfifo(pipe)  # as in `nscma add <(…)`: it can be read once, and opening it would wait for a writer
-    assert messages._text_bytes([pipe], "text", 1 << 20) is None
+    assert adding._text_bytes([pipe], "text", 1 << 20) is None
 
 
 def test_without_a_terminal_lines_tell_amount_rate_and_time_left(

@@ -90,8 +90,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     stores: list[Path] = []
     real = through_server.opened
 
-    def noted(store: Path, *arguments: Any, **named: Any) -> Any:
-        stores.append(store)
+    def noted(store: str, *arguments: Any, **named: Any) -> Any:
+        stores.append(Path(store))
         return real(store, *arguments, **named)
 
     monkeypatch.setattr(through_server, "opened", noted)

@@ -143,7 +143,9 @@ class Forgotten(BaseModel):
     action: Literal["hide", "restore", "erase"]
     changed: bool = Field(description="false: it was so already")
     reset: tuple[str, ...] = Field((), description="after erase: what was built anew without the text")
-    left: int = Field(0, description="after erase: places in the files where the text was still found; 0 is right")
+    left: int | None = Field(
+        0, description="after erase: places in the files where the text was still found; 0 is right, null: not searched"
+    )
 
 
 class Change(BaseModel):

@@ -35,7 +35,7 @@ export function confirmErasure({ message, done }) {
     try {
       const made = await post("v1/erase", what, { scope: "user" });
       receipts.unshift({ at: new Date().toISOString(), receipt: made });
-      announce(made.found ? "Erased, but bytes of it were found" : "Erased, and no byte of it was found");
+      announce(made.found ? "Erased, but bytes of it were found" : made.found === 0 ? "Erased, and no byte of it was found" : "Erased");
       done(made);
       const shut = button("Close", () => dialog.close(), { class: "primary" });
       form.replaceChildren(h("h2", { id: title }, "Erased"), receipt(made), h("p", { class: "actions" }, shut, save(made)));
@@ -54,7 +54,9 @@ export function confirmErasure({ message, done }) {
 export function receipt(made) {
   const rows = Object.entries(made.rows).filter(([, n]) => n);
   return h("div", { class: "receipt" },
-    made.found
+    made.found === null
+      ? h("p", { class: "note" }, "Its rows are gone. The files are the database server's and were not searched; its write-ahead log, replicas and backups keep copies for as long as they are kept.")
+      : made.found
       ? h("p", { class: "note bad" }, `${count(made.found, "byte string")} of it still found in the files: see the server's log.`)
       : h("p", { class: "note good" }, `No byte of it was found in ${count(made.checked.length, "file")}.`),
     h("dl", { class: "pairs" },
