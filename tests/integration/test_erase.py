@@ -32,6 +32,8 @@ from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.decisions import NewDecision
 from tests.storage.telling import curate, lives, marked, micros, tell
 
+pytestmark = pytest.mark.sqlite_file("it searches the file for bytes")
+
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 SECRET = (

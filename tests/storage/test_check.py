@@ -11,6 +11,8 @@ import pytest
 
 from nscma_torch.memory import Memory
 
+pytestmark = pytest.mark.sqlite_file("it damages the file")
+
 
 @pytest.mark.parametrize(
     ("damage", "finding"),

@@ -15,6 +15,8 @@ from nscma_torch.storage import check
 from nscma_torch.storage.database import ALL_USERS
 from tests.storage.telling import fill
 
+pytestmark = pytest.mark.sqlite_file("it damages the file")
+
 Open = Callable[..., Memory]
 COOK = "SELECT id FROM fact_namespaces WHERE agent_id = 'cook'"
 DAMAGE = [

@@ -11,6 +11,8 @@ import pytest
 
 from nscma_torch.memory import Memory
 
+pytestmark = pytest.mark.sqlite_file("stores of earlier versions are files")
+
 Open = Callable[..., Memory]
 SCHEMAS = Path(__file__).with_name("schemas")
 

@@ -14,6 +14,8 @@ from nscma_torch.errors import StoreFormatError
 from nscma_torch.memory import Memory
 from nscma_torch.storage import migrations, schema
 
+pytestmark = pytest.mark.sqlite_file("stores of earlier versions are files")
+
 Open = Callable[..., Memory]
 SCHEMAS = Path(__file__).with_name("schemas")
 
