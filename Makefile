@@ -13,6 +13,10 @@ SOAK ?= 30
 # Of the tables of eval.run: processes, and samples of each task; of all samples they take many hours.
 RANKS ?= 2
 SAMPLES ?= 20
+# Tests of rows, which run a second time with their stores in PostgreSQL.
+IN_POSTGRES := tests/storage tests/hierarchy/test_deletion.py tests/integration/facts/test_isolation.py \
+	tests/integration/facts/test_erase_facts.py \
+	$(addprefix tests/integration/test_,isolation.py digest.py reading_is_isolated.py sessions.py)
 TABLES := babilong knowledge_update ablations structural sensitivity cam
 READY := $(VENV)/.ready
 
@@ -39,6 +43,7 @@ IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4194304
 # Bytecode is kept whatever the environment says: tests start some 50 processes that import the package.
 test: $(READY)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(IN_MEMORY) $(RUN) -m pytest -n 2
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(IN_MEMORY) $(RUN) -m pytest -n 2 --dialect postgresql $(IN_POSTGRES)
 
 IN_VLLM := PYTHONPATH=$(CACHE)/vllm:. OMP_NUM_THREADS=1 VLLM_CPU_KVCACHE_SPACE=1
 

@@ -23,6 +23,7 @@ MODULES = {
     "derived": "derived",
     "tree": "tree",
     **dict.fromkeys(("export", "import", "reembed", "reextract", "replay", "retry", "demo"), "store"),
+    "grant": "postgres",
     "worker": "worker",
     "serve": "serve",
     "view": "view",

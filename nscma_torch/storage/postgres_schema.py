@@ -78,7 +78,7 @@ def _secure(connection: Connection) -> None:
         connection.exec_driver_sql(f'CREATE POLICY own ON "{table.name}" USING ({own} OR {_ALL_USERS})')
 
 
-def grant(connection: Connection, schema: str, role: str) -> None:
+def grant(connection: Connection, role: str) -> None:
     """Let a role read and write the store, but not change its tables or its security.
 
     Raises NotFoundError for an unknown role, StoreAccessError for one that row-level security does not hold for.
@@ -93,6 +93,7 @@ def grant(connection: Connection, schema: str, role: str) -> None:
         )
     quoted = connection.dialect.identifier_preparer.quote_identifier
     to = quoted(role)
+    schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
     vacuum = ", MAINTAIN" if (connection.dialect.server_version_info or ()) >= (17,) else ""
     for right in (
         f"USAGE ON SCHEMA {quoted(schema)}",

@@ -28,7 +28,14 @@ SAID = (
     "haha ok",
 )
 WITHOUT = {"mcp", "hook", "completion"}  # speak to other programs
-ELSEWHERE = {"demo", "worker", "serve", "view", "merge"}  # take long, run until they are stopped, or print as undo does
+ELSEWHERE = {"demo", "worker", "serve", "view", "merge", "grant"}  # long, endless, as undo, or for a server
+    "demo",
+    "worker",
+    "serve",
+    "view",
+    "merge",
+    "grant",
+}  # take long, do not end, print as undo does, or need a server
 NOT_PRINTED = {
     "derived": DerivedText, "worker": WorkerHealth, "quoted": Evidence, "step": Taken, "gate decision": Decision,
 }  # fmt: skip
@@ -102,7 +109,7 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     printed("doctor --plan")
     printed("erase", one, "--yes")
     assert set(page) - compared == ELSEWHERE
-    events = {"demo", "worker event", "server event"}
+    events = {"demo", "worker event", "server event", "granted"}
     assert set(shapes.objects) - shapes.seen - events <= set(NOT_PRINTED), set(shapes.objects) - shapes.seen
     for name, record in NOT_PRINTED.items():
         assert {field.name for field in dataclasses.fields(record)} == set(shapes.objects[name])

@@ -47,7 +47,7 @@ class Server:
 
         store = PostgresDatabase(self.address(_TEMPLATE, role=None), busy_timeout=10)
         with store.write(ALL_USERS) as connection:
-            grant(connection, "nscma", ROLE)
+            grant(connection, ROLE)
         store.close()
 
     def _plain(self, url: URL) -> str:

@@ -60,7 +60,7 @@ def test_erasure_reaches_the_summaries(open_lively: Open, tmp_path: Path, assert
     memory.flush()
     target = next(i for i in range(40) if sum(word_of(i) in text for text in summaries(memory)) >= 2)
     receipt = memory.erase(user_id="ada", memory_id=ids[target])
-    assert receipt.found == 0 and receipt.rows["node_units"] >= 3
+    assert not receipt.found and receipt.rows["node_units"] >= 3
     files = [path for path in tmp_path.iterdir() if path.is_file()]
     assert not any(word_of(target).encode() in path.read_bytes() for path in files)
     memory.flush()
@@ -85,7 +85,7 @@ def test_erasure_reaches_the_drafts(what: str, open_lively: Open, tmp_path: Path
     memory.close()
     files = [path for path in tmp_path.iterdir() if path.is_file()]
     assert not any(word_of(target).encode() in path.read_bytes() for path in files)
-    assert receipt.found == 0
+    assert not receipt.found
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["first integration", "a later one"])
@@ -111,7 +111,7 @@ def test_what_is_erased_while_it_is_summarised_is_not_drafted(
         tasks.calls.clear()
     tasks.before = before
     memory.flush()
-    assert receipts[0].found == 0
+    assert not receipts[0].found
     other.close()
     memory.close()
     gone = word_of(len(ids) - 2).encode()

@@ -137,7 +137,7 @@ def test_metadata_that_was_changed_is_erased_too(eager: Memory) -> None:
     eager.update(key, user_id="ana", metadata={"note": "-"})
     assert "secret garden gate" in eager.history(key, user_id="ana")[-1].reason
     path = eager.components.database.path
-    assert eager.erase(user_id="ana", memory_id=key).found == 0
+    assert not eager.erase(user_id="ana", memory_id=key).found
     assert b"secret garden gate" not in path.read_bytes()
 
 

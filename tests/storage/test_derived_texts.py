@@ -100,7 +100,7 @@ def test_all_above_a_changed_message_goes(tree: Tree, how: str, hurt: int, left:
     target = tree.ids[hurt]
     if how == "erase":
         receipt = tree.memory.erase(user_id="ada", memory_id=target)
-        assert receipt.found == 0 and receipt.rows["derived_links"] == 3
+        assert not receipt.found and receipt.rows["derived_links"] == 3
     elif how == "delete":
         tree.memory.delete(target, user_id="ada")
     else:

@@ -100,6 +100,7 @@ def test_every_float32_weight_comes_back(connection: Connection) -> None:
     assert hierarchies.load(connection, "ada", None).levels[0].links == links
 
 
+@pytest.mark.sqlite_file("it counts the rows that SQLite changes")
 def test_each_save_is_a_new_version_and_writes_the_difference(connection: Connection) -> None:
     hierarchies.save(connection, empty(), LEVELS)
     first = hierarchies.load(connection, "ada", None)
@@ -207,7 +208,7 @@ def test_a_reset_leaves_the_chunks(connection: Connection, stored: Stored) -> No
 
 
 def test_a_rebuild_queues_what_was_encoded(connection: Connection, stored: Stored) -> None:
-    connection.exec_driver_sql("UPDATE episodes SET encoded = 1 WHERE seq IN (1, 2, 3, 6)")
+    connection.exec_driver_sql("UPDATE episodes SET encoded = true WHERE seq IN (1, 2, 3, 6)")
     connection.exec_driver_sql("UPDATE episodes SET status = 'deleted' WHERE seq = 2")
     connection.exec_driver_sql("UPDATE episodes SET agent_id = 'cook' WHERE seq = 3")
     assert hierarchies.rebuild(connection, "ada", None) == 1

@@ -155,6 +155,7 @@ def test_whole_batches_are_the_same_whenever_they_are_asked_for(connection: Conn
     assert jobs.kinds_queued(connection, SIZES) == ["extract"]
 
 
+@pytest.mark.sqlite_file("it counts the steps of SQLite")
 def test_reading_a_batch_costs_no_more_when_others_wait(connection: Connection) -> None:
     """In steps of SQLite's machine: found by the index of lanes, not by walking through what all have queued."""
     raw = connection.connection.driver_connection

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import create_engine, make_url, text
+from typer.testing import CliRunner
 
+from nscma_torch.cli import app
 from nscma_torch.errors import (
     EncodingError,
     NotFoundError,
@@ -246,8 +250,31 @@ def test_which_roles_the_wall_holds_for(postgres_server: Server, address: str) -
     assert application.isolates() and not superuser.isolates()
     with superuser.write(ALL_USERS) as connection:
         with pytest.raises(NotFoundError):
-            grant(connection, "nscma", "no such role")
+            grant(connection, "no such role")
         with pytest.raises(StoreAccessError, match="superuser"):
-            grant(connection, "nscma", "postgres")
+            grant(connection, "postgres")
     application.close()
     superuser.close()
+
+
+def test_the_command_that_grants(postgres_server: Server, address: str) -> None:
+    base = make_url(address).update_query_dict({"options": ""})
+    shown = base.render_as_string(hide_password=False)
+    result = CliRunner().invoke(app, ["grant", ROLE, "--store", f"{shown}&schema=granted", "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {"role": ROLE, "store": parse(f"{shown}&schema=granted").name}
+    line = ["--store", f"{address}&schema=granted", "--user", "ana"]
+    config = ["--config", "light.toml"]
+    with CliRunner().isolated_filesystem():
+        Path("light.toml").write_text('[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\n')
+        for command in (["add", "--text", "I live in Porto."], ["search", "Porto"], ["stats"]):
+            result = CliRunner().invoke(app, [*command, *line, *config])
+            assert result.exit_code == 0, result.output
+        found = CliRunner().invoke(app, ["search", "Porto", *line, *config, "--json"])
+        assert "I live in Porto." in found.stdout
+    for wrong in (["grant", ROLE, "--store", "file.db"], ["grant", "nobody at all", "--store", shown]):
+        assert CliRunner().invoke(app, wrong).exit_code != 0
+    engine = create_engine(base.set(drivername="postgresql+psycopg"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP SCHEMA granted CASCADE")
+    engine.dispose()

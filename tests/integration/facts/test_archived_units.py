@@ -81,7 +81,7 @@ def test_they_come_back_when_the_later_message_is_hidden_or_erased(moved: Memory
     assert hits(moved) == PORTO, "what is restored is not shown until its facts are resolved"
     moved.flush()
     receipt = moved.erase(memory_id=porto, user_id="ada")
-    assert receipt.found == 0 and receipt.rows["unit_statements"] == 2
+    assert not receipt.found and receipt.rows["unit_statements"] == 2
     moved.flush()
     assert hits(moved) == LEEDS and moved.verify() == []
     moved.erase(user_id="ada")

@@ -33,7 +33,7 @@ def erase(memory: Memory, target: str, folder: Path, words: Iterable[str]) -> An
     words = list(words)
     assert sorted({word for some in traces(folder, words).values() for word in some}) == sorted(words)
     receipt = memory.erase(user_id="ada", memory_id=target)
-    assert receipt.found == 0
+    assert not receipt.found
     assert traces(folder, words) == {}
     assert memory.verify() == []
     memory.flush()
@@ -232,7 +232,7 @@ def test_an_erased_user_leaves_no_byte_of_facts_skills_and_profile(memory: Memor
     words = ["Stradivarius", "Bergonzi", "Guarneri", "Wilhelmina", "Zugzwang", "Kintsugi", "porcelain", "varnishing"]
     assert sorted({word for some in traces(tmp_path, words).values() for word in some}) == sorted(words)
     receipt = memory.erase(user_id="ada")
-    assert receipt.found == 0
+    assert not receipt.found
     for table in ("statements", "facts", "decisions", "entities", "skills", "profile", "fact_namespaces"):
         assert receipt.rows[table] >= 1, table
     assert memory.digest(user_id="bob") == memory.digest() == before

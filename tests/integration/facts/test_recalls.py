@@ -181,4 +181,4 @@ def test_recalls_that_are_not_slept_on_yet_restart_a_dry_run_too_and_erasing_for
     memory.sleep(now=day(90))
     assert [event.event for event in memory.history(message, user_id="ada")] == ["ADD", "FEEDBACK", "RECALL"]
     assert memory.history(message, user_id="ada")[-1].at == day(90)
-    assert memory.erase(user_id="ada", memory_id=message).found == 0
+    assert not memory.erase(user_id="ada", memory_id=message).found

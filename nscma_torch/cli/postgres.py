@@ -1,0 +1,35 @@
+"""The command for stores in PostgreSQL: rights of an application's role."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nscma_torch.cli import options as o
+from nscma_torch.cli.output import opened, plain, print_json, say
+from nscma_torch.errors import InvalidInputError
+
+
+@o.app.command()
+def grant(
+    role: Annotated[str, typer.Argument(help="A role that is neither superuser nor has BYPASSRLS.", metavar="ROLE")],
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Let a role of PostgreSQL use a store, each transaction with the rows of its user alone; makes a new store."""
+    from nscma_torch.storage import postgres_schema
+    from nscma_torch.storage.database import NO_USER
+    from nscma_torch.storage.store_path import is_postgres
+
+    if not is_postgres(store):
+        raise InvalidInputError("a file has no roles; --store must be postgresql://…")
+    with opened(store, config, must_exist=False) as memory:
+        database = memory.components.database
+        with database.write(NO_USER) as connection:
+            postgres_schema.grant(connection, role)
+    if json:
+        print_json({"role": role, "store": database.name})
+    else:
+        say(f"{plain(role)} may use {plain(database.name)}")
