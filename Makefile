@@ -14,8 +14,7 @@ SOAK ?= 30
 RANKS ?= 2
 SAMPLES ?= 20
 # Tests of rows, which run a second time with their stores in PostgreSQL.
-IN_POSTGRES := tests/storage tests/hierarchy/test_deletion.py tests/integration/facts/test_isolation.py \
-	tests/integration/facts/test_erase_facts.py \
+IN_POSTGRES := tests/storage tests/integration/facts/test_isolation.py \
 	$(addprefix tests/integration/test_,isolation.py digest.py reading_is_isolated.py sessions.py)
 TABLES := babilong knowledge_update ablations structural sensitivity cam
 READY := $(VENV)/.ready

@@ -29,13 +29,6 @@ SAID = (
 )
 WITHOUT = {"mcp", "hook", "completion"}  # speak to other programs
 ELSEWHERE = {"demo", "worker", "serve", "view", "merge", "grant"}  # long, endless, as undo, or for a server
-    "demo",
-    "worker",
-    "serve",
-    "view",
-    "merge",
-    "grant",
-}  # take long, do not end, print as undo does, or need a server
 NOT_PRINTED = {
     "derived": DerivedText, "worker": WorkerHealth, "quoted": Evidence, "step": Taken, "gate decision": Decision,
 }  # fmt: skip

@@ -257,24 +257,52 @@ def test_which_roles_the_wall_holds_for(postgres_server: Server, address: str) -
     superuser.close()
 
 
-def test_the_command_that_grants(postgres_server: Server, address: str) -> None:
+def test_the_command_that_grants(
+    postgres_server: Server, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     base = make_url(address).update_query_dict({"options": ""})
     shown = base.render_as_string(hide_password=False)
     result = CliRunner().invoke(app, ["grant", ROLE, "--store", f"{shown}&schema=granted", "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout) == {"role": ROLE, "store": parse(f"{shown}&schema=granted").name}
-    line = ["--store", f"{address}&schema=granted", "--user", "ana"]
-    config = ["--config", "light.toml"]
-    with CliRunner().isolated_filesystem():
-        Path("light.toml").write_text('[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\n')
-        for command in (["add", "--text", "I live in Porto."], ["search", "Porto"], ["stats"]):
-            result = CliRunner().invoke(app, [*command, *line, *config])
-            assert result.exit_code == 0, result.output
-        found = CliRunner().invoke(app, ["search", "Porto", *line, *config, "--json"])
-        assert "I live in Porto." in found.stdout
+    monkeypatch.chdir(tmp_path)
+    Path("light.toml").write_text('[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\n')
+    line = ["--store", f"{address}&schema=granted", "--user", "ana", "--config", "light.toml"]
+    for command in (["add", "--text", "I live in Porto."], ["search", "Porto"], ["stats"]):
+        result = CliRunner().invoke(app, [*command, *line])
+        assert result.exit_code == 0, result.output
+    assert "I live in Porto." in CliRunner().invoke(app, ["search", "Porto", *line]).stdout
     for wrong in (["grant", ROLE, "--store", "file.db"], ["grant", "nobody at all", "--store", shown]):
         assert CliRunner().invoke(app, wrong).exit_code != 0
     engine = create_engine(base.set(drivername="postgresql+psycopg"))
     with engine.begin() as connection:
         connection.exec_driver_sql("DROP SCHEMA granted CASCADE")
     engine.dispose()
+
+
+def test_what_is_erased_is_in_no_row(opened: Open, address: str) -> None:
+    memory = opened(facts={"units": ["triple", "atomic_fact"]})
+    secret = memory.add("Remember: my violin is a Stradivarius.", user_id="ana")[0].id
+    memory.add("My boat is a Bergonzi.", user_id="ana")
+    memory.add("Bob's own Stradivarius.", user_id="bob")
+    memory.flush()
+    others = memory.digest(user_id="bob")
+    receipt = memory.erase(user_id="ana", memory_id=secret)
+    assert receipt.rows["episodes"] == 1 and receipt.found is None and receipt.checked == ()
+    assert "stradivarius" not in everything(address, "ana") and "bergonzi" in everything(address, "ana")
+    memory.erase(user_id="ana")
+    assert "bergonzi" not in everything(address, None) and memory.digest(user_id="bob") == others
+    with pytest.raises(NotFoundError):
+        memory.erase(user_id="ana")
+
+
+def everything(address: str, user: str | None) -> str:
+    """Every row of a user's, or of the store, in small letters."""
+    engine, said = raw(address), []
+    with engine.begin() as connection:
+        setting = "SET LOCAL nscma.all_users = 'on'" if user is None else f"SET LOCAL nscma.user_id = '{user}'"
+        connection.exec_driver_sql(setting)
+        for name in TABLE_NAMES:
+            said += [str(row).lower() for row in connection.exec_driver_sql(f'SELECT * FROM "{name}"')]
+    engine.dispose()
+    return "\n".join(said)
