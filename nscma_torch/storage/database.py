@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import ClassVar, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from sqlalchemy import Connection, bindparam, func, select
 
@@ -84,11 +84,8 @@ class Database(ABC):
     def close(self) -> None:
         """Close every connection."""
 
-    #: Largest number of rows, or of values of one IN, in a statement: SQLite takes a bounded number of variables.
-    PAGE: ClassVar[int] = 512
 
-
-PAGE = Database.PAGE
+PAGE = 512  # rows, or values of one IN: SQLite takes a bounded number of variables in a statement
 
 
 def pages(values: Sequence[T]) -> Iterator[Sequence[T]]:

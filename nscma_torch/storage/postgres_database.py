@@ -62,7 +62,12 @@ class PostgresDatabase(Database):
         own = f"-c search_path={self._address.schema},public"
         options = " ".join(filter(None, (self._address.url.query.get("options"), own)))  # type: ignore[arg-type]
         self._engine = create_engine(
-            self._address.url, connect_args={"options": options}, pool_pre_ping=True, pool_size=8, max_overflow=24
+            self._address.url,
+            connect_args={"options": options},
+            pool_pre_ping=True,
+            pool_size=8,
+            max_overflow=24,
+            pool_timeout=busy_timeout,
         )
         event.listen(self._engine, "connect", _configure)
         connections.watch(self)
@@ -149,6 +154,8 @@ class PostgresDatabase(Database):
             yield
         except exc.DBAPIError as error:
             raise self._explained(error.orig) from error
+        except exc.TimeoutError as error:
+            raise StoreBusyError(f"all connections to {self.name} are in use; ask fewer things at once") from error
         except UnicodeEncodeError as error:
             raise EncodingError(f"{error.object[:40]!r} holds half of a surrogate pair, which is not text") from error
 

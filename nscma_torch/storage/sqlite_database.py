@@ -59,7 +59,9 @@ class SqliteDatabase(Database):
         self._file = connections.created(self.path)
         store_path.refuse_foreign(self.path)
         self._engine = create_engine(
-            URL.create("sqlite", database=str(self.path)), connect_args={"timeout": busy_timeout}
+            URL.create("sqlite", database=str(self.path)),
+            connect_args={"timeout": busy_timeout},
+            max_overflow=-1,  # as many readers at once as there are threads
         )
         event.listen(self._engine, "do_connect", self._connect)
         event.listen(self._engine, "connect", self._configure)
