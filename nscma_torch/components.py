@@ -72,7 +72,7 @@ class Components:
     """Database and models of one memory, and what is built on them.
 
     Args:
-        store: the database file.
+        store: the database file, or postgresql://….
         embedder, proxy, tasks: stand in for the configured ones.
     """
 

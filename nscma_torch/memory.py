@@ -1,4 +1,4 @@
-"""`Memory`: long-term memory in one file. It only delegates; names are mem0's where mem0 has one."""
+"""`Memory`: long-term memory in one store. It only delegates; names are mem0's where mem0 has one."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ class Memory:
     """One store, opened.
 
     Args:
-        store: the database file; made when it is not there.
+        store: the database file, or the address of a PostgreSQL database (postgresql://…, see storage/POSTGRES.md); made
+            when it is not there.
         config: a `Config`, the path of a TOML file, a mapping of its sections, or None for the defaults.
         embedder, proxy, tasks: replace the configured implementation.
         background: have messages read and the memory sleep in a thread beside the caller's (`[worker]`), until `close`.
