@@ -92,8 +92,8 @@ class Memory:
     """One store, opened.
 
     Args:
-        store: the database file, or the address of a PostgreSQL database (postgresql://…, see storage/POSTGRES.md); made
-            when it is not there.
+        store: the database file, or the address of a PostgreSQL database (postgresql://…, see storage/POSTGRES.md);
+            made when it is not there.
         config: a `Config`, the path of a TOML file, a mapping of its sections, or None for the defaults.
         embedder, proxy, tasks: replace the configured implementation.
         background: have messages read and the memory sleep in a thread beside the caller's (`[worker]`), until `close`.

@@ -17,6 +17,7 @@ from nscma_torch.cli.output import at, plain, print_json, say
 from nscma_torch.cli.progress import progress
 from nscma_torch.cli.through_server import done, server_of
 from nscma_torch.errors import InvalidInputError
+from nscma_torch.storage.store_path import name_of
 
 if TYPE_CHECKING:
     from nscma_torch.records import Added, Message
@@ -89,7 +90,7 @@ def add(
     known = f", {counts['known']} known already" if counts["known"] else ""
     decided = f"{counts['written']} written, {counts['deferred']} deferred"
     noun = "message" if counts["added"] == 1 else "messages"
-    say(f"added {counts['added']} {noun} to {plain(str(store))}: {decided}{known}")
+    say(f"added {counts['added']} {noun} to {plain(name_of(store))}: {decided}{known}")
     if len(results) == 1 and results[0].decision is not None:
         say(f"{results[0].id}  {plain(results[0].decision.reason)}")
 

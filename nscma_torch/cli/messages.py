@@ -10,6 +10,7 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.output import opened, plain, print_json, say, shown, warn
 from nscma_torch.cli.progress import jobs_done
+from nscma_torch.storage.store_path import name_of
 
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message as log prints it, or its first 8 digits.")]
 
@@ -106,7 +107,9 @@ def erase(
         what = f"skill {skill}" if skill is not None else "everything" if memory_id is None else f"message {memory_id}"
         what = f"{what} of user {user!r}"
         if not yes:
-            typer.confirm(f"Erase {shown(what)} from {shown(str(store))}? There is no way back", abort=True, err=True)
+            typer.confirm(
+                f"Erase {shown(what)} from {shown(name_of(store))}? There is no way back", abort=True, err=True
+            )
         receipt = memory.erase(user_id=user, memory_id=memory_id, skill_id=skill)
         flush(memory)
     if json:

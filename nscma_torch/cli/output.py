@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from nscma_torch.storage.store_path import name_of
 from nscma_torch.text.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def opened(store: str, config: Path | None, *, must_exist: bool = True) -> Itera
     from nscma_torch.storage import store_path
 
     if must_exist and not store_path.exists(store):
-        missing = f"there is no store at {shown(str(store))}; `nscma add FILE` makes one"
+        missing = f"there is no store at {shown(name_of(store))}; `nscma add FILE` makes one"
         raise typer.BadParameter(missing, param_hint="--store")
     with Memory(store, config=config) as memory:
         yield memory

@@ -13,6 +13,7 @@ import typer
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import print_line, warn
 from nscma_torch.extras import require
+from nscma_torch.storage.store_path import name_of
 
 if TYPE_CHECKING:
     from nscma_torch.server.rooms import MakesRoom, Settings
@@ -77,9 +78,9 @@ def serve(
 
     def tell(event: str, url: str) -> None:
         if json:
-            print_line({"event": event, "url": url, "store": str(store)})
+            print_line({"event": event, "url": url, "store": name_of(store)})
         else:
-            warn(f"{event}: {store} at {url}")
+            warn(f"{event}: {name_of(store)} at {url}")
 
     serving(store, config, settings, rooms, tell=tell)
 

@@ -26,6 +26,7 @@ from nscma_torch.cli.output import (
 )
 from nscma_torch.cli.progress import progress
 from nscma_torch.errors import EncodingError, StoreAccessError
+from nscma_torch.storage.store_path import name_of
 
 if TYPE_CHECKING:
     from nscma_torch.memory import Memory
@@ -173,7 +174,7 @@ def import_(
     if json:
         print_json({"file": file, "rows": rows})
     else:
-        say(f"imported {rows} rows into {plain(str(store))}")
+        say(f"imported {rows} rows into {plain(name_of(store))}")
 
 
 def _import_foreign(
@@ -197,7 +198,7 @@ def _import_foreign(
     known = f", {counts['known']} known already" if counts["known"] else ""
     noun = "message" if counts["added"] == 1 else "messages"
     decided = f"{counts['written']} written, {counts['deferred']} deferred"
-    say(f"imported {counts['added']} {noun} of {kind} into {plain(str(store))}: {decided}{known}")
+    say(f"imported {counts['added']} {noun} of {kind} into {plain(name_of(store))}: {decided}{known}")
 
 
 @o.app.command()

@@ -14,6 +14,7 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.output import print_line, warn
 from nscma_torch.cli.serve import Tokens, serving
 from nscma_torch.extras import require
+from nscma_torch.storage.store_path import name_of
 
 _PORT = 8765
 
@@ -48,12 +49,12 @@ def view(
 
     def tell(event: str, url: str) -> None:
         if json:
-            print_line({"event": event, "url": f"{url}/", "store": str(store)})
+            print_line({"event": event, "url": f"{url}/", "store": name_of(store)})
         elif event == "stopped":
-            warn(f"stopped: {store}")
+            warn(f"stopped: {name_of(store)}")
         else:
             typer.echo(f"{url}/")
-            warn(f"{event}: {store}" + ("; ctrl-c ends it" if event == "serving" else ""))
+            warn(f"{event}: {name_of(store)}" + ("; ctrl-c ends it" if event == "serving" else ""))
         if event != "stopped" and open and _has_display():
             webbrowser.open(f"{url}/")
 

@@ -61,6 +61,15 @@ def file_of(store: str) -> Path | None:
     return None if is_postgres(store) else Path(store).expanduser()
 
 
+def name_of(store: str) -> str:
+    """A store's address as it may be shown: without a password."""
+    if not is_postgres(store):
+        return store
+    from nscma_torch.storage.postgres_address import parse
+
+    return parse(store).name
+
+
 def exists(path: Path | str) -> bool:
     """Whether there is a file; a database of PostgreSQL is taken to be there. Raises StoreAccessError where that cannot
     be said."""

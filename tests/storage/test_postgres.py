@@ -30,6 +30,7 @@ from nscma_torch.storage.postgres_address import parse
 from nscma_torch.storage.postgres_database import PostgresDatabase
 from nscma_torch.storage.postgres_schema import TABLE_NAMES, grant
 from nscma_torch.storage.schema import metadata, vectors
+from nscma_torch.storage.store_path import name_of
 from tests.conftest import LIGHT
 from tests.helpers.postgres import ROLE, Server
 
@@ -217,6 +218,14 @@ def test_addresses() -> None:
     for bad in ("postgresql://host:port/db", "postgresql:///db?schema=A-b", "postgresql:///db?schema=pg_x"):
         with pytest.raises(StoreAccessError):
             parse(bad)
+
+
+def test_no_password_is_shown() -> None:
+    wrong = "postgresql://ana:secret@127.0.0.1:1/none?connect_timeout=2"
+    for command in (["stats"], ["add", "--text", "I moved."], ["erase", "0" * 32], ["doctor"]):
+        result = CliRunner().invoke(app, [*command, "--store", wrong], input="n\n")
+        assert result.exit_code != 0 and "secret" not in f"{result.output}{result.exception}"
+    assert name_of(wrong) == "postgresql://ana:***@127.0.0.1:1/none?schema=nscma" and name_of("a.db") == "a.db"
 
 
 def test_a_server_that_is_not_there() -> None:
