@@ -46,7 +46,7 @@ def locks(pid: int, store: Path) -> list[tuple[str, ...]]:
         fields = line.split()
         if fields[4] == str(pid) and int(fields[5].rpartition(":")[2]) in files:
             found.append((files[int(fields[5].rpartition(":")[2])], fields[3], fields[6], fields[7]))
-    return sorted(found)
+    return sorted(set(found))  # a line may come twice where others take locks while the list is read
 
 
 SHARED = [("", "READ", "1073741826", "1073742335"), ("-shm", "READ", "128", "128")]  # while a connection has it open
