@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
@@ -17,7 +16,7 @@ from nscma_torch.cli.output import at, plain, print_json, say
 from nscma_torch.cli.progress import progress
 from nscma_torch.cli.through_server import done, server_of
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.storage.store_path import name_of
+from nscma_torch.storage.store_path import is_of, name_of
 
 if TYPE_CHECKING:
     from nscma_torch.records import Added, Message
@@ -137,9 +136,6 @@ def _source(name: str, store: str) -> Path | BinaryIO:
         there = False
     if not there:
         raise InvalidInputError(f"there is no file {name}; to add it as a message write: nscma add --text …")
-    from nscma_torch.storage import store_path
-
-    own = store_path.file_of(store)
-    if own is not None and Path(os.path.realpath(name)) in store_path.names(Path(os.path.realpath(own))):
+    if is_of(store, name):
         raise InvalidInputError(f"{name} is a file of the store itself; `nscma import` reads an export of another one")
     return Path(name)

@@ -20,7 +20,6 @@ from nscma_torch.errors import ConfigError, EngineError, MissingDependencyError,
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.memory import Memory
 from nscma_torch.storage import store_path
-from nscma_torch.storage.store_path import name_of
 
 _UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model that cannot be loaded raises
 
@@ -37,7 +36,7 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
             llm = memory.components.config.llm
             lacking = engine_problems(llm, found)
             wrong = [*damage, *lacking]
-            report["store"] = name_of(store) if there else f"none at {name_of(store)}"
+            report["store"] = store_path.name_of(store) if there else f"none at {store_path.name_of(store)}"
             open_files = [file for file in memory.components.database.files() if store_path.open_to_others(file)]
             if open_files:
                 names = " ".join(shlex.quote(str(file)) for file in open_files)

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from nscma_torch.storage.store_path import name_of
+from nscma_torch.storage.store_path import exists, name_of
 from nscma_torch.text.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
@@ -100,9 +100,8 @@ def at(now: str | None) -> datetime | None:
 def opened(store: str, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
     """The memory, closed at the end. A store that is only read must be there already."""
     from nscma_torch.memory import Memory
-    from nscma_torch.storage import store_path
 
-    if must_exist and not store_path.exists(store):
+    if must_exist and not exists(store):
         missing = f"there is no store at {shown(name_of(store))}; `nscma add FILE` makes one"
         raise typer.BadParameter(missing, param_hint="--store")
     with Memory(store, config=config) as memory:

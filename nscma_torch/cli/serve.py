@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from functools import partial
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,16 +109,16 @@ def serving(
             inside = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
             rooms = [*rooms, view]
             with ExitStack() as stack:
-                announce: Callable[[], object] = stack.close
+                announced: AbstractContextManager[None] = nullcontext()
                 if file is not None:  # commands look for a server beside the file
                     largest = memory.config.limits.max_message_bytes
                     answers = Answers.of(file, config)
                     notice = Notice.of_this_process(address(inside, port), answers, max_message_bytes=largest)
                     rooms = [*rooms, announcing.room(notice)]
-                    announce = partial(stack.enter_context, announcing.announced(notice, file))
+                    announced = announcing.announced(notice, file)
 
                 def started() -> None:
-                    announce()
+                    stack.enter_context(announced)
                     tell("serving", url)
 
                 run(create_app(memory, settings, rooms=rooms), listening, started=started)

@@ -26,10 +26,9 @@ from nscma_torch.cli.output import (
 )
 from nscma_torch.cli.progress import progress
 from nscma_torch.errors import EncodingError, StoreAccessError
-from nscma_torch.storage.store_path import name_of
+from nscma_torch.storage.store_path import is_of, name_of
 
 if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
     from nscma_torch.records import Added, Scope
 
 
@@ -64,7 +63,7 @@ def export(
                 advance(lines, total)
             return
         try:
-            _refuse_target(Path(target), memory)
+            _refuse_target(Path(target), store)
             with _replacing(Path(target)) as out:
                 for lines, line in enumerate(memory.export(user_id=user), start=1):
                     total = rows_of(line) if lines == 1 else total
@@ -101,12 +100,11 @@ def rows_of(first: str) -> int | None:
     return rows if isinstance(rows, int) else None
 
 
-def _refuse_target(target: Path, memory: Memory) -> None:
+def _refuse_target(target: Path, store: str) -> None:
     """Keep an export from taking the place of the store it is made of, or of what is no file."""
-
     if target.exists() and not target.is_file():
         raise StoreAccessError(f"{target} is no file; name one, or - for stdout")
-    if Path(os.path.realpath(target)) in memory.components.database.files():
+    if is_of(store, target):
         raise StoreAccessError(f"{target} is a file of the store itself; name another one")
 
 

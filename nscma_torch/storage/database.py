@@ -9,14 +9,15 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, Engine, bindparam, exc, func, select
 
+from nscma_torch.errors import EncodingError, NscmaError, StoreBusyError
 from nscma_torch.storage import schema
-from nscma_torch.storage.dialects import insert
+from nscma_torch.storage.dialects import in_postgres, insert
 
 T = TypeVar("T")
 
@@ -48,6 +49,7 @@ class Database(ABC):
     """
 
     name: str
+    _engine: Engine
 
     @abstractmethod
     def read(self, whose: Whose) -> AbstractContextManager[Connection]:
@@ -80,9 +82,29 @@ class Database(ABC):
     def problems(self, connection: Connection) -> list[str]:
         """What the database itself finds broken, a sentence each."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close every connection."""
+        self._engine.dispose()
+
+    def forget_inherited(self) -> None:
+        """In a forked child: leave the connections to the parent, and open own ones from now on."""
+        self._engine.dispose(close=False)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise what a driver or SQLAlchemy raises as an error of ours."""
+        try:
+            yield
+        except exc.DBAPIError as error:
+            raise self._explained(error.orig) from error
+        except exc.TimeoutError as error:
+            raise StoreBusyError(f"all connections to {self.name} are in use; ask fewer things at once") from error
+        except UnicodeEncodeError as error:
+            raise EncodingError(f"{error.object[:40]!r} holds half of a surrogate pair, which is not text") from error
+
+    @abstractmethod
+    def _explained(self, error: BaseException | None) -> NscmaError:
+        """The one clear error for what the driver said."""
 
 
 PAGE = 512  # rows, or values of one IN: SQLite takes a bounded number of variables in a statement
@@ -113,7 +135,7 @@ def next_seqs(connection: Connection, name: str, n: int) -> Sequence[int]:
     """
     if not n:
         return range(0)
-    if connection.dialect.name == "postgresql":
+    if in_postgres(connection):
         drawn = connection.execute(_DRAW, {"sequence": sequence_of(name), "taken": n})
         return sorted(drawn.scalars())
     after = connection.execute(_TAKE, {"counter": name, "taken": n}).scalar()

@@ -55,17 +55,22 @@ class _PgVector(UserDefinedType[bytes]):
 Vector: TypeEngine[bytes] = LargeBinary().with_variant(_PgVector(), "postgresql")
 
 
+def in_postgres(connection: Connection) -> bool:
+    """Whether a connection is to PostgreSQL, not to a file of SQLite."""
+    return connection.dialect.name == "postgresql"
+
+
 def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
     """An INSERT that can say what happens on a conflict."""
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+    return postgresql.insert(table) if in_postgres(connection) else sqlite.insert(table)
 
 
 def true_in(connection: Connection, column: ColumnElement[str], key: str) -> ColumnElement[bool]:
     """Whether a column with JSON objects in text holds true under a key."""
-    read = cast if connection.dialect.name == "postgresql" else type_coerce  # a cast in SQLite would make it a number
+    read = cast if in_postgres(connection) else type_coerce  # a cast in SQLite would make it a number
     return func.coalesce(read(column, JSON)[key].as_boolean(), False)
 
 
 def vector_bytes(connection: Connection, column: ColumnElement[bytes]) -> ColumnElement[int]:
     """How many bytes a vector has."""
-    return func.vector_dims(column) * 4 if connection.dialect.name == "postgresql" else func.length(column)
+    return func.vector_dims(column) * 4 if in_postgres(connection) else func.length(column)

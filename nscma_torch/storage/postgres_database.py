@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event, exc, text
+from sqlalchemy import Connection, create_engine, event, text
 
 from nscma_torch.errors import (
     EncodingError,
@@ -139,25 +139,6 @@ class PostgresDatabase(Database):
         """Whether row-level security holds for the role of this connection."""
         with self.read(NO_USER) as connection:
             return bool(connection.execute(postgres_schema.ISOLATES).scalar_one())
-
-    def close(self) -> None:
-        """Close every connection."""
-        self._engine.dispose()
-
-    def forget_inherited(self) -> None:
-        """In a forked child: leave the connections to the parent, and open own ones from now on."""
-        self._engine.dispose(close=False)
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except exc.DBAPIError as error:
-            raise self._explained(error.orig) from error
-        except exc.TimeoutError as error:
-            raise StoreBusyError(f"all connections to {self.name} are in use; ask fewer things at once") from error
-        except UnicodeEncodeError as error:
-            raise EncodingError(f"{error.object[:40]!r} holds half of a surrogate pair, which is not text") from error
 
     def _explained(self, error: BaseException | None) -> NscmaError:
         """The one clear error for what PostgreSQL said."""

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, create_engine, event, exc
+from sqlalchemy import URL, Connection, create_engine, event
 
 from nscma_torch.errors import (
-    EncodingError,
     NscmaError,
     StoreAccessError,
     StoreBusyError,
@@ -189,24 +188,13 @@ class SqliteDatabase(Database):
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check")
         return found + [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
 
-    def close(self) -> None:
-        """Close every connection; the last one of all processes folds the -wal file into the database."""
-        self._engine.dispose()
-
-    def forget_inherited(self) -> None:
-        """In a forked child: leave the connections to the parent, and open own ones from now on."""
-        self._engine.dispose(close=False)
-
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
-            yield
-        except exc.DBAPIError as error:
-            raise self._explained(error.orig) from error
-        except sqlite3.Error as error:
+            with super()._translated():
+                yield
+        except sqlite3.Error as error:  # of the driver's own connection, which SQLAlchemy does not see
             raise self._explained(error) from error
-        except UnicodeEncodeError as error:
-            raise EncodingError(f"{error.object[:40]!r} holds half of a surrogate pair, which is not text") from error
 
     def _explained(self, error: BaseException | None) -> StoreError:
         """The one clear error for what SQLite said."""

@@ -61,6 +61,12 @@ def file_of(store: str) -> Path | None:
     return None if is_postgres(store) else Path(store).expanduser()
 
 
+def is_of(store: str, path: Path | str) -> bool:
+    """Whether a path names a store's file, or what SQLite may keep beside it, there now or not."""
+    file = file_of(store)
+    return file is not None and Path(os.path.realpath(path)) in names(Path(os.path.realpath(file)))
+
+
 def name_of(store: str) -> str:
     """A store's address as it may be shown: without a password."""
     if not is_postgres(store):
