@@ -22,7 +22,7 @@ MODULES = {
     **dict.fromkeys(("facts", "conflicts", "undo", "merge", "sleep", "profile", "skills"), "facts"),
     "derived": "derived",
     "tree": "tree",
-    **dict.fromkeys(("export", "import", "reembed", "reextract", "replay", "retry", "demo"), "store"),
+    **dict.fromkeys(("export", "import", "copy", "reembed", "reextract", "replay", "retry", "demo"), "store"),
     "grant": "postgres",
     "worker": "worker",
     "serve": "serve",

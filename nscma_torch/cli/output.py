@@ -96,13 +96,19 @@ def at(now: str | None) -> datetime | None:
     return None if now is None else parse_timestamp(now)
 
 
+def check_exists(store: str, option: str = "--store") -> None:
+    """Refuse the address of a file that is not there, which an option or argument gave."""
+    if not exists(store):
+        missing = f"there is no store at {shown(name_of(store))}; `nscma add FILE` makes one"
+        raise typer.BadParameter(missing, param_hint=option)
+
+
 @contextmanager
 def opened(store: str, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
     """The memory, closed at the end. A store that is only read must be there already."""
     from nscma_torch.memory import Memory
 
-    if must_exist and not exists(store):
-        missing = f"there is no store at {shown(name_of(store))}; `nscma add FILE` makes one"
-        raise typer.BadParameter(missing, param_hint="--store")
+    if must_exist:
+        check_exists(store)
     with Memory(store, config=config) as memory:
         yield memory

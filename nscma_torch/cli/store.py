@@ -1,4 +1,4 @@
-"""Commands that keep a store: export, import, reembed, reextract, replay, retry, demo."""
+"""Commands that keep a store: export, import, copy, reembed, reextract, replay, retry, demo."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -18,6 +18,7 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.messages import flush
 from nscma_torch.cli.output import (
     at,
+    check_exists,
     opened,
     plain,
     print_json,
@@ -197,6 +198,35 @@ def _import_foreign(
     noun = "message" if counts["added"] == 1 else "messages"
     decided = f"{counts['written']} written, {counts['deferred']} deferred"
     say(f"imported {counts['added']} {noun} of {kind} into {plain(name_of(store))}: {decided}{known}")
+
+
+@o.app.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A store: a file, or postgresql://…")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Another store, of either kind; made if it is missing.")],
+    *,
+    user: Annotated[str | None, typer.Option("--user", help="One user; without it, the whole store.")] = None,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Copy a store into another, all of it or nothing; every user's digest is compared before anything is kept."""
+    from nscma_torch.config import load_config
+    from nscma_torch.storage import copying
+    from nscma_torch.storage.opening import open_database
+
+    settings = load_config(config).store
+    check_exists(source, "FROM")
+    with (
+        closing(open_database(source, settings)) as from_,
+        closing(open_database(target, settings)) as to,
+        progress("copying") as advance,
+    ):
+        users, rows = copying.copy(from_, to, user_id=user, progress=advance)
+    if json:
+        print_json({"from": name_of(source), "to": name_of(target), "users": users, "rows": rows})
+    else:
+        of = f"{users} {'user' if users == 1 else 'users'}"
+        say(f"copied {rows} rows of {of} into {plain(name_of(target))}; the digests of both are equal")
 
 
 @o.app.command()

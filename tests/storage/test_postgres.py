@@ -280,6 +280,25 @@ def test_the_command_that_grants(
     engine.dispose()
 
 
+def test_the_command_that_copies_there_and_back(
+    address: str, open_memory: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = open_memory("file.db")
+    fill(file)
+    for source, target in (("file.db", address), (address, "back.db")):
+        result = CliRunner().invoke(app, ["copy", source, target, "--json"])
+        assert result.exit_code == 0, result.output
+        copied = json.loads(result.stdout)
+        assert (copied["from"], copied["users"]) == (name_of(source), 2)
+    back = open_memory("back.db")
+    assert back.digest() == file.digest() and back.verify() == []
+    result = CliRunner().invoke(app, ["copy", "file.db", address])
+    assert result.exit_code != 0 and "already holds user" in str(result.exception)
+    result = CliRunner().invoke(app, ["copy", "nothing.db", address])
+    assert result.exit_code == 2 and "no store at nothing.db" in result.output
+
+
 def test_what_is_erased_is_in_no_row(opened: Open, address: str) -> None:
     memory = opened(facts={"units": ["triple", "atomic_fact"]})
     secret = memory.add("Remember: my violin is a Stradivarius.", user_id="ana")[0].id
