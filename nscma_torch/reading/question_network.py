@@ -27,6 +27,7 @@ from nscma_torch.text.minilm import MAX_TOKENS
 
 WEIGHTS = Path(__file__).with_name("weights") / "questions.safetensors"
 LONGEST_SLOT = 12  # tokens
+_TOPIC = SLOTS.index("topic")
 _FLAG = 0.5  # least probability of a flag
 _NEW = 2.0  # added to the logit of a relation that it was not trained on: known by its words alone it comes out lower
 
@@ -45,6 +46,7 @@ class AskedRelation:
     """What a question asks for.
 
     `asks` is one of `question_model.ASKS`, `flags` are some of its FLAGS; `relation` is "" for "none" and "again".
+    `also` is the second reading of the topic: without it, or with the likeliest words for one.
     """
 
     asks: str
@@ -52,6 +54,7 @@ class AskedRelation:
     flags: frozenset[str]
     slots: Slots
     confidence: float
+    also: AskedRelation | None = None
 
 
 @lru_cache(maxsize=4)
@@ -115,33 +118,48 @@ class QuestionNetwork:
         flags = out.flags[0].sigmoid().tolist()
         spans = _spans(out.first[0].cpu(), out.last[0].cpu(), length)
         sure = [max(p, 1 - p) for p in flags]
-        confidence = float(asks * relation) * math.prod(sure) * math.exp(sum(span.logarithm for span in spans))
-        slots = Slots(*(_words(question, encoded.offsets, span) for span in spans))
+        rest = float(asks * relation) * math.prod(sure)
         told = frozenset(flag for flag, p in zip(FLAGS, flags, strict=True) if p > _FLAG)
-        return AskedRelation(name, self._names[int(place)], told, slots, confidence)
+
+        def asked(spans: Sequence[_Span], also: AskedRelation | None = None) -> AskedRelation:
+            slots = Slots(*(_words(question, encoded.offsets, span) for span in spans))
+            confidence = rest * math.exp(sum(span.logarithm for span in spans))
+            return AskedRelation(name, self._names[int(place)], told, slots, confidence, also)
+
+        likeliest = [one for one, _ in spans]
+        other = likeliest.copy()
+        other[_TOPIC] = spans[_TOPIC][1]
+        return asked(likeliest, also=asked(other))
 
 
-def _spans(first: Tensor, last: Tensor, length: int) -> list[_Span]:
-    """The likeliest span of each slot by logits of its ends, [L, slots] each; [CLS] alone for none.
+def _spans(first: Tensor, last: Tensor, length: int) -> list[tuple[_Span, _Span]]:
+    """The two readings of each slot, the likelier first, by logits of its ends, [L, slots] each.
 
     No word is in two slots: the surest span is taken first, and its tokens are none of the others'.
     """
     first, last = first[:length].clone(), last[:length].clone()
-    found: dict[int, _Span] = {}
+    found: dict[int, tuple[_Span, _Span]] = {}
     while len(found) < len(SLOTS):
         left = [slot for slot in range(len(SLOTS)) if slot not in found]
-        spans = {slot: _span(first[:, slot].log_softmax(0), last[:, slot].log_softmax(0)) for slot in left}
-        surest = max(left, key=lambda slot: spans[slot].logarithm)
-        span = found[surest] = spans[surest]
+        spans = {slot: _readings(first[:, slot].log_softmax(0), last[:, slot].log_softmax(0)) for slot in left}
+        surest = max(left, key=lambda slot: spans[slot][0].logarithm)
+        found[surest] = spans[surest]
+        span, _ = found[surest]
         if span.first > 0:
             first[span.first : span.last + 1] = -torch.inf
             last[span.first : span.last + 1] = -torch.inf
     return [found[slot] for slot in range(len(SLOTS))]
 
 
-def _span(first: Tensor, last: Tensor) -> _Span:
-    """The likeliest span by log-probabilities of its ends, [L] each, over no token that is taken (-inf)."""
-    best = _Span(0, 0, float(first[0] + last[0]))
+def _readings(first: Tensor, last: Tensor) -> tuple[_Span, _Span]:
+    """No span ([CLS] alone) and the likeliest one, the likelier of the two first.
+
+    Args:
+        first: log-probabilities of the first token, [L]; those that are taken are -inf.
+        last: the same of the last token, [L].
+    """
+    none = _Span(0, 0, float(first[0] + last[0]))
+    best = _Span(0, 0, -math.inf)
     taken = [i for i, one in enumerate(last.tolist()) if one == -math.inf]
     for i in range(1, len(first) - 1):
         stop = min([i + LONGEST_SLOT, len(last) - 1, *(t for t in taken if t >= i)])
@@ -150,7 +168,7 @@ def _span(first: Tensor, last: Tensor) -> _Span:
         ends = last[i:stop]
         j = int(ends.argmax())
         best = max(best, _Span(i, i + j, float(first[i] + ends[j])), key=lambda span: span.logarithm)
-    return best
+    return (best, none) if best.logarithm > none.logarithm else (none, best)
 
 
 def _words(question: str, offsets: Sequence[tuple[int, int]], span: _Span) -> str:

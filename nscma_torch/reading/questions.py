@@ -83,17 +83,28 @@ class QuestionReader:
         if text is None:
             return None
         asked = self._network().read(text)
-        if asked.confidence < SURE or asked.asks == "none":
-            return None
-        if asked.asks == "again":
+        if asked.asks == "again" and asked.confidence >= SURE:
             return replace(follows, previous=True) if follows else None
-        query = self.query_of(asked, asker)
-        if query is None or now is None or self._schema.shape(query.path[-1]) == "date":
+        query, confidence = self.lookup(asked, asker)
+        if query is None or confidence < SURE:
+            return None
+        if now is None or self._schema.shape(query.path[-1]) == "date":
             return query
         as_of = _date_of(text, asked, now)
         return None if as_of and query.asks == "when" else replace(query, as_of=as_of)
 
-    def query_of(self, asked: AskedRelation, asker: str) -> FactQuery | None:
+    def lookup(self, asked: AskedRelation, asker: str) -> tuple[FactQuery | None, float]:
+        """The walk that a reading means, and how likely it is.
+
+        Both readings of the topic count where they mean the same walk, as "things" in "how many things does Ana hold?".
+        """
+        if not asked.relation:
+            return None, asked.confidence
+        query = self._query(asked, asker)
+        same = asked.also is not None and self._query(asked.also, asker) == query
+        return query, asked.confidence + (asked.also.confidence if asked.also and same else 0.0)
+
+    def _query(self, asked: AskedRelation, asker: str) -> FactQuery | None:
         """The walk that a reading means; None where a slot names nobody, or one is missing."""
         slots = asked.slots
         relation = self._named(self._schema[asked.relation], slots.topic)

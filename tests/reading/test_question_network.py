@@ -102,6 +102,6 @@ def test_no_word_is_in_two_slots() -> None:
         logits[at, slots["topic"]] = 9.0
         logits[at, slots["object"]] = 1.0
     first[1, slots["object"]] = last[4, slots["object"]] = 0.5  # a span around the topic
-    spans = _spans(first, last, 6)
-    assert spans[slots["topic"]][:2] == (2, 3)
-    assert spans[slots["object"]][:2] == (0, 0) and spans[slots["object"]].logarithm > math.log(0.1)
+    (topic, no_topic), (object_, _) = (_spans(first, last, 6)[slots[name]] for name in ("topic", "object"))
+    assert topic[:2] == (2, 3) and no_topic[:2] == (0, 0)
+    assert object_[:2] == (0, 0) and object_.logarithm > math.log(0.1)

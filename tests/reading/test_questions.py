@@ -185,6 +185,17 @@ def test_an_unsure_reading_is_no_query(schema: Schema) -> None:
     assert made(schema, asked) == "none"
 
 
+def test_a_topic_that_changes_nothing_makes_no_reading_unsure(schema: Schema) -> None:
+    """Both readings of the topic count where the walk is the same: "siblings" say no more than the relation."""
+
+    def read(relation: str, noun: str) -> str:
+        also = AskedRelation("object", relation, frozenset(), Slots("I", topic=noun), SURE * 0.6)
+        return made(schema, AskedRelation("object", relation, frozenset(), Slots("I"), SURE * 0.6, also))
+
+    assert read("sibling", "siblings") == "object sibling user"
+    assert read("owns", "car") == "none"
+
+
 def test_a_noun_narrows_where_it_says_more_than_the_relation(schema: Schema) -> None:
     def topic(relation: str, noun: str) -> str:
         return made(schema, AskedRelation("object", relation, frozenset(), Slots("I", topic=noun), 0.9))

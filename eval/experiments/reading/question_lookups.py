@@ -39,11 +39,11 @@ def queries(
     """Of each question the lookup that it asks for, the one that is read, and its confidence; None for none."""
     reader = QuestionReader(schema, lambda: network)
 
-    def query(asked: AskedRelation) -> FactQuery | None:
-        return reader.query_of(asked, "user") if asked.relation else None
+    def row(question: LabelledQuestion) -> tuple[FactQuery | None, FactQuery | None, float]:
+        gold, _ = reader.lookup(labelled(question), "user")
+        return gold, *reader.lookup(network.read(question.text), "user")
 
-    read = [network.read(question.text) for question in questions]
-    return [(query(labelled(q)), query(asked), asked.confidence) for q, asked in zip(questions, read, strict=True)]
+    return [row(question) for question in questions]
 
 
 def _shown(name: str, hits: int, of: int) -> str:
