@@ -66,7 +66,8 @@ check: $(READY)
 
 prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m pytest -m prove -s
-	OMP_NUM_THREADS=1 $(RUN) tests/integration/store_soak.py --minutes $(SOAK)
+	OMP_NUM_THREADS=1 $(RUN) -m tests.integration.store_soak --minutes $(SOAK)
+	OMP_NUM_THREADS=1 $(RUN) -m tests.integration.store_soak --minutes $(SOAK) --dialect postgresql --processes 8 --threads 1 --users 200
 	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA)
 	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA) --fusion rrf --gates on
 	$(RUN) -m eval.experiments.retrieval.answerability_auc --data $(DATA)
