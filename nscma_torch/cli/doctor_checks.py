@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -37,10 +36,7 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
             lacking = engine_problems(llm, found)
             wrong = [*damage, *lacking]
             report["store"] = store_path.name_of(store) if there else f"none at {store_path.name_of(store)}"
-            open_files = [file for file in memory.components.database.files() if store_path.open_to_others(file)]
-            if open_files:
-                names = " ".join(shlex.quote(str(file)) for file in open_files)
-                wrong.append(f"other users of this machine can read or write the store: chmod 600 {names}")
+            wrong += memory.components.database.exposures()
             report["device"] = str(memory.components.device)
             bound = memory.stats().embedder
             try:

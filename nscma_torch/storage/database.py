@@ -82,6 +82,10 @@ class Database(ABC):
     def problems(self, connection: Connection) -> list[str]:
         """What the database itself finds broken, a sentence each."""
 
+    @abstractmethod
+    def exposures(self) -> list[str]:
+        """Who can see more of the store than they should, and what to do about it, a sentence each."""
+
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()

@@ -135,10 +135,16 @@ class PostgresDatabase(Database):
         """None: PostgreSQL keeps foreign keys and indexes itself."""
         return []
 
-    def isolates(self) -> bool:
-        """Whether row-level security holds for the role of this connection."""
+    def exposures(self) -> list[str]:
+        """That row-level security does not hold for the role of these connections."""
         with self.read(NO_USER) as connection:
-            return bool(connection.execute(postgres_schema.ISOLATES).scalar_one())
+            role, isolated = connection.execute(postgres_schema.ISOLATED_ROLE).one()
+        if isolated:
+            return []
+        return [
+            f"the role {role} is a superuser or has BYPASSRLS, which lifts row-level security: make another role, "
+            "`nscma grant` it the store, and connect as that one"
+        ]
 
     def _explained(self, error: BaseException | None) -> NscmaError:
         """The one clear error for what PostgreSQL said."""

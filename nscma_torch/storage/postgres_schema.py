@@ -30,7 +30,7 @@ SIZE = text(
     "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c "
     "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relkind = 'r'"
 )
-ISOLATES = text("SELECT NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname = current_user")
+ISOLATED_ROLE = text("SELECT rolname, NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname = current_user")
 
 
 def prepare(connection: Connection, schema: str, name: str) -> None:

@@ -6,6 +6,7 @@ and two writers never deadlock by upgrading a read. Deleted bytes are zeroed (`s
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -187,6 +188,12 @@ class SqliteDatabase(Database):
         found = [f"SQLite: {what}" for what in unsound if what != "ok"]
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check")
         return found + [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
+
+    def exposures(self) -> list[str]:
+        """Files that other users of this machine can read or write."""
+        open_files = [shlex.quote(str(file)) for file in self.files() if store_path.open_to_others(file)]
+        told = f"other users of this machine can read or write the store: chmod 600 {' '.join(open_files)}"
+        return [told] if open_files else []
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -247,7 +247,8 @@ def test_which_roles_the_wall_holds_for(postgres_server: Server, address: str) -
     application = PostgresDatabase(address, busy_timeout=1)
     base = make_url(address).update_query_dict({"options": ""}).render_as_string(hide_password=False)
     superuser = PostgresDatabase(base, busy_timeout=1)
-    assert application.isolates() and not superuser.isolates()
+    (exposed,) = superuser.exposures()
+    assert application.exposures() == [] and "the role postgres is a superuser" in exposed
     with superuser.write(ALL_USERS) as connection:
         with pytest.raises(NotFoundError):
             grant(connection, "no such role")
