@@ -281,6 +281,7 @@ def test_the_command_that_grants(
     engine.dispose()
 
 
+@pytest.mark.sqlite_file("one end of the copy is a file")
 def test_the_command_that_copies_there_and_back(
     address: str, open_memory: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

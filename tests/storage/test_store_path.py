@@ -13,6 +13,7 @@ from nscma_torch.storage.store_path import file_of, is_of
 LIGHT = 'device = "cpu"\n[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\n'
 
 
+@pytest.mark.sqlite_file("a database has no files")
 @pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
 def test_files_of_the_store_are_neither_written_nor_read_by_commands(
     end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
