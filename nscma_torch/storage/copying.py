@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 from sqlalchemy import select
 
@@ -27,8 +28,12 @@ def copy(
         EmbedderMismatchError: the target's vectors come from another embedder.
         StoreFormatError: a user came out different; the target is as it was.
     """
-    with source.read(user_or_all(user_id)) as taken, target.write(ALL_USERS) as given:
-        rows = transfer.import_(given, transfer.export(taken, user_id), progress=progress)
+    with (
+        source.read(user_or_all(user_id)) as taken,
+        target.write(ALL_USERS) as given,
+        closing(transfer.export(taken, user_id)) as lines,  # before the snapshot that it reads ends
+    ):
+        rows = transfer.import_(given, lines, progress=progress)
         copied = [user_id] if user_id is not None else list(taken.execute(select(users.c.user_id)).scalars())
         for user in copied:
             if digest(taken, user) != digest(given, user):

@@ -12,7 +12,7 @@ import binascii
 import json
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from sqlalchemy import Column, Connection, Table, exc, func, select, true
@@ -75,7 +75,7 @@ _REFERENCES = {
 _BATCH = 1024
 
 
-def export(connection: Connection, user_id: str | None = None) -> Iterator[str]:
+def export(connection: Connection, user_id: str | None = None) -> Generator[str, None, None]:
     """Lines of an export, without line ends: all users, or one. Raises `NotFoundError` for one who is not there."""
     known = select(users.c.user_id).where(users.c.user_id == user_id)
     if user_id is not None and connection.execute(known).first() is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -283,7 +284,7 @@ def test_the_command_that_grants(
 
 @pytest.mark.sqlite_file("one end of the copy is a file")
 def test_the_command_that_copies_there_and_back(
-    address: str, open_memory: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    address: str, open_memory: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = open_memory("file.db")
@@ -297,6 +298,9 @@ def test_the_command_that_copies_there_and_back(
     assert back.digest() == file.digest() and back.verify() == []
     result = CliRunner().invoke(app, ["copy", "file.db", address])
     assert result.exit_code != 0 and "already holds user" in str(result.exception)
+    del result  # and with it what its exception held
+    gc.collect()
+    assert not caplog.records, "a cursor was open when its database was closed"
     result = CliRunner().invoke(app, ["copy", "nothing.db", address])
     assert result.exit_code == 2 and "no store at nothing.db" in result.output
 
