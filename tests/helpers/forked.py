@@ -128,9 +128,10 @@ def sleep(say: Say, store: str, now: str, config: dict[str, Any]) -> None:
 
 
 def work_beside(say: Say, store: str, config: dict[str, Any]) -> None:
-    """What `nscma worker` does, until SIGTERM; it says each event."""
+    """What `nscma worker` does, until SIGTERM; it says "ready" when it takes the signal, then each event."""
     told: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    say("ready")
     with opened(store, config) as memory:
         beside = memory.components.background(notify=say)
         beside.start()
