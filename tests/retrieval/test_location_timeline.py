@@ -116,7 +116,7 @@ def test_without_a_place_there_is_only_the_holder(schema: Schema) -> None:
 def test_dropped_and_gone_in_one_breath_stays_behind(schema: Schema) -> None:
     said = 3 * SEQUENCE_STEP
     rows = [
-        fact("Ines", "located_in", "shed", 1, 4, sequence=SEQUENCE_STEP),
+        fact("Ines", "located_in", "shed", 1, 4, sequence=SEQUENCE_STEP, ended=said),
         fact("lamp", "held_by", "Ines", 2, 4, sequence=2 * SEQUENCE_STEP, ended=said),
         fact("Ines", "located_in", "attic", 4, sequence=said + 1),
     ]
