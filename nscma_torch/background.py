@@ -1,27 +1,32 @@
 """Layer 4 beside an application: reads what is said, makes facts of it, and sleeps by a schedule, until it is stopped.
 
-One background worker a store: it holds a lease for as long as it runs, and another one that is started waits, to take
-over once that expires. The jobs are guarded by the lease of `Worker`, which it holds only while it works, so that
-`flush` and `sleep` of an application find their turn. A kill at any time leaves work done, or queued.
+Any number of background workers may run on a store. Each gives signs of life, and by these all know which users are
+whose (`user_shares`). A user's jobs are guarded by the leases of `Worker`, which it holds only while it works, so that
+`flush` and `sleep` of an application find their turn; a user's scheduled sleep has a lease of its own. A kill at any
+time leaves work done, or queued, and the others take it over once the leases have expired.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 
 from nscma_torch.config import Worker as WorkerSection
 from nscma_torch.curator.sleep import Queued, Sleeper
 from nscma_torch.errors import NscmaError, StoreBusyError, StoreError, StoreFullError
-from nscma_torch.storage import episodes, leases, statistics, streams, worker_health
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import ALL_USERS, NO_USER, Database
-from nscma_torch.storage.worker_health import LEASE, Report
+from nscma_torch.storage import episodes, leases, streams, worker_health
+from nscma_torch.storage.clock import from_micros, to_micros
+from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database
+from nscma_torch.storage.leases import SLEEP
+from nscma_torch.storage.worker_health import Report
+from nscma_torch.user_shares import UserShare
 from nscma_torch.worker import Worker
 
+_LOOK = 1.0  # seconds between two looks for users whose scheduled sleep others do
 _PASSING = (StoreBusyError, StoreFullError)  # waiting may help
 
 
@@ -60,8 +65,8 @@ class BackgroundWorker:
         self._number = leases.new_number()
         self._state = "idle"
         self._rest = 0.0  # seconds of the rest after the last failure
+        self._look = 0.0  # time.monotonic() before which there is nothing to sleep for
         self._stopping = threading.Event()
-        self._lost = threading.Event()  # the lease, to another worker
         self._thread = threading.Thread(target=self._run, name="nscma worker", daemon=True)
         self._beating = threading.Thread()
 
@@ -70,7 +75,7 @@ class BackgroundWorker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish the batch that is at work, give the lease back and end; what is queued stays queued."""
+        """Finish the batch that is at work, give the leases back and end; what is queued stays queued."""
         self._stopping.set()
         own = threading.current_thread() in (self._thread, self._beating)  # where a collection calls it
         if self._thread.is_alive() and not own:
@@ -83,26 +88,20 @@ class BackgroundWorker:
 
     def _run(self) -> None:
         try:
-            waits = False
-            while not self._stopping.is_set():
-                if self._beat():
-                    waits = False
-                    self._serve()
-                elif not waits:
-                    waits = True
-                    self._notify(f"another worker runs on {self._database.name}; this one takes over when it ends")
-                self._stopping.wait(self._settings.poll)
+            with self._database.write(ONE_BY_ONE) as connection:
+                worker_health.forget_dead(connection, now=_now())
+            self._beat()
+            self._serve()
         except Exception as error:
             self.error = error
-            with suppress(StoreError), self._database.write(ALL_USERS) as connection:
-                worker_health.note_error(connection, f"{type(error).__name__}: {error}", _now())
+            with suppress(StoreError), self._database.write(ONE_BY_ONE) as connection:
+                worker_health.note_error(connection, None, f"{type(error).__name__}: {error}", _now())
             if not isinstance(error, NscmaError):
                 raise  # a fault of the program's: its traceback is shown
 
     def _serve(self) -> None:
-        """Work until told to stop, or until the lease is lost."""
+        """Work until told to stop."""
         self._notify(f"at work on {self._database.name}")
-        self._lost.clear()
         ended = threading.Event()
         name = "nscma worker heartbeat"
         self._beating = threading.Thread(target=self._keep_beating, args=(ended,), name=name, daemon=True)
@@ -123,50 +122,115 @@ class BackgroundWorker:
             ended.set()
             self._beating.join()
             self._state = "stopped" if self._stopping.is_set() else "ended by an error"
-            self._give_back()
+            self._sign_off()
 
     def _round(self) -> bool:
         """Work off the queue, then sleep if that is due; False where it should rest."""
         self._queue_recalls()
         self._state = "reading"
-        sound = self._worker().read(lambda: self._goes_on() and not self._is_due())  # a long queue delays no sleep
-        if sound and self._goes_on() and self._is_due():
+        goes_on = self._goes_on
+        sound = self._worker().read(lambda: goes_on() and not self._is_due(), share=self._readers)  # delays no sleep
+        if sound and goes_on() and self._is_due():
             sound = self._sleep()
         self._state = "idle"
         return sound
 
+    @property
+    def _owner(self) -> str:
+        """This worker; a forked child is another."""
+        return leases.owner_name(self._number)
+
+    def _share(self) -> UserShare:
+        return UserShare(self._owner, self._living, most=self._settings.users)
+
+    @cached_property
+    def _readers(self) -> UserShare:
+        """The users whose jobs it runs."""
+        return self._share()
+
+    @cached_property
+    def _sleepers(self) -> UserShare:
+        """The users whose scheduled sleep it does."""
+        return self._share()
+
+    def _living(self) -> list[str]:
+        with self._database.read(NO_USER) as connection:
+            return worker_health.living(connection, now=_now())
+
     def _is_due(self) -> bool:
-        if not self._settings.sleep_interval:
+        if not self._settings.sleep_interval or time.monotonic() < self._look:
             return False
         now = to_micros(self._clock())
         with self._database.read(NO_USER) as connection:
-            slept = worker_health.slept_at(connection)
+            slept, begun = worker_health.slept_at(connection), worker_health.sleeps_for(connection)
+        if begun is not None:
+            return True
         if slept is None:  # the first sleep comes an interval after the first start
             with self._database.write(NO_USER) as connection:
                 worker_health.note_sleep(connection, now)
         return slept is not None and now - slept >= self._settings.sleep_interval * 1e6
 
     def _sleep(self) -> bool:
-        """One sleep of every user; False where it was interrupted, and then it is due again.
+        """Its part of a scheduled sleep of every user; False where it was interrupted, and then that is due again.
 
-        The jobs of all users are run together, so that what they have in common is computed at once.
+        Everything is as at the time for which the sleep was begun, whoever does it.
         """
-        now = self._clock()
+        with self._database.write(NO_USER) as connection:
+            at = worker_health.begin_sleep(connection, to_micros(self._clock()))
+        while users := self._fall_asleep(at):
+            try:
+                if not self._sleep_for(users, at):
+                    return False
+            finally:
+                with self._database.write(ONE_BY_ONE) as connection:
+                    leases.release(connection, SLEEP, self._owner)
+            self._notify(f"slept: {len(users)} users")
+        self._look = time.monotonic() + _LOOK
         with self._database.read(ALL_USERS) as connection:
-            users, last = statistics.users_of(connection), episodes.last_seq(connection)
+            left = connection.execute(leases.undone(SLEEP, before=at)).first() is not None
+        if not left:
+            with self._database.write(NO_USER) as connection:
+                if worker_health.sleeps_for(connection) == at:
+                    worker_health.note_sleep(connection, at)
+        return True
+
+    def _fall_asleep(self, at: int) -> list[str]:
+        """Take users whose sleep is to be done, and whom no other worker has."""
+        if not self._goes_on():
+            return []
+        now = _now()
+        with self._database.read(ALL_USERS) as connection:
+            free = leases.free(connection, SLEEP, leases.undone(SLEEP, before=at), self._owner, now=now)
+        chosen = self._sleepers.chosen(free)
+        if not chosen:
+            return []
+        with self._database.write(ONE_BY_ONE) as connection:
+            return leases.claim(connection, SLEEP, chosen, self._owner, now=now, until=self._until(now))
+
+    def _sleep_for(self, users: Sequence[str], at: int) -> bool:
+        """One sleep of these users; False where it was interrupted.
+
+        The jobs of all of them are run together, so that what they have in common is computed at once.
+        """
+        now = from_micros(at)
+        with self._database.read(ALL_USERS) as connection:
+            last = episodes.last_seq(connection)
         self._state = f"asleep, {len(users)} users"
         self._beat()
         sleeper, whole = self._sleeper(), self._settings.integration == "whole"
         queued = {user_id: sleeper.queue([user_id], now) for user_id in users if self._goes_on()}
-        if not (self._goes_on() and self._worker().consolidate(self._goes_on, up_to=last, whole=whole)):
+        work = self._worker()
+        if not (self._goes_on() and work.consolidate(self._goes_on, up_to=last, whole=whole, users=users)):
             return False
         for user_id in users:
             if not self._goes_on():
                 return False
-            self._maintain(user_id, queued[user_id], now)
-        with self._database.write(NO_USER) as connection:
-            worker_health.note_sleep(connection, to_micros(now))
-        self._notify(f"slept: {len(users)} users")
+            with self._database.read(user_id) as connection:
+                ours = leases.holder(connection, SLEEP, user_id) == self._owner
+            if ours:  # else it was suspended for so long that another took over, or the user was erased
+                self._maintain(user_id, queued[user_id], now)
+                with self._database.write(ONE_BY_ONE) as connection:
+                    leases.done(connection, SLEEP, user_id, self._owner, at=at)
         return True
 
     def _maintain(self, user_id: str, queued: Queued, now: datetime) -> None:
@@ -174,12 +238,12 @@ class BackgroundWorker:
             epoch = streams.version(connection, user_id)[1]
         for failure in self._sleeper().maintain(queued, now).failures:
             self._notify(f"sleep: {failure}")
-            with self._database.write(ALL_USERS) as connection:
+            with self._database.write(user_id) as connection:
                 if streams.version(connection, user_id)[1] == epoch:  # else what it quotes may be erased by now
-                    worker_health.note_error(connection, failure, _now())
+                    worker_health.note_error(connection, user_id, failure, _now())
 
     def _goes_on(self) -> bool:
-        return not (self._stopping.is_set() or self._lost.is_set())
+        return not self._stopping.is_set()
 
     def _back_off(self) -> None:
         """Rest after a failure, twice as long as after the one before."""
@@ -191,42 +255,36 @@ class BackgroundWorker:
             self._notify(self._state)
             self._stopping.wait(self._rest)
 
-    def _beat(self) -> bool:
-        """Give a sign of life: push the lease ahead and write the report; False while another worker has the lease."""
+    def _beat(self) -> None:
+        """Give a sign of life, and push the leases of users who are asleep ahead."""
         now = _now()
-        owner = leases.owner_name(self._number)
-        with self._database.write(NO_USER) as connection:
-            until = now + int(self._settings.lease * 1e6)
-            held = leases.take_over(connection, LEASE, owner, now=now, until=until)
-            if held:
-                worker_health.report(connection, Report(owner, now, self._state))
-        return held
+        until = self._until(now)
+        with self._database.write(ONE_BY_ONE) as connection:
+            worker_health.report(connection, Report(self._owner, now, until, self._state))
+            leases.renew(connection, SLEEP, self._owner, until=until)
+
+    def _until(self, now: int) -> int:
+        return now + int(self._settings.lease * 1e6)
 
     def _keep_beating(self, ended: threading.Event) -> None:
         while not ended.wait(self._settings.lease / 3):
             try:
-                held = self._beat()
+                self._beat()
             except _PASSING:
                 continue
             except StoreError as error:
                 self.error = error
                 self._stopping.set()
                 return
-            if not held:
-                self._lost.set()
-                return
 
-    def _give_back(self) -> None:
-        """Release the lease; the report of a worker that was stopped goes too."""
-        owner = leases.owner_name(self._number)
-        with suppress(StoreError), self._database.write(NO_USER) as connection:
-            if leases.holder(connection, LEASE) != owner:
-                return
-            leases.release(connection, LEASE, owner)
+    def _sign_off(self) -> None:
+        """Give the last sign of life; the report of a worker that was stopped goes."""
+        with suppress(StoreError), self._database.write(ONE_BY_ONE) as connection:
             if self._stopping.is_set():
-                worker_health.withdraw(connection)
+                worker_health.withdraw(connection, self._owner)
             else:
-                worker_health.report(connection, Report(owner, _now(), self._state))
+                now = _now()
+                worker_health.report(connection, Report(self._owner, now, now, self._state))
 
 
 def _now() -> int:

@@ -512,11 +512,12 @@ class EraseReceipt:
 
 @dataclass(frozen=True, slots=True)
 class WorkerHealth:
-    """The background worker of a store: `owner` is its host, process id and a number of its own.
+    """A background worker of a store: `owner` is its host, process id and a number of its own.
 
     `alive` is False where it ended without a word, or has given no sign of life for `worker.lease` seconds. `state` is
-    what it was doing at the last `heartbeat`, `slept_at` when its last scheduled sleep began. `error` is the last one
-    of background work, with its time; only the counts of the whole store have it.
+    what it was doing at the last `heartbeat`. Of all workers of the store together are `slept_at`, the time of the last
+    scheduled sleep that was done for all users, and `error`, the last one of background work, with its time; only the
+    counts of the whole store have it.
     """
 
     owner: str
@@ -535,8 +536,8 @@ class Stats:
     `written` and `deferred` are the gate's decisions; `units` counts active ones by kind, `facts` those believed now by
     status; `failures` are errors of jobs that failed, or wait after one; `stage_seconds` is what this process spent on
     ingestion. `language` does the language work; `language_work` counts its requests, tokens, failed requests,
-    readings dropped as ungrounded (not said by the text), and texts that needed no request: spared. `worker` is None
-    where no background worker runs.
+    readings dropped as ungrounded (not said by the text), and texts that needed no request: spared. `workers` are the
+    background workers that run, or ended without a word.
     """
 
     users: int
@@ -556,7 +557,7 @@ class Stats:
     stage_seconds: Mapping[str, float]
     language: str
     language_work: Mapping[str, int]
-    worker: WorkerHealth | None = None
+    workers: tuple[WorkerHealth, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

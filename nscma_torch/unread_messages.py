@@ -11,11 +11,10 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from nscma_torch.errors import StoreAccessError, StoreBusyError, StoreFullError
-from nscma_torch.storage import jobs, leases
+from nscma_torch.storage import jobs, worker_health
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import NO_USER, Database
 from nscma_torch.storage.statement_groups import CURATE
-from nscma_torch.storage.worker_health import LEASE
 from nscma_torch.worker import Worker
 
 _READING = (EXTRACT, RESTATE)
@@ -95,7 +94,7 @@ class Settling:
 
     def _has_worker(self) -> bool:
         with self._database.read(NO_USER) as connection:
-            return leases.live_holder(connection, LEASE, now=time.time_ns() // 1000) is not None
+            return bool(worker_health.living(connection, now=time.time_ns() // 1000))
 
     def _queued(self, user_id: str, kinds: Collection[str]) -> bool:
         with self._database.read(user_id) as connection:

@@ -12,6 +12,7 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import short_ids
 from nscma_torch.cli.output import console, hint_at_others, one_line, plain, print_json, say, verdict
 from nscma_torch.cli.through_server import read
+from nscma_torch.records import WorkerHealth
 from nscma_torch.text.timestamps import format_time
 
 if TYPE_CHECKING:
@@ -63,17 +64,20 @@ def log(
 
 
 def _told(counts: Stats) -> str:
-    """The health of the background worker in one line."""
-    worker = counts.worker
-    if worker is None:
+    """The health of the background workers, a line each."""
+    if not counts.workers:
         return "none runs beside the application"
+    return "\n".join(_health(worker, counts.jobs_queued) for worker in counts.workers)
+
+
+def _health(worker: WorkerHealth, queued: int) -> str:
     host, process, _ = worker.owner.split()
     silent = (datetime.now(UTC) - worker.heartbeat).total_seconds()
     ended = "" if worker.alive else "ended without a word: "
     slept = "" if worker.slept_at is None else f", slept {format_time(worker.slept_at)}"
     return (
         f"{ended}process {process} on {host}, last heartbeat {silent:.0f} s ago, {worker.state}, "
-        f"{counts.jobs_queued} jobs queued{slept}"
+        f"{queued} jobs queued{slept}"
     )
 
 
@@ -108,14 +112,15 @@ def stats(
         "recalls to count": counts.recalls_queued,
         "embedder": counts.embedder or "none yet",
         "language": counts.language,
-        "worker": _told(counts),
+        "workers": _told(counts),
         "size": f"{counts.file_bytes / 1e6:.1f} MB",
         "digest": digest,
     }
     for name, value in rows.items():
         table.add_row(f"[bold]{name}[/]", plain(str(value)))
-    if counts.worker is not None and counts.worker.error is not None and counts.worker.error_at is not None:
-        table.add_row("[red]last error[/]", plain(f"{format_time(counts.worker.error_at)}  {counts.worker.error}"))
+    for at, error in {(worker.error_at, worker.error) for worker in counts.workers}:
+        if at is not None:
+            table.add_row("[red]last error[/]", plain(f"{format_time(at)}  {error}"))
     for failure in counts.failures:
         table.add_row("[red]failure[/]", plain(failure))
     console.print(table)

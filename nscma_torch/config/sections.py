@@ -544,6 +544,11 @@ class Worker(Section):
     batch_size: int = Field(32, gt=0, description="Jobs worked on at once.")
     max_attempts: int = Field(3, gt=0, description="Failures after which a job is left as failed.")
     lease: float = Field(120.0, gt=0, description="Seconds without a sign of life before another worker may step in.")
+    users: int = Field(
+        64,
+        gt=0,
+        description="Users whose work one of several background workers takes on at once; alone it takes all.",
+    )
     poll: float = Field(0.5, gt=0, description="Seconds between two looks of the background worker at an empty queue.")
     sleep_interval: float = Field(
         3600.0, ge=0, description="Seconds between two sleeps of the background worker; 0: it never sleeps."

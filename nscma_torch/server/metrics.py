@@ -47,10 +47,12 @@ class _OfStore(Collector):
     def collect(self) -> Iterator[Metric]:
         house = self._house
         stats = house.memory.stats()
+        alive = sum(worker.alive for worker in stats.workers)
         values = {
             "nscma_jobs_queued": ("Background jobs that wait", stats.jobs_queued),
             "nscma_jobs_failed": ("Background jobs that failed for good", stats.jobs_failed),
-            "nscma_worker_alive": ("Whether the background worker is alive", bool(stats.worker and stats.worker.alive)),
+            "nscma_workers_alive": ("Background workers that are alive", alive),
+            "nscma_workers_dead": ("Background workers that ended without a word", len(stats.workers) - alive),
             "nscma_messages": ("Messages in the store", stats.messages),
             "nscma_users": ("Users in the store", stats.users),
             "nscma_store_bytes": ("Size of the store's files", stats.file_bytes),

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, func, or_, select
 
 from nscma_torch.records import OF_ONE_MESSAGE
-from nscma_torch.storage import check_derived, check_facts, check_hierarchies, check_records
+from nscma_torch.storage import check_derived, check_facts, check_hierarchies, check_records, leases
 from nscma_torch.storage.dialects import vector_bytes
 from nscma_torch.storage.schema import (
     episodes,
@@ -28,7 +28,7 @@ def problems(connection: Connection, *, single: Collection[str] = ()) -> list[st
     """
     found = _streams(connection) + _chunks(connection) + _vectors(connection) + _postings(connection)
     found += check_hierarchies.problems(connection) + check_derived.problems(connection)
-    found += check_records.problems(connection)
+    found += check_records.problems(connection) + leases.problems(connection)
     return found + check_facts.problems(connection, single=single)
 
 

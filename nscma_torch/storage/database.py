@@ -25,11 +25,13 @@ T = TypeVar("T")
 class _Rows(enum.Enum):
     OF_ALL_USERS = "all users"
     OF_NO_USER = "no user"
+    ONE_BY_ONE = "one by one"
 
 
 ALL_USERS: Literal[_Rows.OF_ALL_USERS] = _Rows.OF_ALL_USERS
 NO_USER: Literal[_Rows.OF_NO_USER] = _Rows.OF_NO_USER
-Whose = str | _Rows  # a user's id, or one of the two
+ONE_BY_ONE: Literal[_Rows.ONE_BY_ONE] = _Rows.ONE_BY_ONE
+Whose = str | _Rows  # a user's id, or one of the three
 
 
 def user_or_all(user_id: str | None) -> Whose:
@@ -41,7 +43,8 @@ class Database(ABC):
     """One store. Use `read` and `write` for transactions; safe to share between threads.
 
     Both are told whose rows they touch: a user's id, `ALL_USERS`, or `NO_USER` for what belongs to the store as a whole
-    (leases, settings). A file has one writer and shows every row to it; PostgreSQL has one writer for each user, and
+    (settings). `ONE_BY_ONE` is for leases and reports of workers, of any users: each row is locked by itself, and no
+    writer is kept out. A file has one writer and shows every row to it; PostgreSQL has one writer for each user, and
     shows a transaction the rows of that user and no others.
 
     Attributes:

@@ -60,7 +60,7 @@ _OF_UNIT = (postings, vectors, unit_sources)
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     """Delete every row of a user; returns the deleted rows by table."""
     leases.forget_user(connection, user_id)
-    worker_health.forget_error(connection)
+    worker_health.forget_error(connection, user_id)
     tables: Sequence[Table] = (
         *(*_OF_EPISODE, *_OF_HIERARCHY, *_OF_UNIT, unit_changes, units_table, episodes, streams, users),
     )
@@ -94,7 +94,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
     rebuilt += [" ".join(("facts:", *filter(None, key))) for key in of_facts.rebuilt]
     owner = connection.execute(select(episodes.c.user_id).where(episodes.c.seq == episode_seq)).scalar_one()
     queue.forget_errors(connection, owner)
-    worker_health.forget_error(connection)
+    worker_health.forget_error(connection, owner)
     counts = Counter(of_facts.rows)
     counts.update(derived_texts.retire(connection, [episode_seq]))
     counts.update(memory_records.remove(connection, [episode_seq]))

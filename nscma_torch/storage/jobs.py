@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, func, select, true
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, select, true, union_all
 
-from nscma_torch.storage import dialects, history
+from nscma_torch.storage import dialects, history, leases
 from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.schema import episodes, jobs, recalls
 
@@ -19,6 +19,7 @@ FORGOTTEN = "its error was erased with a message that it may have quoted"  # in 
 
 
 _INSERT = jobs.insert()
+_NEVER = 2**62  # beyond every row number
 _JOB = (jobs.c.seq, jobs.c.user_id, jobs.c.kind, jobs.c.lane, jobs.c.episode_seq, jobs.c.attempts)
 # A lane as a whole comes first. Not the column itself, whose index SQLite would walk through the jobs of all lanes.
 _SAID = func.coalesce(jobs.c.episode_seq, 0)
@@ -82,6 +83,7 @@ def next_batch(
     alone: Collection[str] = (),
     stages: Mapping[str, int] | None = None,
     user_id: str | None = None,
+    owner: str | None = None,
     up_to: int | None = None,
 ) -> list[Job]:
     """The oldest queued job of the kinds in `sizes`, and those of its kind and lane, in the order they were said.
@@ -90,11 +92,11 @@ def next_batch(
     A batch that failed is tried again as it was. `alone` names kinds whose jobs depend on no other: they come from all
     lanes of a user, and go one by one after a failure, so that one message that cannot be worked on does not hold up
     others. Kinds of a later stage (0 by default) are taken where none of an earlier one is queued. `user_id`: only of
-    this user; `up_to`: only on episodes up to this row number, or on lanes as a whole.
+    this user; `owner`: only of users whose jobs are leased to it; `up_to`: only on episodes up to this row number, or
+    on lanes as a whole.
     """
     early = _early(up_to)
-    own = true() if user_id is None else jobs.c.user_id == user_id
-    first = _oldest(connection, sizes, stages or {}, own & early)
+    first = _oldest(connection, sizes, stages or {}, _of(user_id, owner) & early)
     if first is None:
         return []
     if first.attempts and first.kind in alone:
@@ -118,15 +120,25 @@ def _oldest(
     return None
 
 
+def _of(user_id: str | None, owner: str | None) -> ColumnElement[bool]:
+    """Of a user, and of users whose jobs are leased to an owner; None: of all."""
+    leased = true() if owner is None else leases.held_by(jobs.c.user_id, leases.JOBS, owner)
+    return leased if user_id is None else and_(jobs.c.user_id == user_id, leased)
+
+
 def next_of_lanes(
-    connection: Connection, kind: str, size: int, *, user_id: str | None = None, up_to: int | None = None
+    connection: Connection,
+    kind: str,
+    size: int,
+    *,
+    user_id: str | None = None,
+    owner: str | None = None,
+    up_to: int | None = None,
 ) -> Iterator[list[Job]]:
     """The next batch of each lane of a kind that goes lane by lane, in the order in which `next_batch` takes them."""
     first, early = func.min(jobs.c.seq), _early(up_to)
-    own = (jobs.c.state == "queued", jobs.c.kind == kind, early)
+    own = (jobs.c.state == "queued", jobs.c.kind == kind, early, _of(user_id, owner))
     lanes = select(first).where(*own).group_by(jobs.c.lane).order_by(first)
-    if user_id is not None:
-        lanes = lanes.where(jobs.c.user_id == user_id)
     for seq in connection.execute(lanes).scalars().all():
         oldest = Job(*connection.execute(select(*_JOB).where(jobs.c.seq == seq)).one())
         yield _beside(connection, oldest, (jobs.c.lane == oldest.lane) & early, size)
@@ -145,13 +157,15 @@ def _beside(connection: Connection, first: Job, together: ColumnElement[bool], s
     return [Job(*row) for row in connection.execute(ordered)]
 
 
-def whole_batches(connection: Connection, kind: str, size: int, *, up_to: int) -> Iterator[list[Job]]:
+def whole_batches(
+    connection: Connection, kind: str, size: int, *, up_to: int, owner: str | None = None
+) -> Iterator[list[Job]]:
     """The next batch of each lane that is the same whenever it is asked for; lanes that have none are left out.
 
     The first `size` jobs of a lane on episodes up to the row number `up_to`, or the job on a lane as a whole, alone.
     Batches that are cut so are those that `next_batch` cuts once everything has been queued.
     """
-    own = (jobs.c.state == "queued", jobs.c.kind == kind)
+    own = (jobs.c.state == "queued", jobs.c.kind == kind, _of(None, owner))
     on_lanes = select(*_JOB).where(*own, jobs.c.episode_seq.is_(None)).order_by(jobs.c.seq)
     alone = [Job(*row) for row in connection.execute(on_lanes)]
     yield from ([job] for job in alone)
@@ -183,6 +197,15 @@ def waiting(connection: Connection, kinds: Collection[str]) -> bool:
     """Whether jobs of these kinds are queued, or recalls wait to be counted."""
     recalled = connection.execute(select(recalls.c.user_id).limit(1)).first() is not None
     return recalled or bool(kinds_queued(connection, kinds))
+
+
+def users_waiting(kinds: Collection[str], *, up_to: int | None = None) -> Select[str]:
+    """The users with a queued job of these kinds, those first whose job is the oldest; then those with recalls."""
+    early = (jobs.c.state == "queued", jobs.c.kind.in_(kinds), _early(up_to))
+    of_jobs = select(jobs.c.user_id, func.min(jobs.c.seq).label("oldest")).where(*early).group_by(jobs.c.user_id)
+    of_recalls = select(recalls.c.user_id, literal(_NEVER)).distinct()
+    both = union_all(of_jobs, of_recalls).subquery()
+    return select(both.c.user_id).group_by(both.c.user_id).order_by(func.min(both.c.oldest), both.c.user_id)
 
 
 def queued(connection: Connection, user_id: str, kinds: Collection[str], *, or_failed: bool = False) -> bool:
@@ -297,9 +320,11 @@ def recalls_queued(connection: Connection, episode_seq: int) -> int:
     return connection.execute(select(recalls.c.count).where(recalls.c.episode_seq == episode_seq)).scalar() or 0
 
 
-def users_recalled(connection: Connection) -> list[str]:
-    """The users whose recalls wait to be counted, by name."""
-    return list(connection.execute(select(recalls.c.user_id).distinct().order_by(recalls.c.user_id)).scalars())
+def users_recalled(connection: Connection, owner: str) -> list[str]:
+    """The users whose recalls wait to be counted, by name, of those whose jobs are leased to an owner."""
+    own = leases.held_by(recalls.c.user_id, leases.JOBS, owner)
+    query = select(recalls.c.user_id).where(own).distinct().order_by(recalls.c.user_id)
+    return list(connection.execute(query).scalars())
 
 
 def count_recalls(connection: Connection, user_id: str, kind: str) -> int:

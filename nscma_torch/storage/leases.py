@@ -1,7 +1,10 @@
-"""Leases: who may do something until when. A holder pushes the time ahead while it lives; an expired lease is free.
+"""Leases: who does which work of a user, and until when. A holder pushes the time ahead while it lives; an expired
+lease is free, and so is that of a process of this machine that has ended.
 
-Three kinds of names: the right to run jobs, the place of the background worker, and one for each user whose question
-waits for its queue, which workers look at between two batches.
+A user has one of each name: the right to run the jobs, the right to sleep by schedule, and the wish of a question that
+waits for the queue, which workers look at between two batches. Their rows are made with the user, so that taking one
+only changes it: in PostgreSQL two who look for leases at once pass over the rows that the other is taking
+(`FOR UPDATE SKIP LOCKED`), and neither waits; a file has one writer.
 """
 
 from __future__ import annotations
@@ -9,12 +12,15 @@ from __future__ import annotations
 import os
 import socket
 import uuid
+from collections.abc import Collection, Iterable, Sequence
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
-from nscma_torch.storage.schema import leases
+from nscma_torch.storage.database import pages
+from nscma_torch.storage.schema import user_leases, users
 
-_ASKING = "asking "  # followed by the user whose question waits
+JOBS, SLEEP, ASKING = "jobs", "sleep", "asking"
+NAMES = (JOBS, SLEEP, ASKING)
 
 
 def owner_name(number: str) -> str:
@@ -41,61 +47,123 @@ def is_dead(owner: str) -> bool:
     return False
 
 
-def holder(connection: Connection, name: str) -> str | None:
+def begin(connection: Connection, user_ids: Iterable[str]) -> None:
+    """Make the leases of new users, with the users."""
+    rows = [{"user_id": user_id, "name": name, "until": 0} for user_id in user_ids for name in NAMES]
+    if rows:
+        connection.execute(user_leases.insert(), rows)
+
+
+def forget_user(connection: Connection, user_id: str) -> None:
+    """Delete the leases of a user."""
+    connection.execute(user_leases.delete().where(user_leases.c.user_id == user_id))
+
+
+def held_by(column: ColumnElement[str], name: str, owner: str) -> ColumnElement[bool]:
+    """Whether the user in a column is one whose lease an owner has."""
+    own = (user_leases.c.user_id == column) & (user_leases.c.name == name) & (user_leases.c.owner == owner)
+    return select(user_leases.c.user_id).where(own).exists()
+
+
+def holder(connection: Connection, name: str, user_id: str) -> str | None:
     """The holder of a lease, expired or not."""
-    return connection.execute(select(leases.c.owner).where(leases.c.name == name)).scalar()
+    query = select(user_leases.c.owner).where(user_leases.c.user_id == user_id, user_leases.c.name == name)
+    return connection.execute(query).scalar()
 
 
-def live_holder(connection: Connection, name: str, *, now: int) -> str | None:
-    """The holder of a lease that has not expired, unless its process is known to have ended."""
-    query = select(leases.c.owner).where(leases.c.name == name, leases.c.until > now)
-    owner: str | None = connection.execute(query).scalar()
-    return None if owner is None or is_dead(owner) else owner
+def holders(connection: Connection, name: str, *, now: int) -> list[str]:
+    """The processes that hold leases of a name which have not expired. Times are microseconds."""
+    query = select(user_leases.c.owner).where(user_leases.c.name == name, user_leases.c.until > now).distinct()
+    return list(connection.execute(query).scalars())
 
 
-def acquire(connection: Connection, name: str, owner: str, *, now: int, until: int) -> bool:
-    """Take or extend a lease until the time `until`; False while another owner holds it. Times are microseconds."""
-    held = connection.execute(select(leases.c.owner, leases.c.until).where(leases.c.name == name)).first()
-    if held is not None and held.owner != owner and held.until > now:
-        return False
-    connection.execute(leases.delete().where(leases.c.name == name))
-    connection.execute(leases.insert().values(name=name, owner=owner, until=until))
-    return True
+def free(connection: Connection, name: str, wanted: Select[str], owner: str, *, now: int) -> list[str]:
+    """Those of the wanted users whose lease an owner can have, in the order in which they are wanted."""
+    query = select(user_leases.c.user_id).where(user_leases.c.name == name)
+    can_have = set(connection.execute(query.where(_free(connection, name, owner, now))).scalars())
+    return [user_id for user_id in connection.execute(wanted).scalars() if user_id in can_have]
 
 
-def take_over(connection: Connection, name: str, owner: str, *, now: int, until: int) -> bool:
-    """`acquire`, also from a holder whose process is known to have ended."""
-    held_by = holder(connection, name)
-    if held_by is not None and is_dead(held_by):
-        release(connection, name, held_by)
-    return acquire(connection, name, owner, now=now, until=until)
+def claim(
+    connection: Connection, name: str, user_ids: Collection[str], owner: str, *, now: int, until: int
+) -> list[str]:
+    """Take the leases of these users until a time, or push them ahead; returns the users whose lease the owner has now.
+
+    Left out are those that others hold, or are taking at this instant.
+    """
+    taken: list[str] = []
+    can_have = _free(connection, name, owner, now)
+    for some in pages(sorted(user_ids)):
+        own = (user_leases.c.name == name) & user_leases.c.user_id.in_(some)
+        query = select(user_leases.c.user_id).where(own, can_have).with_for_update(skip_locked=True)
+        found = list(connection.execute(query).scalars())
+        if found:
+            mine = (user_leases.c.name == name) & user_leases.c.user_id.in_(found)
+            connection.execute(user_leases.update().where(mine).values(owner=owner, until=until))
+            taken += found
+    return taken
 
 
-def release(connection: Connection, name: str, owner: str) -> None:
-    """Give a lease back, if it is ours."""
-    connection.execute(leases.delete().where(and_(leases.c.name == name, leases.c.owner == owner)))
+def _free(connection: Connection, name: str, owner: str, now: int) -> ColumnElement[bool]:
+    """Whether an owner can have a lease: nobody alive holds it, or the owner does."""
+    ended = [one for one in holders(connection, name, now=now) if is_dead(one)]
+    return (user_leases.c.until <= now) | user_leases.c.owner.in_([owner, *ended])
+
+
+def renew(connection: Connection, name: str, owner: str, *, until: int) -> None:
+    """Push ahead all leases of a name that an owner still has."""
+    connection.execute(user_leases.update().where(_own(name, owner)).values(until=until))
+
+
+def release(connection: Connection, name: str, owner: str, user_ids: Sequence[str] | None = None) -> None:
+    """Give back the leases of these users, or all of the name, as far as they are the owner's."""
+    given = user_leases.update().where(_own(name, owner)).values(owner=None, until=0)
+    if user_ids is None:
+        connection.execute(given)
+        return
+    for some in pages(user_ids):
+        connection.execute(given.where(user_leases.c.user_id.in_(some)))
+
+
+def _own(name: str, owner: str) -> ColumnElement[bool]:
+    return (user_leases.c.name == name) & (user_leases.c.until > 0) & (user_leases.c.owner == owner)
+
+
+def done(connection: Connection, name: str, user_id: str, owner: str, *, at: int) -> None:
+    """Give a lease back, if it is the owner's, and keep the time for which the work was done."""
+    own = _own(name, owner) & (user_leases.c.user_id == user_id)
+    connection.execute(user_leases.update().where(own).values(owner=None, until=0, done_at=at))
+
+
+def undone(name: str, *, before: int) -> Select[str]:
+    """The users for whom the work was last done for an earlier time, or never, by name."""
+    late = user_leases.c.done_at.is_(None) | (user_leases.c.done_at < before)
+    return select(user_leases.c.user_id).where(user_leases.c.name == name, late).order_by(user_leases.c.user_id)
 
 
 def ask_for(connection: Connection, user_id: str, owner: str, *, until: int) -> None:
     """Have whoever runs jobs take those of this user first, until then or until `asked`; the latest asker counts."""
-    name = _ASKING + user_id
-    connection.execute(leases.delete().where(leases.c.name == name))
-    connection.execute(leases.insert().values(name=name, owner=owner, until=until))
+    own = (user_leases.c.user_id == user_id) & (user_leases.c.name == ASKING)
+    connection.execute(user_leases.update().where(own).values(owner=owner, until=until))
 
 
 def asked(connection: Connection, user_id: str, owner: str) -> None:
     """A question waits no longer."""
-    release(connection, _ASKING + user_id, owner)
+    release(connection, ASKING, owner, [user_id])
 
 
 def asking(connection: Connection, *, now: int) -> list[str]:
     """The users whose questions wait, those whose time is up soonest first."""
-    name = leases.c.name
-    query = select(name).where(name > _ASKING, name < _ASKING[:-1] + "!", leases.c.until > now)
-    found = connection.execute(query.order_by(leases.c.until, name)).scalars()
-    return [one.removeprefix(_ASKING) for one in found]
+    query = select(user_leases.c.user_id).where(user_leases.c.name == ASKING, user_leases.c.until > now)
+    return list(connection.execute(query.order_by(user_leases.c.until, user_leases.c.user_id)).scalars())
 
 
-def forget_user(connection: Connection, user_id: str) -> None:
-    """Delete what names a user."""
-    connection.execute(leases.delete().where(leases.c.name == _ASKING + user_id))
+def problems(connection: Connection) -> list[str]:
+    """Users without leases, whom nobody would work for."""
+    query = select(users.c.user_id).order_by(users.c.user_id)
+    for name in NAMES:
+        own = select(user_leases.c.user_id).where(user_leases.c.user_id == users.c.user_id, user_leases.c.name == name)
+        query = query.where(own.exists())
+    whole = set(connection.execute(query).scalars())
+    found = connection.execute(select(users.c.user_id).order_by(users.c.user_id)).scalars()
+    return [f"user {user_id!r} has no lease of each kind" for user_id in found if user_id not in whole]

@@ -14,13 +14,12 @@ from typing import Any
 from sqlalchemy import Connection, DDLElement, create_mock_engine
 
 from nscma_torch.errors import StoreFormatError
-from nscma_torch.storage import derived_schema, fact_schema, record_schema, schema, store_path
+from nscma_torch.storage import derived_schema, fact_schema, leases, record_schema, schema, store_path
 
 
-def _jobs_leases_recalls(connection: Connection) -> None:
+def _jobs_recalls(connection: Connection) -> None:
     """1 to 2: background work. Episodes that the gate let through are queued, as if they had just been added."""
-    for table in (schema.leases, schema.recalls):
-        table.create(connection)
+    schema.recalls.create(connection)
     connection.exec_driver_sql(
         "CREATE TABLE jobs (seq BIGINT NOT NULL PRIMARY KEY, user_id TEXT NOT NULL, kind TEXT NOT NULL, "
         "episode_seq BIGINT NOT NULL REFERENCES episodes (seq), state TEXT NOT NULL, attempts INTEGER NOT NULL, "
@@ -166,8 +165,20 @@ def _derived_omissions(connection: Connection) -> None:
     derived_schema.derived_omissions.create(connection, checkfirst=True)  # 8 to 9 makes all tables of derived texts
 
 
+def _leases_of_users(connection: Connection) -> None:
+    """12 to 13: leases of each user instead of one for all, and as many background workers as are started."""
+    for table in (schema.user_leases, schema.workers, schema.work_errors):
+        table.create(connection, checkfirst=True)
+    connection.exec_driver_sql("DROP TABLE IF EXISTS leases")
+    for name in leases.NAMES:
+        connection.exec_driver_sql(
+            f"INSERT INTO user_leases (user_id, name, until) SELECT user_id, '{name}', 0 FROM users"
+        )
+    connection.exec_driver_sql("DELETE FROM meta WHERE key IN ('worker', 'worker error')")
+
+
 STEPS: dict[int, Callable[[Connection], None]] = {
-    1: _jobs_leases_recalls,
+    1: _jobs_recalls,
     2: _hierarchies,
     3: _facts,
     4: _order_of_ends,
@@ -178,6 +189,7 @@ STEPS: dict[int, Callable[[Connection], None]] = {
     9: _derived_links,
     10: _records,
     11: _derived_omissions,
+    12: _leases_of_users,
 }
 
 

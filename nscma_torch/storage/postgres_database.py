@@ -26,7 +26,7 @@ from nscma_torch.errors import (
 )
 from nscma_torch.extras import require
 from nscma_torch.storage import connections, postgres_schema
-from nscma_torch.storage.database import ALL_USERS, NO_USER, Database, Whose
+from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database, Whose
 from nscma_torch.storage.postgres_address import parse
 
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -96,14 +96,14 @@ class PostgresDatabase(Database):
             if isinstance(whose, str):
                 keys = {"everybody": self._key("all users"), "key": self._key(f"user {whose}")}
                 connection.execute(_LOCK_USER, keys)
-            else:
+            elif whose is not ONE_BY_ONE:
                 connection.execute(_LOCK, {"key": self._key(whose.value)})
             yield connection
 
     def _settings(self, whose: Whose, wait: float) -> Mapping[str, str]:
         return {
             "user_id": whose if isinstance(whose, str) else "",
-            "all_users": "on" if whose is ALL_USERS else "off",
+            "all_users": "on" if whose in (ALL_USERS, ONE_BY_ONE) else "off",
             "wait": f"{max(1, int(wait * 1000))}ms",
         }
 

@@ -22,7 +22,6 @@ _OWN_USER = "user_id = (SELECT current_setting('nscma.user_id', true))"
 _ALL_USERS = "(SELECT current_setting('nscma.all_users', true)) = 'on'"
 # Tables without users whose rows may name or quote one: which of them a transaction of one user sees.
 _SHARED = {
-    "leases": "left(name, 7) <> 'asking ' OR name = 'asking ' || (SELECT current_setting('nscma.user_id', true))",
     "meta": "key <> 'worker error'",
 }
 

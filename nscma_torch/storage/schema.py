@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from nscma_torch.storage.dialects import Integer, Text, Vector
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 
 metadata = MetaData()
 
@@ -195,12 +195,36 @@ jobs = Table(
     Index("jobs_state", "state", "seq"),
 )
 
-leases = Table(
-    "leases",
+# Who does which work of a user, and until when; see `leases`. Each user has a row of each name.
+user_leases = Table(
+    "user_leases",
     metadata,
+    Column("user_id", Text, primary_key=True),
     Column("name", Text, primary_key=True),
-    Column("owner", Text, nullable=False),
-    Column("until", BigInteger, nullable=False),
+    Column("owner", Text),  # null: nobody
+    Column("until", BigInteger, nullable=False),  # 0: nobody
+    Column("done_at", BigInteger),  # of sleep: the time of the last scheduled one
+    Index("user_leases_until", "name", "until"),
+    sqlite_with_rowid=False,
+)
+
+# Background workers; see `worker_health`.
+workers = Table(
+    "workers",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("at", BigInteger, nullable=False),  # of its last sign of life
+    Column("until", BigInteger, nullable=False),  # when it counts as dead without another one
+    Column("state", Text, nullable=False),
+)
+
+# The last error of background work for each user; it may quote what the user said.
+work_errors = Table(
+    "work_errors",
+    metadata,
+    Column("user_id", Text, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("error", Text, nullable=False),
 )
 
 recalls = Table(

@@ -57,5 +57,5 @@ def collect(connection: Connection, database: Database, user_id: str | None, pro
         stage_seconds=dict(process.stage_seconds),
         language=process.language,
         language_work=dict(process.language_work),
-        worker=worker_health.read(connection, now=time.time_ns() // 1000, errors=user_id is None),
+        workers=worker_health.read(connection, now=time.time_ns() // 1000, errors=user_id is None),
     )

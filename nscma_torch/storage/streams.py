@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, select
 
 from nscma_torch.records import Scope
-from nscma_torch.storage import unit_changes
+from nscma_torch.storage import leases, unit_changes
 from nscma_torch.storage.database import next_seq
 from nscma_torch.storage.schema import streams, users
 
@@ -113,6 +113,7 @@ def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -
     touched = connection.execute(_TOUCH, {"touched": user_id, **epoch}).first()
     if touched is None:
         connection.execute(users.insert().values(user_id=user_id, **first_version(connection)))
+        leases.begin(connection, [user_id])
         begun = version(connection, user_id)
         unit_changes.begin(connection, user_id, begun[0])
         return begun

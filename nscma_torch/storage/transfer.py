@@ -24,6 +24,7 @@ from nscma_torch.storage import (
     check_hierarchies,
     check_records,
     fingerprint,
+    leases,
     summary_context,
     unit_changes,
 )
@@ -229,6 +230,7 @@ def _insert(
         for row in rows:
             row |= first_version(connection)
             unit_changes.begin(connection, row["user_id"], row["generation"])
+        leases.begin(connection, (row["user_id"] for row in rows))
     if table is hierarchies:
         for row in rows:
             row["version"] = new_version(connection)

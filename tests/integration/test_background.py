@@ -12,17 +12,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
+from nscma_torch import user_shares
 from nscma_torch.background import BackgroundWorker
 from nscma_torch.curator.sleep import Queued
 from nscma_torch.errors import EngineUnavailableError, StoreAccessError
 from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, SleepReport, Unit
+from nscma_torch.records import Extraction, SleepReport, Unit, WorkerHealth
 from nscma_torch.storage import leases, worker_health
 from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import ALL_USERS, get_meta
-from nscma_torch.storage.worker_health import LEASE, Report
-from nscma_torch.worker import LEASE as JOBS
+from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE
+from nscma_torch.storage.leases import JOBS, SLEEP
+from nscma_torch.storage.schema import work_errors
+from nscma_torch.storage.worker_health import Report
 from tests.helpers.noting import DEFERRED, NotedTasks, day, held, opener, say
 
 Open = Callable[..., Memory]
@@ -49,6 +52,13 @@ def comes(true: Callable[[], object]) -> bool:
             return True
         time.sleep(0.01)
     return False
+
+
+def only(memory: Memory, user: str | None = None) -> WorkerHealth | None:
+    """The background worker of the store, where one runs."""
+    workers = memory.stats(user_id=user).workers
+    assert len(workers) < 2
+    return workers[0] if workers else None
 
 
 def homes(memory: Memory, user: str = "ada") -> list[str]:
@@ -112,9 +122,9 @@ def test_closing_ends_it_and_gives_its_leases_back(noted: Open) -> None:
     assert len(tasks.given) == at_close
     again = noted()
     assert again.stats().jobs_queued, "the batch at work was waited for, not the queue"
-    assert again.stats().worker is None
+    assert again.stats().workers == ()
     with again.components.database.read(ALL_USERS) as connection:
-        assert leases.holder(connection, LEASE) is None and leases.holder(connection, JOBS) is None
+        assert leases.holders(connection, JOBS, now=0) == []
     again.flush()
     assert len(held(again)) == 30
 
@@ -124,33 +134,57 @@ def test_a_memory_that_is_let_go_ends_its_worker(noted: Open, light_proxy: Any, 
     parts = {"proxy": light_proxy, "embedder": embedder, "tasks": NotedTasks()}
     memory = Memory(tmp_path / "store.db", config=config, background=True, **parts)
     look = noted()
-    assert comes(lambda: look.stats().worker is not None)
+    assert comes(lambda: look.stats().workers)
     del memory
-    assert comes(lambda: look.stats().worker is None)
+    assert comes(lambda: not look.stats().workers)
 
 
-def test_two_on_one_store_never_work_at_once_and_the_second_takes_over(noted: Open) -> None:
-    first_tasks, second_tasks = Slow(0.01), Slow(0.01)
-    first = noted(tasks=first_tasks, background=True)
-    assert comes(lambda: first.stats().worker)
-    second = noted(tasks=second_tasks, background=True)
-    for i in range(12):
-        say(first, f"{{Ben|likes|thing {i}}}", i)
+def test_two_on_one_store_share_its_users_and_each_message_is_read_once(noted: Open) -> None:
+    users = [f"user {number}" for number in range(8)]
+    tasks = {name: Slow(0.01) for name in ("first", "second")}
+    first, second = (noted(tasks=own, background=True) for own in tasks.values())
+    assert comes(lambda: len(first.stats().workers) == 2)
+    said = {user: [f"{{Ben|likes|thing {i} of {user}}}" for i in range(4)] for user in users}
+    for i in range(4):
+        for user in users:
+            say(first, said[user][i], i, user_id=user)
     assert comes(lambda: not first.stats().jobs_queued)
-    assert not second_tasks.given and sorted(first_tasks.given) == sorted(f"{{Ben|likes|thing {i}}}" for i in range(12))
+    given = [*tasks["first"].given, *tasks["second"].given]
+    assert sorted(given) == sorted(text for own in said.values() for text in own)
+    owners = [worker.owner for worker in first.stats().workers]
+    of_first = first.components.worker._owner.split()[1]
+    assert {owner.split()[1] for owner in owners} == {of_first}, "both are of this process"
+    for user in users:
+        read_by = {name for name, own in tasks.items() if set(own.given) & set(said[user])}
+        assert len(read_by) == 1, "whose it is, reads it"
+    assert tasks["first"].given and tasks["second"].given
     first.close()
-    say(second, "{Ben|lives_in|Rome}", 20)
-    assert comes(lambda: homes(second) == ["Rome"]) and second_tasks.given == ["{Ben|lives_in|Rome}"]
+    say(second, "{Ben|lives_in|Rome}", 20, user_id=users[0])
+    say(second, "{Ben|lives_in|Rome}", 20, user_id=users[1])
+    assert comes(lambda: homes(second, users[0]) == homes(second, users[1]) == ["Rome"])
     second.close()
 
 
-@pytest.mark.parametrize("lease", [LEASE, JOBS])
-def test_the_lease_of_one_that_was_suspended_expires(lease: str, noted: Open) -> None:
+def test_a_user_whose_own_worker_does_not_come_is_taken_by_another(
+    noted: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_shares, "_PATIENCE", 0.3)
+    memory = noted()
+    now = time.time_ns() // 1000
+    with memory.components.database.write(ONE_BY_ONE) as connection:  # one that lives, and does nothing
+        worker_health.report(connection, Report("another-machine 1 x", now, 2**62, "idle"))
+    for number in range(8):
+        say(memory, "{Ben|lives_in|Rome}", user_id=f"user {number}")
+    with noted(background=True) as beside:
+        assert comes(lambda: all(homes(beside, f"user {number}") == ["Rome"] for number in range(8)))
+
+
+def test_the_lease_of_one_that_was_suspended_expires(noted: Open) -> None:
     memory = noted()
     say(memory, "{Ben|lives_in|Rome}")
     now = time.time_ns() // 1000
-    with memory.components.database.write(ALL_USERS) as connection:
-        leases.acquire(connection, lease, "another-machine 1 x", now=now, until=now + 400_000)
+    with memory.components.database.write(ONE_BY_ONE) as connection:
+        assert leases.claim(connection, JOBS, ["ada"], "another-machine 1 x", now=now, until=now + 400_000) == ["ada"]
     begin = time.monotonic()
     with noted(background=True) as beside:
         assert comes(lambda: homes(beside) == ["Rome"])
@@ -162,55 +196,57 @@ def test_the_lease_of_a_dead_process_is_free_at_once(noted: Open) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     say(memory, "{Ben|lives_in|Rome}")
-    with memory.components.database.write(ALL_USERS) as connection:
-        for lease in (LEASE, JOBS):
-            leases.acquire(connection, lease, f"{socket.gethostname()} {ended.pid} x", now=0, until=2**62)
+    with memory.components.database.write(ONE_BY_ONE) as connection:
+        for name in (SLEEP, JOBS):
+            leases.claim(connection, name, ["ada"], f"{socket.gethostname()} {ended.pid} x", now=0, until=2**62)
     with noted(background=True) as beside:
         assert comes(lambda: homes(beside) == ["Rome"])
 
 
-def test_one_that_lost_its_lease_lets_the_other_work(noted: Open) -> None:
-    """As after a suspension: the other has the lease, and the first must notice by itself."""
+def test_one_that_lost_a_user_while_it_was_suspended_leaves_him_to_the_other(noted: Open) -> None:
+    """The other has the lease when it wakes: it begins no further batch of that user."""
     tasks = Slow(0.0)
-    memory = noted(config={"worker": {"lease": 0.3}}, tasks=tasks)
-    beside = memory.components.background()
-    beside.start()
-    assert comes(lambda: memory.stats().worker)
     other = "another-machine 1 x"
-    with memory.components.database.write(ALL_USERS) as connection:
-        leases.release(connection, LEASE, leases.holder(connection, LEASE) or "")
-        leases.acquire(connection, LEASE, other, now=0, until=2**62)
-        worker_health.report(connection, Report(other, time.time_ns() // 1000, "idle"))
-    assert comes(beside._lost.is_set)
-    say(memory, "{Ben|lives_in|Rome}")
-    time.sleep(0.2)
-    health = memory.stats().worker
-    assert tasks.given == [] and health is not None and health.owner == other, "the report is the other's"
-    with memory.components.database.write(ALL_USERS) as connection:
-        leases.release(connection, LEASE, other)
-    assert comes(lambda: homes(memory) == ["Rome"])
-    beside.stop()
+
+    def taken(units: Sequence[Unit], **more: Any) -> list[Extraction]:
+        with memory.components.database.write(ONE_BY_ONE) as connection:
+            leases.release(connection, JOBS, memory.components.worker._owner)
+            leases.claim(connection, JOBS, ["ada"], other, now=0, until=2**62)
+        return Slow.extract(tasks, units, **more)
+
+    tasks.extract = taken  # type: ignore[method-assign]
+    memory = noted(config={"worker": {"batch_size": 1}}, tasks=tasks)
+    for i in range(3):
+        say(memory, f"{{Ben|likes|thing {i}}}", i)
+    assert memory.components.worker.read(lambda: True)
+    assert len(tasks.given) == 1
+    with memory.components.database.write(ONE_BY_ONE) as connection:
+        assert leases.holder(connection, JOBS, "ada") == other, "it gives back what is its own alone"
+        leases.release(connection, JOBS, other)
+    del tasks.extract  # type: ignore[attr-defined]
+    memory.flush()
+    assert len(held(memory)) == 3 and memory.verify() == []
 
 
 def test_health_says_who_works_and_since_when_he_was_silent(noted: Open) -> None:
     with noted(config={"worker": {"lease": 3.0}}, background=True) as memory:
-        assert comes(lambda: memory.stats().worker)
-        health = memory.stats(user_id="nobody").worker
+        assert comes(lambda: only(memory))
+        health = only(memory, "nobody")
         assert health is not None and health.alive and health.owner.split()[1] == str(os.getpid())
         assert abs(health.heartbeat - datetime.now(UTC)) < timedelta(seconds=5)
-        assert comes(lambda: (now := memory.stats().worker) and now.heartbeat > health.heartbeat), "it beats while idle"
+        assert comes(lambda: (now := only(memory)) and now.heartbeat > health.heartbeat), "it beats while idle"
         assert (health.error, health.slept_at) == (None, None)
-    assert noted().stats().worker is None
+    assert noted().stats().workers == ()
 
 
 def test_one_that_ended_without_a_word_is_told(noted: Open) -> None:
     memory = noted(config={"worker": {"lease": 0.2}})
     beside = memory.components.background()
-    assert beside._beat()
-    health = memory.stats().worker
+    beside._beat()
+    health = only(memory)
     assert health is not None and health.alive
     time.sleep(0.3)
-    health = memory.stats().worker
+    health = only(memory)
     assert health is not None and not health.alive
 
 
@@ -227,8 +263,8 @@ def test_an_outage_is_waited_for_longer_and_longer_and_costs_no_job(noted: Open)
         assert all(rest >= length for rest, length in zip(rests, lengths, strict=True)), rests
         stats = memory.stats()
         assert (stats.jobs_failed, stats.failures) == (0, ())
-        assert stats.worker is not None and stats.worker.error is not None and "no answer" in stats.worker.error
-        own = memory.stats(user_id="ada").worker
+        health, own = only(memory), only(memory, "ada")
+        assert health is not None and health.error is not None and "no answer" in health.error
         assert own is not None and own.error is None, "it may quote another user"
         beside.stop()
 
@@ -237,11 +273,11 @@ def test_an_error_is_erased_with_what_it_may_quote(noted: Open) -> None:
     tasks = Away(10**6)
     with noted(tasks=tasks, background=True) as memory:
         said = say(memory, "{Ben|lives_in|Rome} and a pomegranate")
-        assert comes(lambda: (health := memory.stats().worker) and health.error)
+        assert comes(lambda: (health := only(memory)) and health.error)
         tasks.left = 0
         assert comes(lambda: homes(memory) == ["Rome"])
         memory.erase(user_id="ada", memory_id=said.id)
-        health = memory.stats().worker
+        health = only(memory)
         assert health is not None and health.error is None
         files = [path.read_bytes() for path in memory.components.database.files()]
     assert files and not any(b"pomegranate" in held_bytes for held_bytes in files)
@@ -276,7 +312,7 @@ def test_a_store_that_is_gone_ends_it_with_an_error(noted: Open) -> None:
     memory = noted(config={"worker": {"lease": 0.1}})
     beside = memory.components.background()
     beside.start()
-    assert comes(lambda: memory.stats().worker)
+    assert comes(lambda: only(memory))
     store = memory.components.database.path
     store.rename(store.with_name("moved.db"))
     assert beside.wait(GONE) and isinstance(beside.error, StoreAccessError)
@@ -293,7 +329,7 @@ def test_a_question_comes_before_another_users_backlog(noted: Open) -> None:
             assert comes(lambda: tasks.given)
             answer = memory.ask("Where does Ben live?", user_id="ada", now=day(40))
             assert (answer.text, answer.notes) == ("Rome", ())
-            assert memory.stats(user_id="eve").jobs_queued > 10, "the backlog of the other was not waited for"
+            assert tasks.given.index("{Ben|lives_in|Rome}") < 20, "the backlog of the other was not waited for"
             with memory.components.database.read(ALL_USERS) as connection:
                 assert leases.asking(connection, now=0) == [], "nobody waits any more"
 
@@ -315,6 +351,7 @@ def test_a_question_says_what_is_pending_when_its_time_is_up(noted: Open) -> Non
 
 def test_a_killed_question_is_waited_for_no_longer_than_it_said(noted: Open) -> None:
     memory = noted()
+    say(memory, "{Ben|lives_in|Oslo}")
     with memory.components.database.write(ALL_USERS) as connection:
         leases.ask_for(connection, "ada", "host 1 x", until=100)
         assert leases.asking(connection, now=99) == ["ada"] and leases.asking(connection, now=100) == []
@@ -402,11 +439,17 @@ def test_a_sleep_goes_user_by_user_once_all_jobs_were_run(what: str, noted: Open
     assert worker._round()
     clock[0] += timedelta(hours=2)
     assert worker._round() == (what == "erase")
-    assert maintained == (["ada"] if what == "stop" else users)
+    assert maintained == (["ada"] if what == "stop" else ["ada", "eve"])
     with parts.database.read(ALL_USERS) as connection:
         assert worker_health.slept_at(connection) == to_micros(clock[0] if what == "erase" else day(1))
     assert memory.verify() == [] and memory.stats().jobs_failed == 0
     assert homes(memory, "eve") == ["Rome"] and (homes(memory, "bob") == []) == (what == "erase")
+    if what == "stop":  # the next one goes on where this one ended
+        again = by_clock(memory, clock)
+        again._sleeper = Watched  # type: ignore[assignment]
+        assert again._round() and maintained == users
+        with parts.database.read(ALL_USERS) as connection:
+            assert worker_health.slept_at(connection) == to_micros(clock[0])
 
 
 @pytest.mark.parametrize("erased", [False, True])
@@ -430,4 +473,5 @@ def test_a_failure_of_a_sleep_is_kept_unless_what_it_quotes_is_erased_meanwhile(
         assert worker._round()
         clock[0] += timedelta(hours=2)
     with database.read(ALL_USERS) as connection:
-        assert (not get_meta(connection, "worker error")) == erased
+        found = connection.execute(select(work_errors.c.error)).scalars().all()
+    assert found == ([] if erased else ["ModelError: no answer about a pomegranate"])

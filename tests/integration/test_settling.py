@@ -18,7 +18,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Answer, Extraction, Unit
 from nscma_torch.storage import leases
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE
 from tests.helpers.plain_sentences import PlainSentences
 
 Open = Callable[..., Memory]
@@ -171,13 +171,13 @@ def test_what_waits_to_be_read_again_leaves_the_facts_in_the_answer(again: str, 
 def test_another_workers_lease_is_respected_and_the_limit_holds(open_memory: Open) -> None:
     memory = open_memory(config={"retrieval": {"settle_seconds": 0.3}})
     told(memory, "I live in Rome.")
-    with memory.components.database.write(ALL_USERS) as connection:
-        leases.acquire(connection, "worker", "elsewhere 1 x", now=0, until=2**62)
+    with memory.components.database.write(ONE_BY_ONE) as connection:
+        leases.claim(connection, leases.JOBS, ["ada"], "elsewhere 1 x", now=0, until=2**62)
     begin = time.monotonic()
     answer = home(memory)
     assert 0.2 < time.monotonic() - begin < 5 and answer.notes == ("1 message not yet read",)
     with memory.components.database.read(ALL_USERS) as connection:
-        assert leases.holder(connection, "worker") == "elsewhere 1 x"
+        assert leases.holder(connection, leases.JOBS, "ada") == "elsewhere 1 x"
 
 
 def test_a_store_that_another_process_is_writing_to(open_memory: Open) -> None:

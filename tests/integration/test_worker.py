@@ -18,7 +18,8 @@ from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Extraction, Message, Unit
 from nscma_torch.storage import jobs, leases
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE
+from nscma_torch.storage.leases import JOBS
 
 Open = Callable[..., Memory]
 WRITE_ALL = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
@@ -169,7 +170,7 @@ def test_a_flush_that_is_at_work_ends_though_the_memory_is_closed(open_memory: O
     again = open_memory()
     assert again.stats().jobs_queued == 0 and len(facts(again)) == 1
     with again.components.database.read(ALL_USERS) as connection:
-        assert leases.holder(connection, "worker") is None
+        assert leases.holders(connection, JOBS, now=0) == []
 
 
 def test_a_failed_batch_leaves_nothing_behind(open_memory: Open) -> None:
@@ -263,7 +264,7 @@ def test_work_done_twice_counts_once_and_readers_keep_up(open_memory: Open) -> N
     assert memory.verify() == []
 
 
-def test_one_worker_at_a_time(open_memory: Open) -> None:
+def test_one_worker_at_a_time_runs_the_jobs_of_a_user(open_memory: Open) -> None:
     working, overlapping = threading.Lock(), []
 
     class Exclusive(Tasks):
@@ -289,12 +290,29 @@ def test_one_worker_at_a_time(open_memory: Open) -> None:
     assert memories[0].stats().jobs_queued == 0
 
 
+def test_two_workers_take_different_users_and_neither_waits(open_memory: Open) -> None:
+    """While the first one works on a user, what is said by another is read by the second."""
+    other: list[int] = []
+
+    def meanwhile() -> None:
+        beside = open_memory()
+        beside.add(FACTS[1], user_id="bob")
+        with pytest.raises(StoreBusyError, match="another worker"):  # ada's, which the first is at
+            beside.components.worker.run_pending(timeout=0.0)
+        other.append(beside.stats(user_id="bob").jobs_queued)
+
+    memory = open_memory(tasks=Tasks(meanwhile=meanwhile))
+    memory.add(FACTS[0], user_id="ada")
+    assert memory.flush() == 1
+    assert other == [0] and len(facts(memory)) == len(facts(memory, "bob")) == 1
+
+
 def test_a_lease_of_the_dead_runs_out(open_memory: Open) -> None:
     memory = open_memory(config={"worker": {"lease": 5.0}})
     memory.add(FACTS[0], user_id="ada")
     soon = time.time_ns() // 1000 + 300_000
-    with memory.components.database.write(ALL_USERS) as connection:
-        assert leases.acquire(connection, "worker", "somebody who died", now=soon - 300_000, until=soon)
+    with memory.components.database.write(ONE_BY_ONE) as connection:
+        assert leases.claim(connection, JOBS, ["ada"], "somebody who died", now=soon - 300_000, until=soon)
     with pytest.raises(StoreBusyError, match="another worker"):
         memory.components.worker.run_pending(timeout=0.1)
     begin = time.monotonic()
@@ -324,10 +342,10 @@ def test_a_lease_of_a_dead_process_is_taken_over(open_memory: Open) -> None:
     ended.wait()
     memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
     for host, waits in (("another-machine", True), (socket.gethostname(), False)):
-        with memory.components.database.write(ALL_USERS) as connection:
+        with memory.components.database.write(ONE_BY_ONE) as connection:
             later = time.time_ns() // 1000 + 60_000_000
-            leases.release(connection, "worker", leases.holder(connection, "worker") or "")
-            assert leases.acquire(connection, "worker", f"{host} {ended.pid} x", now=0, until=later)
+            leases.release(connection, JOBS, leases.holder(connection, JOBS, "ada") or "")
+            assert leases.claim(connection, JOBS, ["ada"], f"{host} {ended.pid} x", now=0, until=later)
         if waits:
             with pytest.raises(StoreBusyError):
                 memory.components.worker.run_pending(timeout=0.1)

@@ -19,8 +19,7 @@ import pytest
 from nscma_torch.memory import Memory
 from nscma_torch.storage import jobs, leases
 from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.worker_health import LEASE
-from nscma_torch.worker import LEASE as JOBS
+from nscma_torch.storage.leases import JOBS
 from tests.helpers.chatter import chatter
 
 Open = Callable[..., Memory]
@@ -39,11 +38,11 @@ def ended_on_signal(processes: Any, pid: int, heard: Path) -> None:
     assert heard.read_text().splitlines()[-1] == "end"
 
 
-def holds(pid: int, memory: Memory, lease: str) -> bool:
-    """Whether this process holds a lease, dead or alive."""
+def works(pid: int, memory: Memory) -> bool:
+    """Whether this process has leased a user's jobs, dead or alive."""
     with memory.components.database.read(ALL_USERS) as connection:
-        holder = leases.holder(connection, lease)
-    return holder is not None and holder.split()[1] == str(pid)
+        holders = leases.holders(connection, JOBS, now=0)
+    return str(pid) in [holder.split()[1] for holder in holders]
 
 
 def slept(heard: Path) -> int:
@@ -68,7 +67,7 @@ def assert_all_is_well(open_memory: Open, memory: Memory, users: Iterable[str], 
         assert sorted(episode.id for episode in memory.log(user_id=user)) == sorted(own)
     assert memory.verify() == []
     stats = memory.stats()
-    assert (stats.jobs_queued, stats.jobs_failed, stats.failures, stats.worker) == (0, 0, (), None)
+    assert (stats.jobs_queued, stats.jobs_failed, stats.failures, stats.workers) == (0, 0, (), ())
     other = replayed(open_memory, memory, users, now)
     assert stats.units == other.stats().units
     for user in users:
@@ -138,14 +137,15 @@ def test_a_worker_that_is_killed_again_and_again(kills: int, processes: Any, ope
             ids[user].append(memory.add(chatter(rng), user_id=user, timestamp=datetime.now(UTC))[0].id)
         if rng.random() < 0.8:  # else it is killed while it starts
             give_up = time.monotonic() + 60
-            while not holds(pid, memory, JOBS):
+            while not works(pid, memory):
                 assert time.monotonic() < give_up, heard.read_text()
                 time.sleep(0.001)
         time.sleep(rng.uniform(0.0, 0.3))
         os.kill(pid, signal.SIGKILL)
         assert processes.wait(pid) == -signal.SIGKILL, heard.read_text()
-        states.append("at work" if holds(pid, memory, JOBS) else "waiting")
-        assert holds(pid, memory, LEASE) or "at work" not in heard.read_text(), "a killed worker gives nothing back"
+        states.append("at work" if works(pid, memory) else "waiting")
+        reports = [worker.owner.split()[1] for worker in memory.stats().workers]
+        assert str(pid) in reports or "at work" not in heard.read_text(), "a killed worker gives nothing back"
         if kill % 5 == 0:
             assert memory.verify() == []
     heard = tmp_path / "heard"
@@ -163,7 +163,7 @@ def test_a_worker_that_is_killed_again_and_again(kills: int, processes: Any, ope
     assert_all_is_well(open_memory, memory, ids, ids)
     count = sum(map(len, ids.values()))
     print(
-        f"killed {kills} times, {states.count('at work')} of them with the lease of jobs; {count} messages: none lost, "
+        f"killed {kills} times, {states.count('at work')} of them with leases of jobs; {count} messages: none lost, "
         "none read twice, digest as without the worker"
     )
 
@@ -181,8 +181,8 @@ def test_the_command_stops_when_it_is_told(open_memory: Open, tmp_path: Path) ->
     running = subprocess.Popen([*command, "--config", str(config)], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
     assert json.loads(running.stdout.readline())["event"].startswith("at work on")
-    health = memory.stats().worker
-    assert health is not None and health.alive and health.owner.split()[1] == str(running.pid)
+    (health,) = memory.stats().workers
+    assert health.alive and health.owner.split()[1] == str(running.pid)
     give_up = time.monotonic() + 60
     while not memory.facts(user_id="ada"):
         assert time.monotonic() < give_up
@@ -190,6 +190,6 @@ def test_the_command_stops_when_it_is_told(open_memory: Open, tmp_path: Path) ->
     running.send_signal(signal.SIGTERM)
     out, _ = running.communicate(timeout=60)
     assert running.returncode == 0 and json.loads(out.splitlines()[-1])["event"].startswith("stopped")
-    assert memory.stats().worker is None
+    assert memory.stats().workers == ()
     with memory.components.database.read(ALL_USERS) as connection:
-        assert leases.holder(connection, LEASE) is None and leases.holder(connection, JOBS) is None
+        assert leases.holders(connection, JOBS, now=0) == []

@@ -89,13 +89,52 @@ def test_what_failed_goes_alone_and_then_waits(connection: Connection) -> None:
 
 
 def test_a_lease_has_one_holder(connection: Connection) -> None:
-    assert leases.acquire(connection, "worker", "one", now=0, until=100)
-    assert leases.acquire(connection, "worker", "one", now=50, until=150), "its holder extends it"
-    assert not leases.acquire(connection, "worker", "two", now=149, until=250)
-    assert leases.acquire(connection, "other", "two", now=149, until=250)
-    leases.release(connection, "worker", "two")
-    assert not leases.acquire(connection, "worker", "two", now=149, until=250), "only its holder gives it back"
-    assert leases.acquire(connection, "worker", "two", now=150, until=250), "it has run out"
+    def claim(owner: str, now: int, users: Sequence[str] = ("ada",), name: str = leases.JOBS) -> list[str]:
+        return leases.claim(connection, name, users, owner, now=now, until=now + 100)
+
+    leases.begin(connection, ["bob"])
+    assert claim("host 1 one", 1) == ["ada"]
+    assert claim("host 1 one", 51) == ["ada"], "its holder extends it"
+    assert claim("host 1 two", 150) == []
+    assert claim("host 1 two", 150, ("ada", "bob", "nobody")) == ["bob"], "who is no user has no lease"
+    assert claim("host 1 two", 150, name=leases.SLEEP) == ["ada"]
+    leases.release(connection, leases.JOBS, "host 1 two", ["ada"])
+    assert claim("host 1 two", 150) == [], "only its holder gives it back"
+    leases.renew(connection, leases.JOBS, "host 1 one", until=300)
+    assert claim("host 1 two", 299) == []
+    assert leases.holders(connection, leases.JOBS, now=249) == ["host 1 one", "host 1 two"]
+    assert claim("host 1 two", 300) == ["ada"], "it has run out"
+    leases.renew(connection, leases.JOBS, "host 1 one", until=900)
+    assert claim("host 1 three", 401) == ["ada"], "one that was lost is not renewed"
+    leases.release(connection, leases.JOBS, "host 1 three")
+    assert leases.holder(connection, leases.JOBS, "ada") is None
+
+
+def test_work_that_is_done_for_a_time_is_not_done_again(connection: Connection) -> None:
+    def due(before: int) -> list[str]:
+        return leases.free(connection, leases.SLEEP, leases.undone(leases.SLEEP, before=before), "host 1 x", now=0)
+
+    leases.begin(connection, ["bob"])
+    assert due(10) == ["ada", "bob"]
+    for user in ("ada", "bob"):
+        leases.claim(connection, leases.SLEEP, [user], f"host 1 {user}", now=0, until=100)
+    assert due(10) == []
+    leases.done(connection, leases.SLEEP, "ada", "host 1 ada", at=10)
+    leases.done(connection, leases.SLEEP, "bob", "host 1 somebody", at=10)
+    leases.release(connection, leases.SLEEP, "host 1 bob")
+    assert due(10) == ["bob"] and due(11) == ["ada", "bob"]
+
+
+def test_who_waits_longest_comes_first(connection: Connection) -> None:
+    def waiting(*kinds: str) -> list[str]:
+        return list(connection.execute(jobs.users_waiting(kinds)).scalars())
+
+    jobs.enqueue(connection, "bob", "extract", [("three", 3)])
+    jobs.enqueue(connection, "ada", "other", [("one", None)])
+    assert [waiting("extract", "other"), waiting("extract"), waiting("restate")] == [["bob", "ada"], ["bob"], []]
+    ids = connection.exec_driver_sql("SELECT id FROM episodes").scalars()
+    jobs.note_recalls(connection, "ada", dict.fromkeys(ids, 1))
+    assert waiting("extract") == ["bob", "ada"]
 
 
 def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, memory: Memory) -> None:
@@ -106,12 +145,15 @@ def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, m
     connection.exec_driver_sql("UPDATE episodes SET decision = '{}', encoded = (seq = 2) WHERE seq < 4")
     jobs.note_recalls(connection, "ada", {ids[3]: 0})  # added with infer=False: never queued
     assert jobs.waiting(connection, SIZES)
-    assert jobs.users_recalled(connection) == ["ada"], "an id of another's is passed over"
+    assert jobs.users_recalled(connection, "host 1 x") == [], "only of users that are leased"
+    leases.begin(connection, ["bob"])
+    leases.claim(connection, leases.JOBS, ["ada", "bob"], "host 1 x", now=0, until=100)
+    assert jobs.users_recalled(connection, "host 1 x") == ["ada"], "an id of another's is passed over"
     assert jobs.count_recalls(connection, "bob", "extract") == 0
     assert jobs.count_recalls(connection, "ada", "extract") == 1
     accesses = [row[0] for row in connection.exec_driver_sql("SELECT accesses FROM episodes ORDER BY seq")]
     assert accesses == [3, 1, 0, 0]
-    assert jobs.users_recalled(connection) == []
+    assert jobs.users_recalled(connection, "host 1 x") == []
     batch = jobs.next_batch(connection, SIZES)
     stream = connection.exec_driver_sql("SELECT stream_id FROM episodes WHERE seq = 1").scalar_one()
     assert [(job.lane, job.episode_seq) for job in batch] == [(stream, 1)]
@@ -126,6 +168,12 @@ def test_the_next_batches_of_all_lanes_are_those_that_come_one_after_another(con
     ahead = list(jobs.next_of_lanes(connection, "extract", 2))
     assert [numbers(batch) for batch in ahead] == [[4], [None, 1], [None]]
     assert list(jobs.next_of_lanes(connection, "extract", 2, user_id="bob")) == ahead[2:]
+    leases.begin(connection, ["bob"])
+    leases.claim(connection, leases.JOBS, ["bob"], "host 1 x", now=0, until=100)
+    for owner, found in (("host 1 x", ahead[2:]), ("host 1 y", [])):
+        assert list(jobs.next_of_lanes(connection, "extract", 2, owner=owner)) == found
+        assert [jobs.next_batch(connection, {"extract": 2}, owner=owner)] == (found or [[]])
+        assert list(jobs.whole_batches(connection, "extract", 9, up_to=9, owner=owner)) == found
     for expected in ahead:
         assert jobs.next_batch(connection, {"extract": 2}) == expected
         jobs.clear(connection, "extract", expected[0].lane)

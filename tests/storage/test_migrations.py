@@ -75,7 +75,7 @@ def test_a_migration_that_fails_changes_nothing(
     before = tables(old)
 
     def fail(connection: object) -> None:
-        migrations._jobs_leases_recalls(connection)  # type: ignore[arg-type]
+        migrations._jobs_recalls(connection)  # type: ignore[arg-type]
         raise StoreFormatError("half way")
 
     monkeypatch.setitem(migrations.STEPS, 1, fail)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, make_url, select, text
+from sqlalchemy import Connection, create_engine, make_url, select, text
 from typer.testing import CliRunner
 
 from nscma_torch.cli import app
@@ -25,7 +25,8 @@ from nscma_torch.errors import (
     StoreVersionError,
 )
 from nscma_torch.memory import Memory
-from nscma_torch.storage.database import ALL_USERS, NO_USER
+from nscma_torch.storage import leases, streams, worker_health
+from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE
 from nscma_torch.storage.postgres_address import parse
 from nscma_torch.storage.postgres_database import PostgresDatabase
 from nscma_torch.storage.postgres_schema import TABLE_NAMES, grant
@@ -122,22 +123,44 @@ def test_every_table_is_behind_the_wall(postgres_server: Server, address: str) -
         tables = set(connection.exec_driver_sql(query.format("true")).scalars())
     engine.dispose()
     assert tables == set(TABLE_NAMES)
-    assert tables - walled == {"counters"}
+    assert tables - walled == {"counters", "workers"}
 
 
 def test_leases_and_errors_name_no_other_user(opened: Open) -> None:
-    from nscma_torch.storage import leases, worker_health
-
-    database = opened().components.database
+    memory = opened()
+    database = memory.components.database
+    memory.add("I live in Porto.", user_id="ana")
     with database.write("ana") as connection:
         leases.ask_for(connection, "ana", "host 1 x", until=2**60)
-    with database.write(ALL_USERS) as connection:
-        worker_health.note_error(connection, "a reply that quotes ana", 0)
-    for whose, seen in (("ana", ["asking ana"]), ("bob", []), (NO_USER, []), (ALL_USERS, ["asking ana"])):
+        worker_health.note_error(connection, "ana", "a reply that quotes ana", 0)
+    with database.write(ONE_BY_ONE) as connection:
+        worker_health.note_error(connection, None, "a fault that quotes ana", 0)
+    for whose in ("ana", "bob", NO_USER, ALL_USERS):
         with database.read(whose) as connection:
-            assert list(connection.execute(text("SELECT name FROM leases")).scalars()) == seen
+            assert leases.asking(connection, now=0) == (["ana"] if whose in ("ana", ALL_USERS) else [])
+            quoted = connection.execute(text("SELECT count(*) FROM work_errors")).scalar()
+            assert quoted == (whose in ("ana", ALL_USERS))
             quoted = connection.execute(text("SELECT count(*) FROM meta WHERE value LIKE '%quotes ana%'")).scalar()
             assert quoted == (whose is ALL_USERS)
+
+
+def test_who_looks_for_leases_passes_over_those_that_another_is_taking(opened: Open) -> None:
+    """`FOR UPDATE SKIP LOCKED`: nobody waits, and nobody is taken twice; a writer of the user does not matter."""
+    memory = opened()
+    database = memory.components.database
+    for user in ("ana", "bob"):
+        memory.add("I live in Porto.", user_id=user)
+
+    def claim(connection: Connection, owner: str) -> list[str]:
+        return leases.claim(connection, leases.JOBS, ["ana", "bob"], owner, now=1, until=2)
+
+    with database.write("ana") as writing, database.write(ONE_BY_ONE) as first:
+        streams.touch_user(writing, "ana")
+        assert claim(first, "host 1 first") == ["ana", "bob"]
+        with database.write(ONE_BY_ONE, wait=5) as second:
+            assert claim(second, "host 1 second") == []
+    with database.write(ALL_USERS), database.write(ONE_BY_ONE, wait=5) as third:
+        assert claim(third, "host 1 third") == []
 
 
 def test_users_do_not_wait_for_each_other(opened: Open) -> None:
