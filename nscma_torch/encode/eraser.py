@@ -24,7 +24,7 @@ from nscma_torch.protocols import Proxy
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import Episode, EraseReceipt
 from nscma_torch.storage import episodes, erase, skills, statistics, streams, turns, unit_changes
-from nscma_torch.storage.database import ALL_USERS, NO_USER, Database
+from nscma_torch.storage.database import NO_USER, Database
 from nscma_torch.storage.erase import Erased
 from nscma_torch.storage.streams import Stream
 
@@ -82,7 +82,7 @@ class Eraser:
     def user(self, user_id: str) -> EraseReceipt:
         """Erase everything of a user. Raises `NotFoundError` for a user without memory."""
         rows: dict[str, int] = {}
-        with self._database.write(ALL_USERS) as connection:
+        with self._database.write(user_id) as connection:
             texts = erase.texts_of_user(connection, user_id)
             if user_id in statistics.users_of(connection):
                 rows = erase.delete_user(connection, user_id)
@@ -93,7 +93,7 @@ class Eraser:
 
     def skill(self, user_id: str, skill_id: str) -> EraseReceipt:
         """Erase one skill. Raises `NotFoundError` for an unknown id."""
-        with self._database.write(ALL_USERS) as connection:
+        with self._database.write(user_id) as connection:
             if erase.rewrite_due(connection) and skills.find(connection, user_id, skill_id) is None:
                 erased = Erased({}, [], [], [])
             else:
@@ -115,8 +115,8 @@ class Eraser:
 
         Replies of a controller that were written from it go too, in the same transaction. The states are computed
         outside of it, each once; where a stream moved meanwhile, what came since is weighed in another try, and after
-        a few tries while holding the write lock. Where the proxy is served, `StoreBusyError` is raised instead, after
-        more of them, and nothing is erased.
+        a few tries while holding the user's write lock. Where the proxy is served, `StoreBusyError` is raised instead,
+        after more of them, and nothing is erased.
         """
         with self._database.read(user_id) as connection:
             ends = erase.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
@@ -127,7 +127,7 @@ class Eraser:
             with self._database.read(user_id) as connection:
                 remaining = self._without(connection, self._going(connection, user_id, episode_id))
             done = self._weighed(remaining, done)
-            with self._database.write(ALL_USERS) as connection:
+            with self._database.write(user_id) as connection:
                 gone = self._going(connection, user_id, episode_id)
                 remaining = self._without(connection, gone)
                 complete = all(one.stream.id in done and done[one.stream.id].covers(one) for one in remaining)
