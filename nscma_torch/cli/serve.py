@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +13,13 @@ import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import print_line, warn
+from nscma_torch.errors import ConfigError, NscmaError
 from nscma_torch.extras import require
 from nscma_torch.storage.store_path import name_of
 
 if TYPE_CHECKING:
+    import socket
+
     from nscma_torch.server.rooms import MakesRoom, Settings
 
 Tokens = Annotated[
@@ -50,6 +55,9 @@ def serve(
         str | None,
         typer.Option("--upstream-key", help="Environment variable that holds its key.", metavar="VARIABLE"),
     ] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes that share the port; a store in PostgreSQL.")
+    ] = 1,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
@@ -60,13 +68,42 @@ def serve(
     """
     for module in ("fastapi", "uvicorn", "prometheus_client", "mcp"):
         require(module, extra="server", purpose="`nscma serve`")
-    from nscma_torch.server.mcp import http as mcp
     from nscma_torch.server.rooms import Settings
-    from nscma_torch.server.running import refuse_open_doors
+    from nscma_torch.server.running import bound, refuse_open_doors
+    from nscma_torch.server.supervising import supervise
     from nscma_torch.server.tokens import beside
+    from nscma_torch.storage.store_path import is_postgres
 
     settings = Settings(tokens or beside(store), host, port, user)
     refuse_open_doors(settings)
+    if workers > 1 and not is_postgres(store):
+        raise ConfigError(
+            "a file has one writer, so that several processes would wait for each other: serve it with one, or copy it "
+            "into PostgreSQL (`nscma copy`)"
+        )
+
+    tell = partial(_tell, store, json)
+    if workers == 1:
+        serving(store, config, settings, _rooms(upstream, upstream_key), tell=tell)
+        return
+    with bound(settings) as listening:
+        url = address(host, listening.getsockname()[1])
+        tell(f"starting {workers} processes", url)
+        supervise(partial(_one_of_several, store, config, settings, (upstream, upstream_key), json), listening, workers)
+    tell("stopped", url)
+
+
+def _tell(store: str, json: bool, event: str, url: str) -> None:
+    if json:
+        print_line({"event": event, "url": url, "store": name_of(store)})
+    else:
+        warn(f"{event}: {name_of(store)} at {url}")
+
+
+def _rooms(upstream: str | None, upstream_key: str | None) -> list[MakesRoom]:
+    """What is built in beside the endpoints: MCP, and the proxy where there is an upstream."""
+    from nscma_torch.server.mcp import http as mcp
+
     rooms: list[MakesRoom] = [mcp.room]
     if upstream is not None:
         require("httpx2", extra="server", purpose="`nscma serve --upstream`")
@@ -74,14 +111,32 @@ def serve(
         from nscma_torch.server.proxy.upstream_server import key_of
 
         rooms.append(proxy.room(upstream, key_of(upstream_key)))
+    return rooms
 
-    def tell(event: str, url: str) -> None:
-        if json:
-            print_line({"event": event, "url": url, "store": name_of(store)})
-        else:
-            warn(f"{event}: {name_of(store)} at {url}")
 
-    serving(store, config, settings, rooms, tell=tell)
+def _one_of_several(
+    store: str,
+    config: Path | None,
+    settings: Settings,
+    upstream: tuple[str | None, str | None],
+    json: bool,
+    listening: socket.socket,
+) -> None:
+    """What one of several processes does until it is told to stop."""
+    from nscma_torch.memory import Memory
+    from nscma_torch.server.app import create_app
+    from nscma_torch.server.running import run
+    from nscma_torch.server.view import room as view
+
+    def started() -> None:
+        _tell(store, json, f"process {os.getpid()} serving", address(settings.host, listening.getsockname()[1]))
+
+    try:
+        with Memory(store, config=config, background=True) as memory:
+            run(create_app(memory, settings, rooms=[*_rooms(*upstream), view]), listening, started=started)
+    except NscmaError as error:
+        warn(f"process {os.getpid()}: {error}")
+        raise SystemExit(1) from error
 
 
 def serving(

@@ -1,0 +1,59 @@
+"""Several server processes behind one socket: each accepts what comes, and one that dies is replaced.
+
+Uvicorn's own supervisor is not used: it makes the server of a process itself, and knows of no store that is to be
+closed after the last request.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
+
+from nscma_torch.errors import StoreAccessError
+
+_LOOK = 0.2  # seconds between two looks at the processes
+_QUICK = 30.0  # seconds within which a process that ends has not come up
+
+
+def supervise(child: Callable[[socket.socket], None], listening: socket.socket, count: int) -> None:
+    """Run `child` with the socket in so many processes until SIGTERM or SIGINT; then they are told, and waited for.
+
+    `child` is a function of a module, or a partial of one, as it is sent to a fresh interpreter.
+    Raises StoreAccessError where a process ends before it can have come up; the others are ended then.
+    """
+    told: list[int] = []
+    numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)
+    before = {one: signal.signal(one, lambda number, _: told.append(number)) for one in numbers}
+    running: list[tuple[BaseProcess, float]] = []
+    try:
+        while not told:
+            running = [(process, begun) for process, begun in running if not _ended(process, begun)]
+            running += [_started(child, listening) for _ in range(count - len(running))]
+            time.sleep(_LOOK)
+    finally:
+        for process, _ in running:
+            process.terminate()
+        for process, _ in running:
+            process.join()
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _started(child: Callable[[socket.socket], None], listening: socket.socket) -> tuple[BaseProcess, float]:
+    """A new process, and when it was begun."""
+    process = multiprocessing.get_context("spawn").Process(target=child, args=(listening,))
+    process.start()
+    return process, time.monotonic()
+
+
+def _ended(process: BaseProcess, begun: float) -> bool:
+    """Whether a process is no more. Raises StoreAccessError where it never came up."""
+    if process.is_alive():
+        return False
+    if process.exitcode and process.exitcode > 0 and time.monotonic() - begun < _QUICK:  # not by a signal
+        raise StoreAccessError("a server process ended as it started; what it said is above")
+    return True
