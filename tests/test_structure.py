@@ -26,9 +26,9 @@ FLOORS = (  # top to bottom
     ("storage", "buffer", "llm"),
     ("reading",),
     ("text", "neural"),
-    ("config", "extras", "protocols", "relations"),
+    ("config", "extras", "protocols", "relations", "user_shares"),
     ("records", "tensor_files"),
-    ("errors", "erasable_cache", "locked_property"),
+    ("errors", "erasable_cache", "locked_property", "rendezvous"),
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 BARE = {"torch", "safetensors", "nscma_kernels", "nscma_torch"}  # what a bare GPU machine has, for buffer/

@@ -73,8 +73,8 @@ def holder(connection: Connection, name: str, user_id: str) -> str | None:
 
 def holders(connection: Connection, name: str, *, now: int) -> list[str]:
     """The processes that hold leases of a name which have not expired. Times are microseconds."""
-    query = select(user_leases.c.owner).where(user_leases.c.name == name, user_leases.c.until > now).distinct()
-    return list(connection.execute(query).scalars())
+    query = select(user_leases.c.owner).where(user_leases.c.name == name, user_leases.c.until > now)
+    return list(connection.execute(query.distinct().order_by(user_leases.c.owner)).scalars())
 
 
 def free(connection: Connection, name: str, wanted: Select[str], owner: str, *, now: int) -> list[str]:
