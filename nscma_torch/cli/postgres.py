@@ -1,4 +1,4 @@
-"""Commands for stores in PostgreSQL: rights of an application's role, and the index that large users are searched by."""
+"""Commands for stores in PostgreSQL: rights of a role, and the index that large users are searched by."""
 
 from __future__ import annotations
 

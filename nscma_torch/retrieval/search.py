@@ -214,7 +214,7 @@ class Searcher:
             scores = torch.zeros(q, k, device=self._device)
             keys, values = torch.zeros(2, q, k, self.dimension, device=self._device)
             for place, query in enumerate(queries.to(self._device).float() if len(index) else ()):
-                view = self._candidates(reading, query, [(mask, k)], at)
+                view = self._candidates(reading, query, [(mask, max(k, self._settings.candidates))], at)
                 own, rows = self._search(reading).search(view, query, now=at, mask=view.under(mask), k=k)
                 numbers[place, : len(rows)], scores[place, : len(rows)] = index.seqs[view.whole(rows)], own
                 keys[place, : len(rows)] = compared(view, self._config.score)[rows].float()
