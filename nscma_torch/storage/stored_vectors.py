@@ -145,8 +145,8 @@ def _walked(connection: Connection, index: UserIndex, query: Tensor, passing: Te
     bound = {"user_id": index.user_id, "query": _sent(query)}
     rows: list[Tensor] = [torch.empty(0, dtype=torch.int64, device=index.device)]
     missing = k
-    ordered = connection.execution_options(yield_per=_FETCHED).execute(vector_index.walk(len(query)), bound)
-    with ordered as found:
+    walk = vector_index.walk(len(query)).execution_options(yield_per=_FETCHED)
+    with connection.execute(walk, bound) as found:
         for some in found.scalars().partitions():
             own = index.rows_of(some)
             own = own[passing[own]][:missing]
