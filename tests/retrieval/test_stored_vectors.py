@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 from nscma_torch.cli import app
 from nscma_torch.errors import NotFoundError, StoreAccessError
 from nscma_torch.memory import Memory
-from nscma_torch.records import Hit, Message
+from nscma_torch.records import Hit, Message, Scope
+from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import stored_vectors
 from nscma_torch.storage.postgres_database import PostgresDatabase
 from nscma_torch.text.hash_embedder import HashEmbedder
@@ -137,7 +138,6 @@ def fill(memory: Memory, conversation: Any) -> None:
         {},
         {"retrieval": {"candidates": 5}, "score": {"similarity": "cosine"}},  # each found by an exact scan
         {"score": {"beta": 0.4, "gamma": 0.3}, "retrieval": {"fusion": "sum"}},
-        {"score": {"beta": 0.5, "recency_since": "recalled"}},
         {"index": {"dtype": "bfloat16"}, "retrieval": {"fusion": "rrf", "nodes": "cosine"}},
     ],
     ids=lambda config: "-".join(config) or "default",
@@ -160,6 +160,19 @@ def test_it_equals_the_search_on_the_device(opened: Open, conversation: Any, con
     (values, weights, ids), others = modules[0](queries, 5), modules[1](queries, 5)
     assert torch.equal(ids, others.ids) and torch.equal(values, others.values)
     torch.testing.assert_close(weights, others.weights)
+
+
+def test_recalls_count_in_both(opened: Open) -> None:
+    config = {"score": {"beta": 0.5, "recency_since": "recalled"}, "retrieval": {"candidates": 3}}
+    device, database = opened(0, **config), opened(1, **config)
+    for i in range(12):
+        device.add(f"Shelf {i} holds {i} lanterns.", user_id="ana", timestamp=NOW - timedelta(days=200 - i), now=NOW)
+    (hit,) = device.search("Shelf 4 holds 4 lanterns", user_id="ana", top_k=1, now=NOW)
+    bounds = Bounds(Scope("ana"), NOW)
+    ranked = [own.components.searcher.rank("harp", bounds, 12, explain=True) for own in (device, database)]
+    assert ranked[0].scores == pytest.approx(ranked[1].scores) and list(ranked[0].scores) == list(ranked[1].scores)
+    first = next(iter(ranked[1].scores))
+    assert database.components.searcher.load([first], "ana")[first].id == hit.unit.id
 
 
 def test_every_write_is_seen_at_once(opened: Open) -> None:
@@ -236,7 +249,7 @@ def test_the_vector_index(
     rng = random.Random(1)
     words = [f"{a}{b}" for a in ("lan", "ket", "har", "orc", "fer", "vio", "par", "gla") for b in ("tern", "tle", "po")]
     for user in ("ana", "bob", "cleo"):
-        said = [Message("user", " ".join(rng.sample(words, 6)), NOW) for _ in range(400)]
+        said = [Message("user", " ".join(rng.sample(words, 6)), NOW) for _ in range(250)]
         list(device.add_many(said, user_id=user, infer=False, now=NOW))
     assert make_index(postgres_server, store) and not make_index(postgres_server, store)
     scans: list[int] = []
