@@ -164,7 +164,8 @@ def _sent(query: Tensor) -> str:
 
 
 def read(connection: Connection, index: UserIndex, rows: Tensor) -> Tensor:
-    """The vectors [m, d] of rows [m], zeros for those without one; float32, as they are stored."""
+    """The vectors [m, d] of rows [m], in any order, zeros for those without one; float32, as they are stored."""
+    rows, places = rows.unique(return_inverse=True)
     vectors = torch.zeros(len(rows), index.dimension, device=index.device)
     held = index.embedded[rows]
     seqs: Sequence[int] = index.seqs[rows[held]].tolist()
@@ -172,7 +173,7 @@ def read(connection: Connection, index: UserIndex, rows: Tensor) -> Tensor:
         found = connection.execute(_VALUES, {"user_id": index.user_id, "seqs": seqs}).all()
         packed = np.frombuffer(b"".join(bytes(own[4:]) for (own,) in found), dtype=">f4").astype("<f4")
         vectors[held] = torch.from_numpy(packed.reshape(len(seqs), -1)).to(index.device)
-    return vectors
+    return vectors[places]
 
 
 _VALUES = text(
