@@ -23,7 +23,7 @@ MODULES = {
     "derived": "derived",
     "tree": "tree",
     **dict.fromkeys(("export", "import", "copy", "reembed", "reextract", "replay", "retry", "demo"), "store"),
-    "grant": "postgres",
+    **dict.fromkeys(("grant", "index"), "postgres"),
     "worker": "worker",
     "serve": "serve",
     "view": "view",

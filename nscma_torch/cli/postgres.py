@@ -1,4 +1,4 @@
-"""The command for stores in PostgreSQL: rights of an application's role."""
+"""Commands for stores in PostgreSQL: rights of a role, and the index that large users are searched by."""
 
 from __future__ import annotations
 
@@ -33,3 +33,29 @@ def grant(
         print_json({"role": role, "store": database.name})
     else:
         say(f"{plain(role)} may use {plain(database.name)}")
+
+
+@o.app.command()
+def index(
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory", help="PostgreSQL's maintenance_work_mem while it is made, such as 2GB.", metavar="SIZE"
+        ),
+    ] = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Make the vector index of a store in PostgreSQL that large users are searched by; nobody waits for it."""
+    from nscma_torch.storage.postgres_database import PostgresDatabase
+
+    with opened(store, config) as opened_store:
+        database = opened_store.components.database
+        if not isinstance(database, PostgresDatabase):
+            raise InvalidInputError("a file needs no vector index; --store must be postgresql://…")
+        made = database.index_vectors(memory=memory)
+    if json:
+        print_json({"made": made, "store": database.name})
+    else:
+        say(f"{'made the vector index of' if made else 'there is one already in'} {plain(database.name)}")

@@ -162,6 +162,13 @@ class Index(Section):
         "are dropped, and load again when they are searched next. 3 GiB hold about a million units of 384 numbers in "
         "float32, and leave most of a 24 GB card to the models.",
     )
+    database_from: int = Field(
+        100_000,
+        ge=0,
+        description="Units of a user from which a store in PostgreSQL keeps the user's vectors to itself: they are "
+        "searched there, and not loaded; 0 for never. Of no effect on files, nor with score.scaling 'min-max', which "
+        "needs all vectors.",
+    )
     faiss_factory: str = Field(
         "Flat",
         pattern=FAISS_FACTORY,

@@ -19,6 +19,7 @@ from torch import Tensor
 from nscma_torch.retrieval.lexical import idf
 from nscma_torch.retrieval.query import Query
 from nscma_torch.storage.index_postings import Posting
+from nscma_torch.storage.index_view import IndexView
 from nscma_torch.storage.user_index import UserIndex
 
 Answerability = Callable[[], float]  # computed at the first call: it takes a pass over all vectors, and few ask for it
@@ -28,13 +29,14 @@ _ENOUGH = 16.0  # nats of IDF: two or three rare words
 
 def answerability(
     index: UserIndex,
+    view: IndexView,
     postings: Mapping[str, Posting],
     query: Query,
     meaning: Tensor,  # [d]
     mask: Tensor,  # [n] bool
     author: Tensor,  # [n] bool, units of the speakers whom the question names
 ) -> float:
-    """Support in [-1, 2] for an answer among the units under `mask`."""
+    """Support in [-1, 2] for an answer among the units under `mask`; `view` has the vectors that may be the nearest."""
     inside = mask & author if query.speakers else mask
     covered = torch.zeros(len(index), device=index.device)
     mass = 0.0
@@ -47,8 +49,8 @@ def answerability(
             covered.index_add_(0, posting.rows, torch.ones_like(posting.tf), alpha=weight)
     known = _largest(covered, inside)
     share, elsewhere = (known / mass, _largest(covered, mask & ~inside) / mass) if mass else (0.0, 0.0)
-    cosines = index.vectors @ meaning.to(index.vectors.dtype)
-    nearest = _largest(cosines.float(), inside & index.embedded)
+    cosines = view.vectors @ meaning.to(view.vectors.dtype)
+    nearest = _largest(cosines.float(), view.under(inside & index.embedded))
     return share / 2 + min(1.0, known / _ENOUGH) / 2 + nearest - max(0.0, elsewhere - share)
 
 

@@ -27,11 +27,12 @@ from nscma_torch.retrieval.lexical import bm25, idf
 from nscma_torch.retrieval.query import Query, parse
 from nscma_torch.retrieval.ranking import Ranking
 from nscma_torch.retrieval.search_bounds import Bounds
-from nscma_torch.storage import episodes, memory_records, units
+from nscma_torch.storage import episodes, memory_records, stored_vectors, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.faiss_search import FaissSearch
 from nscma_torch.storage.index_postings import Posting
+from nscma_torch.storage.index_view import IndexView
 from nscma_torch.storage.scaled_search import ScaledSearch
 from nscma_torch.storage.speakers import asker_among
 from nscma_torch.storage.user_index import UserIndex
@@ -44,6 +45,7 @@ from nscma_torch.text.terms import terms
 Lane = Literal["lexical", "vector"]
 # advice is not in the memory; the wishes that bear on it share its meaning more than its words (of .5-1 on even BEAM)
 _ADVICE: Mapping[Lane, float] = MappingProxyType({"lexical": 0.4, "vector": 1.6})
+_SPEAKERS = 16  # units of the speakers whom a question names, whose vectors are read to tell how near the nearest is
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,17 @@ class Nearest(NamedTuple):
     scores: Tensor  # [q, k]
     keys: Tensor  # [q, k, d] what was compared
     values: Tensor  # [q, k, d] the units' own vectors
+
+
+class _Asked(NamedTuple):
+    """A question read for a memory: what it finds its units by."""
+
+    query: Query
+    meaning: Tensor  # [d]
+    at: int  # microseconds
+    mask: Tensor  # [n], the units within bounds
+    author: Tensor  # [n], what the speakers whom it names said
+    postings: Mapping[str, Posting]
 
 
 class _Scored(NamedTuple):
@@ -116,9 +129,14 @@ class Searcher:
                 mask = self._mask(reading.connection, index, bounds)
                 postings = index.postings(reading.connection, query.terms)
                 last, people = people, _people(reading)
-            if people == last:  # else somebody spoke for the first time meanwhile, whom the question may name
-                break
-        scored = self._scored(reading, query, people, meaning, mask, postings, to_micros(bounds.now))
+                if people != last:  # somebody spoke for the first time meanwhile, whom the question may name
+                    continue
+                own = self._own(index, people)
+                author = index.said_by(query.speakers) | (own & (people.user in query.speakers))
+                asked = _Asked(query, meaning, to_micros(bounds.now), mask, author, postings)
+                view = self._near(reading, asked)
+            break
+        scored = self._scored(reading, view, asked, own)
         rows = best(scored.fused, top_k)
         seqs = index.seqs[rows].tolist()
         parts = dict(zip(seqs, self._parts(index, scored, rows), strict=True)) if explain else {}
@@ -134,8 +152,13 @@ class Searcher:
         meaning = query_vector(self._embedder, text).to(self._device)
         with self.indexes.reading(bounds.scope.user_id) as reading:
             index = reading.index
-            rows = torch.nonzero(self._mask(reading.connection, index, bounds) & index.embedded)[:, 0]
-        cosines, order = (index.vectors[rows].float() @ meaning).sort(descending=True, stable=True)
+            passing = self._mask(reading.connection, index, bounds) & index.embedded
+            if index.apart:
+                rows, cosines = self._nearest_stored(reading, meaning, passing, top_k)
+        if not index.apart:
+            rows = torch.nonzero(passing)[:, 0]
+            cosines = index.vectors[rows].float() @ meaning
+        cosines, order = cosines.sort(descending=True, stable=True)
         seqs, values = index.seqs[rows][order][:top_k].tolist(), cosines[:top_k].tolist()
         parts = {seq: {"cosine": value} for seq, value in zip(seqs, values, strict=True)}
         known = cache(lambda: self.rank(text, bounds, 1).answerability())
@@ -169,10 +192,11 @@ class Searcher:
         """Cosine of each two of these units, [m] to [m, m]; 0 for one that has no vector, or is gone."""
         with self.indexes.reading(bounds.scope.user_id) as reading:
             index = reading.index
-        found = index.rows_of(seqs)
-        vectors = torch.zeros(len(seqs), index.vectors.shape[1], device=self._device)
+            found = index.rows_of(seqs)
+            own = stored_vectors.read(reading.connection, index, found) if index.apart else index.vectors[found]
+        vectors = torch.zeros(len(seqs), self.dimension, device=self._device)
         held = torch.isin(torch.tensor(seqs, device=self._device), index.seqs[found])
-        vectors[held] = index.vectors[found].float()
+        vectors[held] = own.float()
         return vectors @ vectors.T
 
     @property
@@ -190,10 +214,11 @@ class Searcher:
             scores = torch.zeros(q, k, device=self._device)
             keys, values = torch.zeros(2, q, k, self.dimension, device=self._device)
             for place, query in enumerate(queries.to(self._device).float() if len(index) else ()):
-                own, rows = reading.vectors.search(index, query, now=at, mask=mask, k=k)
-                numbers[place, : len(rows)], scores[place, : len(rows)] = index.seqs[rows], own
-                keys[place, : len(rows)] = compared(index, self._config.score)[rows].float()
-                values[place, : len(rows)] = index.vectors[rows].float()
+                view = self._candidates(reading, query, [(mask, max(k, self._settings.candidates))], at)
+                own, rows = self._search(reading).search(view, query, now=at, mask=view.under(mask), k=k)
+                numbers[place, : len(rows)], scores[place, : len(rows)] = index.seqs[view.whole(rows)], own
+                keys[place, : len(rows)] = compared(view, self._config.score)[rows].float()
+                values[place, : len(rows)] = view.vectors[rows].float()
         return Nearest(numbers, scores, keys, values)
 
     def visible(self, seqs: Sequence[int], bounds: Bounds) -> set[int]:
@@ -238,17 +263,43 @@ class Searcher:
             mask[index.rows_of(episodes.units_with_metadata(connection, scope.user_id, bounds.without))] = False
         return mask
 
-    def _scored(
-        self,
-        reading: Reading,
-        query: Query,
-        people: _People,
-        meaning: Tensor,
-        mask: Tensor,
-        postings: Mapping[str, Posting],
-        at: int,
-    ) -> _Scored:
-        index = reading.index
+    def _near(self, reading: Reading, asked: _Asked) -> IndexView:
+        """A view with the vectors that the vector lane, and the support of a question that names speakers, may find."""
+        wanted = [(asked.mask, self._settings.candidates)]
+        if asked.query.speakers:
+            wanted.append((asked.mask & asked.author, _SPEAKERS))
+        return self._candidates(reading, asked.meaning, wanted, asked.at)
+
+    def _candidates(self, reading: Reading, query: Tensor, wanted: Sequence[tuple[Tensor, int]], at: int) -> IndexView:
+        """The index, or of one whose vectors are in the database what may be among the k best under each mask."""
+        index, weights = reading.index, self._config.score
+        if not index.apart:
+            return index
+        found = [
+            stored_vectors.candidates(reading.connection, index, query, mask, k, now=at, weights=weights)
+            for mask, k in wanted
+        ]
+        mixed = weights.similarity == "contextual"
+        return stored_vectors.select(reading.connection, index, torch.cat(found), mixed=mixed)
+
+    def _nearest_stored(self, reading: Reading, query: Tensor, passing: Tensor, k: int | None) -> tuple[Tensor, Tensor]:
+        """The k rows under `passing` whose vectors in the database have the largest cosine, and these; None: all."""
+        if k is None:
+            return stored_vectors.scanned(reading.connection, reading.index, query, passing, None)
+        rows = stored_vectors.nearest(reading.connection, reading.index, query, passing, k)
+        view = stored_vectors.select(reading.connection, reading.index, rows, mixed=False)
+        return view.rows, view.vectors @ query
+
+    def _search(self, reading: Reading) -> VectorSearch:
+        """What scores the vectors of `_candidates`."""
+        return TensorSearch(self._config.score) if reading.index.apart else reading.vectors
+
+    def _own(self, index: UserIndex, people: _People) -> Tensor:
+        """What the user said. [n]"""
+        return index.said_by((), ("user",)) & ~index.said_by(people.others)
+
+    def _scored(self, reading: Reading, view: IndexView, asked: _Asked, own: Tensor) -> _Scored:
+        index, query, mask, postings = reading.index, asked.query, asked.mask, asked.postings
         if not bool(mask.any()):
             nothing = torch.zeros(len(mask), device=self._device)
             return _Scored(dict.fromkeys(self._settings.lanes, nothing), nothing, nothing - torch.inf, lambda: 0.0)
@@ -259,11 +310,9 @@ class Searcher:
                 lanes[lane] = self._lexical(index, postings, query, mask)
                 found |= lanes[lane] > 0
             else:
-                lanes[lane], rows = self._vector(reading, meaning, at, mask)
+                lanes[lane], rows = self._vector(reading, view, asked)
                 found[rows] = True
-        own = index.said_by((), ("user",)) & ~index.said_by(people.others)
-        named = index.said_by(query.speakers) | (own if people.user in query.speakers else torch.zeros_like(own))
-        author = named | own if query.roles else named
+        author = asked.author | own if query.roles else asked.author
         boost = 1 + self._settings.speaker_boost * author.float()
         weights = [_ADVICE[lane] if query.intent == "advice" else 1.0 for lane in lanes]
         fused = FUSIONS[self._settings.fusion](torch.stack(list(lanes.values())), weights) * boost
@@ -271,7 +320,7 @@ class Searcher:
 
         @cache
         def known() -> float:
-            return answerability(index, postings, query, meaning, mask, named)
+            return answerability(index, view, postings, query, asked.meaning, mask, asked.author)
 
         return _Scored(lanes, boost, fused, known)
 
@@ -293,7 +342,10 @@ class Searcher:
 
     def _new_index(self, user_id: str) -> UserIndex:
         dtype, timed = getattr(torch, self._config.index.dtype), self._config.score.recency_since == "recalled"
-        return UserIndex(user_id, self._embedder.dimension, self._device, dtype, timed=timed)
+        # where each score depends on those of all units, the vectors of all are needed
+        large = self._config.index.database_from if self._config.score.scaling == "none" else 0
+        dimension = self._embedder.dimension
+        return UserIndex(user_id, dimension, self._device, dtype, timed=timed, database_from=large)
 
     def _new_search(self) -> VectorSearch:
         index, weights = self._config.index, self._config.score
@@ -312,12 +364,14 @@ class Searcher:
             scores += inside * idf(int(mask.sum()), int(inside.sum()))
         return scores
 
-    def _vector(self, reading: Reading, meaning: Tensor, at: int, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def _vector(self, reading: Reading, view: IndexView, asked: _Asked) -> tuple[Tensor, Tensor]:
         """Episodic score of the nearest units, 0 for others [n], and the rows of these units; those of negative score
         count as not found where scores are fused relative to the best or by rank.
         """
-        scores = torch.zeros(len(mask), device=self._device)
-        values, rows = reading.vectors.search(reading.index, meaning, now=at, mask=mask, k=self._settings.candidates)
+        scores = torch.zeros(len(asked.mask), device=self._device)
+        mask, k = view.under(asked.mask), self._settings.candidates
+        values, near = self._search(reading).search(view, asked.meaning, now=asked.at, mask=mask, k=k)
+        rows = view.whole(near)
         if self._settings.fusion != "sum":
             values, rows = values[values > 0], rows[values > 0]
         scores[rows] = values

@@ -7,7 +7,7 @@ A snapshot shares the tensors. What is appended later lies behind its end; who c
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -65,6 +65,10 @@ class Rows:
                 self._owned.add(name)
             self._columns[name][first : first + added] = part
         self._count = first + added
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Give up columns; snapshots keep theirs."""
+        self._columns = {name: column for name, column in self._columns.items() if name not in names}
 
     def arrange(self, order: Tensor) -> None:
         """Keep the rows [m] of `order`, in this order."""

@@ -89,6 +89,14 @@ class IndexView:
         """[n] int64: the generation with which the row, or its contextual vector, last changed."""
         return self._rows["stamps"]
 
+    def under(self, mask: Tensor) -> Tensor:
+        """A mask of the rows of the user's whole index, for those of this view."""
+        return mask
+
+    def whole(self, rows: Tensor) -> Tensor:
+        """Rows of this view as rows of the user's whole index."""
+        return rows
+
     def since(self, now: int) -> Tensor:
         """[n] int64 microseconds: what recency counts from at a time (`score.recency_since`).
 

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, create_engine, event, text
 
 from nscma_torch.errors import (
     EncodingError,
+    NotFoundError,
     NscmaError,
     StoreAccessError,
     StoreBusyError,
@@ -25,7 +26,7 @@ from nscma_torch.errors import (
     StoreFullError,
 )
 from nscma_torch.extras import require
-from nscma_torch.storage import connections, postgres_schema
+from nscma_torch.storage import connections, postgres_schema, vector_index
 from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database, Whose
 from nscma_torch.storage.postgres_address import parse
 
@@ -36,6 +37,7 @@ _WHOSE = text(
 )
 _LOCK_USER = text("SELECT pg_advisory_xact_lock_shared(:everybody), pg_advisory_xact_lock(:key)")
 _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
+_DIMENSION = text("SELECT vector_dims(vector) FROM vectors LIMIT 1")
 _BUSY = {"55P03", "40P01", "40001"}  # lock not available, deadlock, serialization failure
 _FULL = {"53100", "53200", "53300"}  # disk, memory, connections
 
@@ -121,6 +123,23 @@ class PostgresDatabase(Database):
             free = connection.execution_options(isolation_level="AUTOCOMMIT")
             for name in postgres_schema.TABLE_NAMES:
                 free.exec_driver_sql(f'VACUUM "{name}"')
+
+    def index_vectors(self, *, memory: str | None = None) -> bool:
+        """Make the index that large users are searched by, in the dimension of the store's vectors; see `vector_index`.
+
+        Whether it was made: False where it was there. Writers go on meanwhile.
+        Raises NotFoundError where the store has no vector yet, StoreAccessError where the role does not own the tables.
+        """
+        with self.read(ALL_USERS) as connection:
+            dimension = connection.execute(_DIMENSION).scalar()
+        if dimension is None:
+            raise NotFoundError(f"{self.name} holds no vectors yet; add messages, then make the index")
+        with self._translated(), self._engine.connect() as connection:
+            free = connection.execution_options(isolation_level="AUTOCOMMIT")
+            try:
+                return vector_index.build(free, int(dimension), memory)
+            finally:
+                connection.invalidate()  # with what was set for it alone
 
     def files(self) -> tuple[Path, ...]:
         """None: the server's files are its own."""

@@ -4,6 +4,9 @@ A read compares the user's generation with the store's. Where it moved, units th
 and those that the log of changes names are taken out, or read again; so the writes of other processes are seen, and a
 read pays for what changed. What is taken out stays as a row that nothing finds (a tombstone) until many are.
 
+The vectors of a user with many units stay in PostgreSQL, where `stored_vectors` searches them; all else of the units
+is here.
+
 Legend: n rows, d embedding dimension; row = position in these tensors, seq = the unit's number in the store.
 """
 
@@ -16,12 +19,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, func, select
 from torch import Tensor
 
-from nscma_torch.config import Retrieval
 from nscma_torch.storage import history, unit_changes
+from nscma_torch.storage.contextual import REACH, WEIGHTS, contextual
 from nscma_torch.storage.database import pages
+from nscma_torch.storage.dialects import in_postgres
 from nscma_torch.storage.index_postings import Posting, Postings
 from nscma_torch.storage.index_rows import Rows
 from nscma_torch.storage.index_view import CODED, IndexView
@@ -29,8 +33,6 @@ from nscma_torch.storage.schema import units, vectors
 from nscma_torch.storage.streams import version
 from nscma_torch.text.known_names import words_of
 
-_REACH = Retrieval().reach  # terms; longer units lend and borrow less
-_CONTEXT = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
 _NEVER = np.iinfo(np.int64).max
 _BLOCK = 4096  # rows at once
 _MOST_GONE = 0.25  # of the rows; with more tombstones the tensors are made anew without them
@@ -44,8 +46,10 @@ class UserIndex(IndexView):
 
     Args:
         dtype: of the vectors as they are kept: bfloat16 takes half the memory, and cosines are off by up to 0.004.
+        database_from: with so many active units or more in PostgreSQL the vectors stay there; 0 for never.
 
     Attributes:
+        apart: whether the vectors are in the database alone, without columns here.
         timed: whether `since` follows recalls, of which the generation tells nothing.
         generation: of the store that this index equals; -1 for none.
         layout: another number says that rows stand elsewhere than before.
@@ -61,6 +65,7 @@ class UserIndex(IndexView):
         dtype: torch.dtype = torch.float32,
         *,
         timed: bool = False,
+        database_from: int = 0,
     ) -> None:
         self.user_id = user_id
         self.device = device
@@ -69,6 +74,8 @@ class UserIndex(IndexView):
         self._dimension = dimension
         self._dtype = dtype
         self.timed = timed
+        self.apart = False
+        self._database_from = database_from
         self._heard = 0  # last entry of the log of recalls that `since` has
         self._clear()
 
@@ -77,7 +84,8 @@ class UserIndex(IndexView):
         code, flag = whole.to(torch.int32), whole.to(torch.bool)
         vector = torch.empty(0, self._dimension, dtype=self._dtype, device=self.device)
         self._rows = Rows(
-            {"vectors": vector, "contextual": vector, "embedded": flag, "alive": flag}
+            {"embedded": flag, "alive": flag}
+            | ({} if self.apart else dict.fromkeys(_VECTORS, vector))
             | dict.fromkeys(("importance", "lengths"), number)
             | dict.fromkeys(("seqs", "occurred_at", "expires_at", "previous", "following", "stamps"), whole)
             | dict.fromkeys(("chain", "position", "start", *(("since",) if self.timed else ())), whole)
@@ -98,6 +106,15 @@ class UserIndex(IndexView):
     def nbytes(self) -> int:
         """Bytes that the tensors take: columns, postings that are kept, and what was computed of them last."""
         return self._rows.nbytes + self._postings.nbytes + self._computed_nbytes
+
+    @property
+    def dimension(self) -> int:
+        """Of the vectors."""
+        return self._dimension
+
+    def column(self, name: str) -> Tensor:
+        """A column [n, …] by its name."""
+        return self._rows[name]
 
     def snapshot(self) -> UserIndex:
         """The index as it is now. It shares the tensors and stays as it is; give it up soon."""
@@ -128,6 +145,7 @@ class UserIndex(IndexView):
         known, self.generation = self.generation, -1  # what is interrupted from here on is read again as a whole
         changed = unit_changes.since(connection, self.user_id, known) if 0 <= known < generation else None
         if changed is None:
+            self.apart = self._too_many(connection, self._count(connection))
             self._clear()
         self._computed = {}
         newest = int(self.seqs[-1]) if len(self) else 0
@@ -144,8 +162,25 @@ class UserIndex(IndexView):
         elif self._gone > max(_FEW, _MOST_GONE * len(self)):
             self._arrange(torch.nonzero(self.alive)[:, 0])
         self._relink()
+        apart = self._too_many(connection, len(self) - self._gone)
+        if self.apart and not apart:  # the vectors are needed again
+            self._follow(connection, generation)
+            return
+        if apart and not self.apart:
+            self.apart = True
+            self._rows.drop(_VECTORS)
         self._blend(generation)
         self.generation = generation
+
+    def _too_many(self, connection: Connection, units: int) -> bool:
+        """Whether the vectors of so many active units stay in the database."""
+        return 0 < self._database_from <= units and in_postgres(connection)
+
+    def _count(self, connection: Connection) -> int:
+        """How many active units the user has, no more than are too many."""
+        own = select(units.c.seq).where(units.c.user_id == self.user_id, units.c.status == "active")
+        counted = select(func.count()).select_from(own.limit(self._database_from).subquery())
+        return int(connection.execute(counted).scalar_one()) if self._database_from else 0
 
     def _bury(self, rows: Tensor, generation: int) -> None:
         """Make tombstones of rows [m]."""
@@ -166,31 +201,34 @@ class UserIndex(IndexView):
             self.headings = {name: own for name, own in kept.items() if own}
 
     def _units(self) -> Select[Any]:
-        """Active units of the user with their vectors, and with their last recalls where these count."""
+        """Active units of the user with their vectors, and with their last recalls where these count.
+
+        Where vectors stay apart, a number tells that there is one.
+        """
+        vector = (vectors.c.unit_seq if self.apart else vectors.c.vector).label("vector")
         more = [history.last_recall_of_unit().label("recalled_at")] if self.timed else []
-        joined = select(units, vectors.c.vector, *more).outerjoin(vectors, vectors.c.unit_seq == units.c.seq)
+        read = [units.c[name] for name in _READ]
+        joined = select(*read, vector, *more).outerjoin(vectors, vectors.c.unit_seq == units.c.seq)
         return joined.where(units.c.user_id == self.user_id, units.c.status == "active")
 
     def _read(self, connection: Connection, query: Select[Any], generation: int) -> None:
         """Append the active units of a query."""
         with connection.execute(query.order_by(units.c.seq).execution_options(yield_per=_BLOCK)) as found:
-            for rows in found.mappings().partitions():
-                self._append(rows, generation)
+            names = tuple(found.keys())
+            for rows in found.partitions():
+                self._append(dict(zip(names, zip(*rows, strict=True), strict=True)), generation)
 
-    def _append(self, rows: Sequence[Any], generation: int) -> None:
-        n, base = len(rows), len(self)
-        block = np.zeros((n, self._dimension), dtype=np.float32)
-        embedded = np.zeros(n, dtype=bool)
+    def _append(self, read: Mapping[str, Sequence[Any]], generation: int) -> None:
+        """Append units: what was read of each of them, by column."""
+        n, base = len(read["seq"]), len(self)
         links = np.full((n, 2), -1, dtype=np.int64)
         chains = np.zeros(n, dtype=np.int64)
         after: dict[int, int] = {}
         headed: dict[tuple[str, ...], list[int]] = {}
-        for i, row in enumerate(rows):
-            if row["vector"] is not None:
-                block[i] = np.frombuffer(row["vector"], dtype="<f4")
-                embedded[i] = True
-            chain = self._chains.setdefault((row["stream_id"], row["session"], row["kind"]), len(self._chains))
-            place = (row["position"], row["start"])
+        groups = zip(read["stream_id"], read["session"], read["kind"], strict=True)
+        places = zip(read["position"], read["start"], strict=True)
+        for i, (group, place) in enumerate(zip(groups, places, strict=True)):
+            chain = self._chains.setdefault(group, len(self._chains))
             before, last = self._last.get(chain, (-1, place))
             if place < last:  # what is edited or read late comes in at the end
                 self._torn.add(chain)
@@ -200,24 +238,27 @@ class UserIndex(IndexView):
             elif before >= 0:
                 after[before] = base + i
             self._last[chain] = base + i, place
-            if row["role"] == "document" and row["name"]:
-                for heading in dict.fromkeys(words_of(part) for part in _headings(row["name"])):
+        named = list(zip(read["role"], read["name"], strict=True))
+        for i, (role, name) in enumerate(named if "document" in read["role"] else ()):
+            if role == "document" and name:
+                for heading in dict.fromkeys(words_of(part) for part in _headings(name)):
                     headed.setdefault(heading, []).append(base + i)
+        # a document section's headings are no name of a speaker
+        spoken = {**read, "name": [None if role == "document" else name for role, name in named]}
         self._rows.append(
             {
-                **{name: [row[key] for row in rows] for name, key in _TAKEN_OVER.items()},
-                **{name: self._coded(name, (_value(row, name) for row in rows)) for name in CODED},
-                "vectors": torch.from_numpy(block),
-                "contextual": torch.zeros(n, self._dimension),
-                "embedded": embedded,
+                **{name: read[key] for name, key in _TAKEN_OVER.items()},
+                **{name: self._coded(name, spoken[name]) for name in CODED},
+                **({} if self.apart else self._unpacked(read["vector"])),
+                "embedded": [vector is not None for vector in read["vector"]],
                 "alive": np.ones(n, dtype=bool),
-                "expires_at": [_NEVER if row["expires_at"] is None else row["expires_at"] for row in rows],
+                "expires_at": [_NEVER if at is None else at for at in read["expires_at"]],
                 "chain": chains,
                 "previous": links[:, 0],
                 "following": links[:, 1],
                 "stamps": np.full(n, generation),
             }
-            | ({"since": [max(row["occurred_at"], row["recalled_at"] or 0) for row in rows]} if self.timed else {})
+            | ({"since": list(map(_later, read["occurred_at"], read["recalled_at"]))} if self.timed else {})
         )
         if after:
             following = self._rows.writable("following")
@@ -228,10 +269,18 @@ class UserIndex(IndexView):
         self._dirty.append(torch.arange(base, base + n, device=self.device))
         self.rows_read += n
 
+    def _unpacked(self, packed: Sequence[bytes | None]) -> dict[str, Tensor]:
+        """The columns of vectors for units with these; their contextual vectors come later."""
+        block = np.zeros((len(packed), self._dimension), dtype=np.float32)
+        for i, vector in enumerate(packed):
+            if vector is not None:
+                block[i] = np.frombuffer(vector, dtype="<f4")
+        return {"vectors": torch.from_numpy(block), "contextual": torch.zeros(block.shape)}
+
     def _coded(self, column: str, values: Iterable[str | None]) -> list[int]:
         """The code of each value; new ones are given to what is seen for the first time."""
         listed, book = list(values), self._codebook[column]
-        new = dict.fromkeys(value for value in listed if value not in book)
+        new = [value for value in dict.fromkeys(listed) if value not in book]
         if new:  # a snapshot keeps the book as it was
             book = book | {value: len(book) + i for i, value in enumerate(new)}
             self._codebook = {**self._codebook, column: book}
@@ -279,25 +328,20 @@ class UserIndex(IndexView):
         """Contextual vectors of the rows whose neighbours changed, and of those that they stand beside."""
         if not self._dirty:
             return
+        if self.apart:
+            self._dirty = []
+            return
         touched = torch.zeros(len(self) + 1, dtype=torch.bool, device=self.device)  # the last stands for no row
         touched[torch.cat(self._dirty)] = True
-        for _ in _CONTEXT:
+        for _ in WEIGHTS:
             rows = torch.nonzero(touched[:-1])[:, 0]
             for link in (self.previous, self.following):
                 touched[link[rows]] = True
         every = torch.nonzero(touched[:-1])[:, 0]
-        contextual, stamps = self._rows.writable("contextual"), self._rows.writable("stamps")
-        share = self.shares(_REACH)
+        mixed, stamps = self._rows.writable("contextual"), self._rows.writable("stamps")
+        share, links = self.shares(REACH), (self.previous, self.following)
         for rows in torch.split(every, _BLOCK):
-            blended = self.vectors[rows].float()
-            for link in (self.previous, self.following):
-                beside = rows
-                for weight in _CONTEXT:
-                    beside = torch.where(beside >= 0, link[beside.clamp(min=0)], beside)
-                    lent = weight * share[rows] * share[beside] * (beside >= 0)
-                    blended += lent[:, None] * self.vectors[beside.clamp(min=0)]
-            mixed = torch.nn.functional.normalize(blended, dim=1) * self.embedded[rows, None]
-            contextual[rows] = mixed.to(self._dtype)
+            mixed[rows] = contextual(rows, self.vectors, self.embedded, links, share).to(self._dtype)
             stamps[rows] = generation
         self._dirty = []
 
@@ -306,6 +350,19 @@ class UserIndex(IndexView):
         return self._postings.of(connection, terms, self.seqs, self.alive) if len(self) else {}
 
 
+_VECTORS = ("vectors", "contextual")
+_READ = (
+    "seq",
+    "occurred_at",
+    "expires_at",
+    "importance",
+    "length",
+    "position",
+    "start",
+    "stream_id",
+    "session",
+    *CODED,
+)
 _TAKEN_OVER = {
     "seqs": "seq",
     "occurred_at": "occurred_at",
@@ -321,7 +378,5 @@ def _headings(name: str) -> list[str]:
     return [re.sub(r"\s*\([^()]*\)\s*$", "", part) for part in name.split(" > ")]
 
 
-def _value(row: Any, column: str) -> str | None:
-    """The value of a coded column; a document section's headings are no name of a speaker."""
-    value: str | None = row[column]
-    return None if column == "name" and row["role"] == "document" else value
+def _later(said: int, recalled: int | None) -> int:
+    return said if recalled is None else max(said, recalled)

@@ -52,7 +52,7 @@ class TensorSearch:
     def __init__(self, weights: Score) -> None:
         self._weights = weights
 
-    def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def search(self, index: IndexView, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
         w = self._weights
         columns = weights = None
         if w.beta or w.gamma:
@@ -78,7 +78,7 @@ class TensorSearch:
         decay = self._weights.decay / MICROSECONDS_A_DAY
         return now - now % max(1, int(1 / decay)) if decay else now
 
-    def _columns(self, index: UserIndex, t0: int, now: int) -> Tensor:
+    def _columns(self, index: IndexView, t0: int, now: int) -> Tensor:
         """exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
         decay = self._weights.decay / MICROSECONDS_A_DAY
         recency = torch.exp((decay * (index.since(now) - t0).double()).clamp_(max=2.0))
