@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -98,7 +99,9 @@ class WeigherAndCommitter:
         """With models and a connection of its own."""
         models = Models.load(config)
         memory = Memory(store, config=config, embedder=models.embedder, proxy=models.proxy)
-        return cls(Weigher(config, models), Committer(memory, models, infer=infer, now=now))
+        made = cls(Weigher(config, models), Committer(memory, models, infer=infer, now=now))
+        weakref.finalize(made, memory.close)  # an actor is not told when it ends
+        return made
 
     def __call__(self, pack: Pack) -> Iterator[Committed]:
         for weighed in self._weigher(pack):

@@ -50,7 +50,7 @@ def test_it_equals_one_by_one(actors: Any, by_add: ByAdd, open_memory: Open, tmp
     assert (again.added, again.known, again.asked, again.jobs_queued) == (0, 71, 0, 0) and again.jobs > 0
     assert memory.digest() == after
     assert memory.verify() == []
-    assert actors is None or actors.results > 20
+    assert actors is None or actors.results > 10
 
 
 def test_many_users_of_a_few_messages_are_computed_together(
@@ -68,7 +68,7 @@ def test_many_users_of_a_few_messages_are_computed_together(
 
     monkeypatch.setattr(adding.Models, "load", counted)
     added(tmp_path / "bulk.db", write(tmp_path / "rows.jsonl", rows), read=False)
-    assert len(calls) == 1 and calls[0] > 60
+    assert len(calls) == 1 and calls[0] > 40
     one = open_memory("one.db", CONFIG)
     add_one_by_one(one, rows)
     assert open_memory("bulk.db", CONFIG).digest() == one.digest()
@@ -115,7 +115,7 @@ def test_another_proxy_state_is_made_anew(open_memory: Open, light_proxy: Any, t
     one = open_memory("one.db", CONFIG)
     add_one_by_one(one, rows[15:])
     report = added(tmp_path / "bulk.db", write(tmp_path / "rows.jsonl", rows[15:]), read=False)
-    assert report.asked == 0
+    assert 0 < report.asked < 10  # once for each stream, whose past is read anew
     assert open_memory("bulk.db", CONFIG).digest() == one.digest()
 
 
