@@ -39,7 +39,9 @@ class RayActors:
 
     def __init__(self, *, address: str | None = None, actors: int | None = None, gpus: float = 0.0) -> None:
         if (actors is not None and actors < 1) or gpus < 0:
-            raise ConfigError(f"actors is {actors} and gpus {gpus:g}; there is at least one, with no less than 0 of one")
+            raise ConfigError(
+                f"actors is {actors} and gpus {gpus:g}; there is at least one, with no less than 0 of one"
+            )
         for name, value in _QUIET.items():  # before it is imported
             os.environ.setdefault(name, value)
         self._ray = require("ray", extra="ray", purpose="bulk add over actors")
@@ -99,7 +101,10 @@ _QUIET = {
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what it warns of: an actor without a GPU sees none, as it did
 }
-_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # the switch by which Ray on one machine listens on 127.0.0.1 alone
+_OF_THIS_MACHINE = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the switch by which Ray on one machine listens on 127.0.0.1 alone
+    "RAY_worker_niceness": os.environ.get("RAY_worker_niceness", "0"),  # actors are no less urgent than this process
+}
 
 
 def _start(ray: ModuleType, address: str | None) -> None:
@@ -110,9 +115,9 @@ def _start(ray: ModuleType, address: str | None) -> None:
         except (ConnectionError, OSError, ValueError, RuntimeError) as error:
             raise ConfigError(f"no Ray answers at {address}: {error}") from error
         return
-    constants = importlib.import_module("ray._private.ray_constants")
+    constants: Any = importlib.import_module("ray._private.ray_constants")
     constants.ENABLE_RAY_CLUSTER = False
-    os.environ[_LOOPBACK] = "0"  # for the processes that it starts
+    os.environ.update(_OF_THIS_MACHINE)  # for the processes that it starts
     ray.init(address="local", include_dashboard=False, **settings)
 
 

@@ -93,9 +93,7 @@ def check_file(path: Path, limits: Limits, now: datetime, *, user_id: str | None
     return Checked(path, digest, rows)
 
 
-def read_rows(
-    path: Path, digest: str, limits: Limits, now: datetime, *, user_id: str | None = None
-) -> Iterator[Row]:
+def read_rows(path: Path, digest: str, limits: Limits, now: datetime, *, user_id: str | None = None) -> Iterator[Row]:
     """The rows of a file, in order. `user_id` is whose those are that name nobody; errors as of `check_file`."""
     lines = path.suffix.lower() in LINES
     unit = "line" if lines else "row"

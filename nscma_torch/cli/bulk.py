@@ -37,7 +37,9 @@ def add(
     ] = None,
     infer: Annotated[bool, typer.Option(help="Extract facts from what passes the gate.")] = True,
     read: Annotated[bool, typer.Option(help="Run the background jobs; else a worker finds them in the queue.")] = True,
-    ray: Annotated[bool, typer.Option("--ray", help="Compute in the actors of Ray Data; started if none runs.")] = False,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Compute in the actors of Ray Data; started if none runs.")
+    ] = False,
     address: Annotated[
         str | None, typer.Option("--address", help="Of a Ray that runs: auto, or HOST:PORT.", metavar="ADDRESS")
     ] = None,

@@ -44,7 +44,6 @@ from nscma_torch.storage.memory_records import NewRecord
 from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.names import name_key
 
-
 _MOST_AHEAD = 8192  # messages that are read together, each with the turns before it in memory
 
 

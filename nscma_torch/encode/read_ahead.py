@@ -21,7 +21,7 @@ class Given:
 
 
 ReadMany = Callable[[Sequence[Given]], Iterable[tuple[Given, Extraction]]]
-"""Reads many units, of many users; gives each with what it states, in any order. One that it cannot read is left out."""
+"""Reads many units, of many users; gives each with what it states, in any order, and leaves out what it cannot read."""
 
 
 class ReadAhead:
@@ -54,6 +54,4 @@ class ReadAhead:
         if awaited:  # there is no more to come
             self._expected.clear()
         taken = [self._kept.pop(one.unit.id, None) for one in given]
-        return [
-            None if made is None or made[0] != one else made[1] for one, made in zip(given, taken, strict=True)
-        ]
+        return [None if made is None or made[0] != one else made[1] for one, made in zip(given, taken, strict=True)]

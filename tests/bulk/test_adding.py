@@ -119,7 +119,9 @@ def test_another_proxy_state_is_made_anew(open_memory: Open, light_proxy: Any, t
     assert open_memory("bulk.db", CONFIG).digest() == one.digest()
 
 
-@pytest.mark.parametrize("config", [{"embedder": {"model": "hash", "deferred": False}}, {"chunker": {"max_tokens": 12}}])
+@pytest.mark.parametrize(
+    "config", [{"embedder": {"model": "hash", "deferred": False}}, {"chunker": {"max_tokens": 12}}]
+)
 def test_other_configurations(config: dict[str, Any], actors: Any, open_memory: Open, tmp_path: Path) -> None:
     rows, own = rows_of(30, seed=4), {**CONFIG, **config}
     one = open_memory("one.db", own)
@@ -168,7 +170,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_memor
     write(Path("rows/2.jsonl"), [{"role": "user", "content": "I have moved to Bern."}])
     run = ["bulk", "add", "rows", "--store", "bulk.db", "--config", "light.toml"]
     result = CliRunner().invoke(app, run)
-    assert isinstance(result.exception, InvalidInputError) and "2.jsonl: line 1: no \"user_id\"" in str(result.exception)
+    assert isinstance(result.exception, InvalidInputError) and '2.jsonl: line 1: no "user_id"' in str(result.exception)
     result = CliRunner().invoke(app, [*run, "--user", "dora", "--json"])
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)

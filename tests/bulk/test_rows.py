@@ -61,7 +61,10 @@ def test_a_row_without_an_id_has_the_key_of_the_file_readers(tmp_path: Path) -> 
         ({"user_id": "", "role": "user", "content": "x"}, 'line 2: no "user_id"'),
         ({"user_id": "a", "role": "boss", "content": "x"}, "line 2: role must be one of"),
         ({"user_id": "a", "role": "user", "content": "x", "source": [1]}, "line 2: source must be a string"),
-        ({"user_id": "a", "role": "user", "content": "x", "timestamp": "2027-01-01"}, "line 2: the timestamp .* future"),
+        (
+            {"user_id": "a", "role": "user", "content": "x", "timestamp": "2027-01-01"},
+            "line 2: the timestamp .* future",
+        ),
         ({"user_id": "a", "role": "user", "content": "y" * 2_000_000}, "line 2: a message has 2,000,000 bytes"),
     ],
 )
@@ -105,9 +108,9 @@ def test_parquet(tmp_path: Path) -> None:
     assert (one.message.metadata, two.message.metadata, three.message.metadata) == ({"x": 1}, {}, {"x": 2, "y": "z"})
     digest = check_file(path, Limits(), NOW, user_id="cleo").digest
     assert [row.message.idempotency_key for row in (one, two, three)] == ["k1", f"{digest}:2", f"{digest}:3"]
-    with pytest.raises(InvalidInputError, match='rows.parquet: row 3: no "user_id"'):
+    with pytest.raises(InvalidInputError, match=r'rows\.parquet: row 3: no "user_id"'):
         check_file(path, Limits(), NOW)
-    with pytest.raises(TimestampError, match="rows.parquet: row 1: "):
+    with pytest.raises(TimestampError, match=r"rows\.parquet: row 1: "):
         check_file(path, Limits(), datetime(2026, 4, 1, tzinfo=UTC), user_id="cleo")
     texts = {"user_id": ["a"] * 2, "role": ["user"] * 2, "content": ["x"] * 2, "metadata": ['{"x": 3}', "{"]}
     parquet.write_table(arrow.table(texts), path)

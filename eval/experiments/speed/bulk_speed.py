@@ -107,7 +107,7 @@ def run(way: str, store: Path, file: Path, kill_at: int) -> dict[str, object]:
 def timed(way: str, file: Path, store: Path, *, kill_at: int = 0) -> tuple[float, dict[str, object] | None]:
     """Seconds of a process that goes one way, and what it printed; None where it was killed."""
     own = ["--run", way, "--file", str(file), "--store", str(store), "--kill-at", str(kill_at)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}  # else Ray's actors give way
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "eval.experiments.speed.bulk_speed", *own],
