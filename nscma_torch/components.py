@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from nscma_torch.encode.edits import Editor
     from nscma_torch.encode.eraser import Eraser
     from nscma_torch.encode.indexer import Indexer
+    from nscma_torch.encode.read_ahead import ReadMany
     from nscma_torch.encode.writer import Writer
     from nscma_torch.hierarchy.integrator import Integrator
     from nscma_torch.reading.descriptions import Descriptions
@@ -74,6 +75,9 @@ class Components:
     Args:
         store: the database file, or postgresql://….
         embedder, proxy, tasks: stand in for the configured ones.
+
+    Attributes:
+        read_many: reads messages of many users together, ahead of their jobs; set before `worker` is first asked for.
     """
 
     def __init__(
@@ -95,6 +99,7 @@ class Components:
         self._embedder = embedder
         self._proxy = proxy
         self._tasks = tasks
+        self.read_many: ReadMany | None = None
 
     @locked_cached_property
     def device(self) -> torch.device:
@@ -265,26 +270,11 @@ class Components:
     @locked_cached_property
     def indexer(self) -> Indexer:
         """Chunks, embeds and analyses texts."""
+        from nscma_torch.encode.chunking import configured_chunker
         from nscma_torch.encode.indexer import Indexer
-        from nscma_torch.text.chunker import Chunker
-        from nscma_torch.text.segmentation import Segmentation
 
-        section = self.config.chunker
-        limit = min(section.max_tokens or self.embedder.max_tokens, self.embedder.max_tokens)
-        segmentation = None
-        if section.strategy == "surprise":
-            segmentation = Segmentation(self._surprise, section.gamma, section.window, section.min_tokens)
-        chunker = Chunker(self.embedder.count_tokens, limit, section.overlap_sentences, section.strategy, segmentation)
+        chunker = configured_chunker(self.config.chunker, self.embedder, lambda: self.proxy)
         return Indexer(self.embedder, chunker, self.stages)
-
-    def _surprise(self, text: str) -> torch.Tensor:
-        """Nats of each byte of a text read alone, and of its end."""
-        from nscma_torch.buffer.surprise import nats_per_byte
-
-        score = self.proxy.score([[text]], [None])[0]
-        if score.ends is None:
-            return score.nll[0]
-        return nats_per_byte(score.nll[0], score.ends[0], len(text.encode()) + 1)
 
     @locked_cached_property
     def writer(self) -> Writer:
@@ -477,11 +467,18 @@ class Components:
             rate=self.rate,
             describer=self._describer,
             conversation=self.config.facts.context_messages if self.config.facts.context == "summary" else 0,
+            read_many=self.read_many,
+            batch_size=section.batch_size,
         )
         return Worker(
             self.database,
             {
-                EXTRACT: Handler(extractor.run, section.batch_size, language=True),
+                EXTRACT: Handler(
+                    extractor.run,
+                    section.batch_size,
+                    language=True,
+                    gather=None if self.read_many is None else extractor.gather,
+                ),
                 RESTATE: Handler(RepeatRecheck(self.database).run, 1, stage=1),
                 CURATE: Handler(
                     self.curator.run, section.batch_size, separable=False, language=self.config.curator.asks_model

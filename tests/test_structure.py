@@ -14,7 +14,7 @@ FLOORS = (  # top to bottom
     ("cli",),
     ("server", "integrations"),
     ("compat",),
-    ("demo", "controller", "doctor"),
+    ("demo", "controller", "doctor", "bulk"),
     ("aio",),
     ("memory",),
     ("answering",),

@@ -13,6 +13,7 @@ from typer.main import get_command
 
 MODULES = {
     "add": "adding",
+    "bulk": "bulk",
     **dict.fromkeys(("update", "delete", "restore", "erase"), "messages"),
     **dict.fromkeys(("ask", "search", "get", "history"), "search"),
     "chat": "chat",

@@ -14,6 +14,7 @@ from nscma_torch.encode.describing import Describer
 from nscma_torch.encode.indexer import IndexedChunk, Indexer
 from nscma_torch.encode.open_triples import opened
 from nscma_torch.encode.ratings import importances
+from nscma_torch.encode.read_ahead import Given, ReadAhead, ReadMany
 from nscma_torch.encode.symmetric_statements import with_symmetric
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import JobError
@@ -36,11 +37,14 @@ from nscma_torch.storage import (
     turns,
     units,
 )
-from nscma_torch.storage.database import Database
+from nscma_torch.storage.backlog import EXTRACT
+from nscma_torch.storage.database import ALL_USERS, Database
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.memory_records import NewRecord
 from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.names import name_key
+
+_MOST_AHEAD = 8192  # messages that are read together, each with the turns before it in memory
 
 
 class _Text(NamedTuple):
@@ -60,6 +64,23 @@ class _Context(NamedTuple):
     place: Place | None = None
 
 
+class _Messages(NamedTuple):
+    """The messages of jobs: row numbers of the chunks of each episode, and those chunks."""
+
+    chunks_of: dict[int, list[int]]
+    found: Mapping[int, Unit]
+
+    @property
+    def ids(self) -> dict[int, str]:
+        """Ids of the episodes that have chunks, by row number."""
+        return {seq: self.found[own[0]].episode_ids[0] for seq, own in self.chunks_of.items() if own}
+
+    @property
+    def chunks(self) -> list[tuple[int, Unit]]:
+        """Each chunk with the row number of its episode."""
+        return [(seq, self.found[chunk]) for seq, own in self.chunks_of.items() for chunk in own]
+
+
 class Extractor:
     """Turns chunk units into atomic facts and triples (Structural Memory section 3.1), and into the statements that the
     curator makes facts of. Runs the same twice without harm.
@@ -73,6 +94,8 @@ class Extractor:
         predicates: "open" makes every statement one of the open relation.
         conversation: m, messages before it that a message is read with, beside the running summary of those before
             them; 0 for the turns before it alone.
+        read_many: reads the messages of many users together for `gather`; None where it is not called.
+        batch_size: jobs of a batch, as the worker cuts them.
     """
 
     def __init__(
@@ -88,6 +111,8 @@ class Extractor:
         rate: Callable[[Sequence[Unit]], list[int]] | None = None,
         describer: Describer | None = None,
         conversation: int = 0,
+        read_many: ReadMany | None = None,
+        batch_size: int = 1,
     ) -> None:
         self._database = database
         self._schema = schema
@@ -100,28 +125,65 @@ class Extractor:
         self._describer = describer
         self._conversation = conversation
         self._conversations = ConversationSummaries(database, tasks)
+        self._batch_size = batch_size
+        self._ahead = None if read_many is None else ReadAhead(read_many)
+
+    def gather(self, batch: Sequence[Job], waiting: Callable[[], Sequence[Sequence[Job]]]) -> None:  # noqa: ARG002
+        """Have the messages of the batches that come next, of all users, read together, so that `run` finds it done.
+
+        Nothing is done where the batch at hand was read, or where a summary of its conversation is read beside a
+        message, which is written only in its turn.
+        """
+        if self._ahead is None or self._conversation or batch[0].attempts:
+            return
+        given = self._given(batch)
+        if not given or self._ahead.holds(one.unit.id for one in given):
+            return
+        with self._database.read(ALL_USERS) as connection:
+            batches = jobs.batches_ahead(connection, EXTRACT, self._batch_size, most=_MOST_AHEAD)
+        self._ahead.begin([one for own in batches for one in self._given(own)])
+
+    def _given(self, batch: Sequence[Job]) -> list[Given]:
+        """What a batch of jobs of one user reads."""
+        with self._database.read(batch[0].user_id) as connection:
+            found = self._messages(connection, batch)
+            contexts = self._contexts(connection, batch[0].user_id, found.ids)
+        return [Given(unit, contexts[seq].listener, contexts[seq].before) for seq, unit in found.chunks]
+
+    def _messages(self, connection: Connection, batch: Sequence[Job]) -> _Messages:
+        seqs = [job.episode_seq for job in batch if job.episode_seq is not None]
+        chunks_of = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in seqs}
+        numbers = [chunk for chunks in chunks_of.values() for chunk in chunks]
+        found = units.load(connection, batch[0].user_id, numbers)
+        return _Messages(chunks_of, found)
+
+    def _extract(self, given: Sequence[Given]) -> list[Extraction]:
+        """What each unit states: what was read ahead, and the rest read now."""
+        known = [None] * len(given) if self._ahead is None else self._ahead.take(given)
+        left = [one for one, own in zip(given, known, strict=True) if own is None]
+        extracted = self._tasks.extract(
+            [one.unit for one in left],
+            listeners=[one.listener for one in left],
+            before=[one.before for one in left],
+        )
+        if len(extracted) != len(left):
+            raise JobError(f"extract was given {len(left)} texts and returned {len(extracted)} results; correct it")
+        rest = iter(extracted)
+        return [next(rest) if own is None else own for own in known]
 
     def run(self, batch: Sequence[Job]) -> None:
         """Work on one batch of jobs of one user: language first, then one transaction for its results."""
         user_id = batch[0].user_id
         wanted = {job.episode_seq: job for job in batch if job.episode_seq is not None}
         with self._database.read(user_id) as connection:
-            chunks_of = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
-            found = units.load(connection, user_id, [chunk for chunks in chunks_of.values() for chunk in chunks])
+            messages = self._messages(connection, batch)
+            chunks_of, found, ids, chunks = messages.chunks_of, messages.found, messages.ids, messages.chunks
             embedded = packed_vectors.vectors_of(connection, list(found))
-            ids = {seq: found[own[0]].episode_ids[0] for seq, own in chunks_of.items() if own}
             contexts = self._contexts(connection, user_id, ids)
             new = set() if self._rate is None else episodes.never_encoded(connection, ids)
-        chunks: list[tuple[int, Unit]] = [(seq, found[chunk]) for seq in wanted for chunk in chunks_of[seq]]
         before = {seq: context.before for seq, context in contexts.items()}
         before |= self._conversations.before(user_id, {n: own.place for n, own in contexts.items() if own.place})
-        extracted = self._tasks.extract(
-            [unit for _, unit in chunks],
-            listeners=[contexts[seq].listener for seq, _ in chunks],
-            before=[before[seq] for seq, _ in chunks],
-        )
-        if len(extracted) != len(chunks):
-            raise JobError(f"extract was given {len(chunks)} texts and returned {len(extracted)} results; correct it")
+        extracted = self._extract([Given(unit, contexts[seq].listener, tuple(before[seq])) for seq, unit in chunks])
         rated = self._rated([(seq, unit) for seq, unit in chunks if seq in new])
         records = self._records(chunks, extracted, contexts)
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}

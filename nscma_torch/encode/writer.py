@@ -154,6 +154,14 @@ class Writer:
         said = episodes.known_texts(connection, batch.scope.user_id, hashes)
         return stream, Past(stream.proxy_state, self._gate_state(stream), window.history, said, window.vectors)
 
+    def proxy_state(self, scope: Scope, source: str | None) -> bytes | None:
+        """What the proxy carries into the next message of a stream."""
+        with self._database.read(scope.user_id) as connection:
+            stream = streams.load(connection, scope, source)
+            anew = stream.proxy_fingerprint != self._proxy.fingerprint
+            history = list(episodes.recent(connection, stream.id, HISTORY).values()) if stream.version and anew else []
+        return self._proxy_state(stream, history)
+
     def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
         """The stream's state; that of another proxy is not used, but made anew by reading the stream's recent text."""
         if stream.proxy_fingerprint == self._proxy.fingerprint:

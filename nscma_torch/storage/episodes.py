@@ -134,6 +134,16 @@ def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dic
     return found
 
 
+def held_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> set[str]:
+    """Those of these idempotency keys that the user's episodes hold already."""
+    found: set[str] = set()
+    for some in pages(keys):
+        query = select(episodes.c.idempotency_key)
+        query = query.where(episodes.c.user_id == user_id, episodes.c.idempotency_key.in_(some))
+        found.update(connection.execute(query).scalars())
+    return found
+
+
 def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> frozenset[str]:
     """Which of these text hashes the user's live memory already holds."""
     known: set[str] = set()

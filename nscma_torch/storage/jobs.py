@@ -5,6 +5,7 @@ A job's row stays until its work is committed, in the same transaction; a failed
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -142,6 +143,28 @@ def next_of_lanes(
     for seq in connection.execute(lanes).scalars().all():
         oldest = Job(*connection.execute(select(*_JOB).where(jobs.c.seq == seq)).one())
         yield _beside(connection, oldest, (jobs.c.lane == oldest.lane) & early, size)
+
+
+def batches_ahead(connection: Connection, kind: str, size: int, *, most: int) -> list[list[Job]]:
+    """Of a kind whose jobs come from all lanes of a user, the batches that `next_batch` takes next, `most` jobs in all.
+
+    Jobs that have failed are left out: those are tried one by one.
+    """
+    query = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind == kind, jobs.c.attempts == 0)
+    of_user: dict[str, list[Job]] = {}
+    for row in connection.execute(query.order_by(_SAID, jobs.c.seq)):
+        of_user.setdefault(row.user_id, []).append(Job(*row))
+    oldest = [(own[0].seq, user_id, 0) for user_id, own in of_user.items()]
+    heapq.heapify(oldest)
+    batches: list[list[Job]] = []
+    while oldest and most > 0:
+        _, user_id, at = heapq.heappop(oldest)
+        own = of_user[user_id]
+        batches.append(own[at : at + min(size, most)])
+        most -= len(batches[-1])
+        if at + size < len(own):
+            heapq.heappush(oldest, (own[at + size].seq, user_id, at + size))
+    return batches
 
 
 def _early(up_to: int | None) -> ColumnElement[bool]:

@@ -31,6 +31,12 @@ _ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
 
 def json_line_messages(stream: BinaryIO, max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Message]]:
     """Line number (from 1, after `before` lines) and message of each line that is not blank; reads line by line."""
+    for number, value in json_line_values(stream, max_message_bytes, before=before):
+        yield number, _message(value, f"line {number}", number, max_message_bytes)
+
+
+def json_line_values(stream: BinaryIO, max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Any]]:
+    """The same with the value that a line holds, whatever it is."""
     limit = _ESCAPED_BYTES * max_message_bytes + _ENVELOPE_BYTES
     offset, number = 0, before
     while raw := stream.readline(limit + 1):
@@ -43,7 +49,7 @@ def json_line_messages(stream: BinaryIO, max_message_bytes: int, *, before: int 
         line = decode(raw, offset, number)
         offset += len(raw)
         if line.strip():
-            yield number, _message(_parsed(line, number), f"line {number}", number, max_message_bytes)
+            yield number, _parsed(line, number)
 
 
 def json_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
@@ -107,10 +113,10 @@ def parse_message(value: object) -> Message:
         role=value["role"],
         content=_text(value["content"], value.get("tool_calls")),
         timestamp=None if timestamp is None else parse_timestamp(timestamp),
-        name=_label("name", value.get("name")),
-        session=_label("session", value.get("session")),
+        name=label("name", value.get("name")),
+        session=label("session", value.get("session")),
         metadata={**metadata, **{str(key): item for key, item in value.items() if key not in _FIELDS}},
-        idempotency_key=_label("idempotency_key", value.get("idempotency_key")),
+        idempotency_key=label("idempotency_key", value.get("idempotency_key")),
     )
     check_message(message)
     return message
@@ -174,7 +180,8 @@ def _call(call: Any) -> str:
     return f"{function['name']}({function.get('arguments', '')})"
 
 
-def _label(key: str, value: Any) -> str | None:
+def label(key: str, value: Any) -> str | None:
+    """A name or id out of JSON, where a number is one too; None for none. Raises `InvalidInputError` for all else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None or isinstance(value, str):

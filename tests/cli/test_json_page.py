@@ -35,8 +35,8 @@ NOT_PRINTED = {
 
 
 def test_every_command_is_on_the_page() -> None:
-    listed = set(MODULES) - {"token", "mcp"}
-    listed |= {"token add", "token list", "token revoke", "mcp install"}
+    listed = set(MODULES) - {"token", "mcp", "bulk"}
+    listed |= {"token add", "token list", "token revoke", "mcp install", "bulk add"}
     shapes = Shapes()
     printed = prints()
     assert {re.sub(" --.*", "", command) for command in printed} == listed - WITHOUT
@@ -94,6 +94,8 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     printed("reextract")
     printed("replay", "--gate", "gate.toml")
     printed("retry")
+    Path("rows.jsonl").write_text(json.dumps({"user_id": "ben", "role": "user", "content": "I live in Bern."}))
+    printed("bulk add", "rows.jsonl", "--store", "bulk.db")
     printed("token add", "--user", "ana")
     tokens = printed("token list")
     assert isinstance(tokens, list)

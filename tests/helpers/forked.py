@@ -75,6 +75,14 @@ def flush(say: Say, store: str) -> None:
         say(f"done {memory.flush()}")
 
 
+def bulk(say: Say, store: str, file: str, config: dict[str, Any], now: str) -> None:
+    """Add the rows of a file in bulk; say how many are stored, and how many jobs were run."""
+    from nscma_torch.bulk.adding import Progress, bulk_add
+
+    heard = Progress(stored=lambda done, _: say(f"stored {done}"), read=lambda done, _: say(f"ran {done}"))
+    bulk_add(store, [file], config=config, now=datetime.fromisoformat(now), window=24, progress=heard)
+
+
 def erase(say: Say, store: str, user: str, memory_id: str | None) -> None:
     with opened(store) as memory:
         say("begin")
