@@ -19,7 +19,7 @@ _SCALES = {  # the largest step that a value reaches names it
     "seconds": ((86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1, "s")),
     "milliseconds": ((60_000.0, "min"), (1000.0, "s"), (1, "ms")),
 }
-_COUNTS = ((1e9, "G"), (1e6, "M"), (1, ""))
+_COUNTS = ((1e6, "M"), (1, ""))
 
 
 def show_scales(
@@ -108,7 +108,8 @@ def _source(source: Source) -> str:
 
 def _say_advice(made: Scale) -> None:
     say(f"\n[bold]{title(made)}[/]")
-    for line in (*made.advice, *(f"because {reason}" for reason in made.reasons)):
+    store, *more = made.advice
+    for line in (store, *(f"  because {reason}" for reason in made.reasons), *more):
         say(plain(line))
     for warning in made.warnings:
         say(f"[yellow]beyond what was measured[/]: {plain(warning)}")

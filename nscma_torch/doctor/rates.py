@@ -107,11 +107,10 @@ class Hnsw(Section):
 
 
 class Writers(Section):
-    """Messages a second that several writers were seen to store together, embedding left out."""
+    """Messages a second that several writers were seen to store together in a file, embedding left out."""
 
     source: Source
     file: float = Field(gt=0)
-    postgresql: float = Field(gt=0)
 
 
 class Rates(Section):
@@ -145,16 +144,17 @@ def load_rates(path: Path | None = None) -> Rates:
     Raises ConfigError for a file that is missing, no JSON, or lacks figures.
     """
     file = resources.files("nscma_torch.doctor") / "rates.json" if path is None else path
+    name = file.name if path is None else path
     try:
         return Rates.model_validate(json.loads(file.read_text(encoding="utf-8")))
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+        raise ConfigError(f"cannot read {name}: {error.strerror}") from error
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"])
-        raise ConfigError(f"{path} holds no rates: {place or 'all'}: {problem['msg']}; {_MADE}") from error
+        raise ConfigError(f"{name} holds no rates: {place or 'all'}: {problem['msg']}; {_MADE}") from error
     except ValueError as error:
-        raise ConfigError(f"{path} is not JSON: {error}; {_MADE}") from error
+        raise ConfigError(f"{name} is not JSON: {error}; {_MADE}") from error
 
 
 _MADE = "`python -m eval.experiments.speed.rates --out FILE` makes one"

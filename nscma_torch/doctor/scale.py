@@ -18,7 +18,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.text.embedder import MINILM_NAMES
 
 Basis = Literal["given", "computed", "measured", "assumed"]
-Unit = Literal["messages", "units", "bytes", "seconds", "milliseconds", "users", "calls"]
+Unit = Literal["messages", "units", "facts", "bytes", "seconds", "milliseconds", "users", "calls"]
 StoreKind = Literal["file", "postgresql"]
 
 DISK = 200e6  # bytes a second that a disk rewrites a file at; an assumption
@@ -254,13 +254,15 @@ def _figures(config: Config, rates: Rates, sizes: _Sizes, length: float, dimensi
     yield Figure("size", "messages", total, "messages", "given", False, "users × messages of each")
     yield Figure("size", "text", total * length, "bytes", "assumed", False, f"{length:,.0f} bytes a message")
     yield computed("size", "searchable units", total * of.units, "units", f"{of.units:.2f} a message")
+    yield computed("size", "facts", total * of.facts, "facts", f"{of.facts:.2f} a message, those believed")
     file, server = of.file, of.postgresql
     each = f"{sum(file.parts.values()):,.0f} bytes a message, {file.stream:,.0f} a user"
     yield computed("disk", "SQLite file", sizes.disk["file"], "bytes", each)
     each = f"{sum(server.parts.values()):,.0f} bytes a message, {server.stream:,.0f} a user; no write-ahead log"
     yield computed("disk", "PostgreSQL", sizes.disk["postgresql"], "bytes", each)
-    for part in ("vectors", "postings"):
-        yield computed("disk", f"{part} in it", total * server.parts[part], "bytes", "with their indexes")
+    held = {"vectors": f"{4 * dimension:,} bytes each and their rows", "postings": f"{of.postings:,.0f} a message"}
+    for part, note in held.items():
+        yield computed("disk", f"{part} in it", total * server.parts[part], "bytes", f"{note}, with indexes")
     each = f"{rates.hnsw.bytes:,.0f} bytes a vector of {rates.dimension} half-precision numbers; optional"
     scaled, vectors = dimension / rates.dimension, total * of.units
     many = strange or vectors > rates.hnsw.vectors
@@ -278,8 +280,15 @@ def _figures(config: Config, rates: Rates, sizes: _Sizes, length: float, dimensi
     stages = {"add": "surprise, gate, embedding, write", "read": "facts", "integrate": "the hierarchy"}
     for stage, note in stages.items():
         one = getattr(file.seconds, stage)
-        what = f"{note}: {1000 * one:,.1f} ms of a processor a message, in a file"
-        yield computed("ingest", stage, total * one, "seconds", what, beyond=strange if stage == "add" else larger)
+        what = f"{note}: {1000 * one:,.1f} ms a message, in a file"
+        yield computed(
+            "ingest",
+            f"{stage}, of a processor",
+            total * one,
+            "seconds",
+            what,
+            beyond=strange if stage == "add" else larger,
+        )
     on = f"{sizes.cores} cores" if sizes.cores > 1 else "1 core"
     bound = f"at most {rates.writers.file:,.0f} messages/s by all writers, one process reads"
     yield computed("ingest", f"file, {on}", sizes.ingest["file"], "seconds", bound, beyond=larger)
@@ -294,7 +303,7 @@ def _figures(config: Config, rates: Rates, sizes: _Sizes, length: float, dimensi
         between = f"grown with the size from {rates.search[-1].units:,} units"
     yield computed("search", "search p50", found.p50, "milliseconds", between, beyond=far)
     yield computed("search", "search p95", found.p95, "milliseconds", between, beyond=far)
-    if config.llm.engine != "none":
+    if config.llm.engine != "embedded":
         share = f"at most one for each written message, {of.written:.0%} of all"
         yield computed("language model", "calls for facts", total * of.written, "calls", share)
         share = f"{of.summaries:.2f} a message; larger batches take fewer"
@@ -349,7 +358,7 @@ def _warnings(config: Config, rates: Rates, sizes: _Sizes, length: float) -> Ite
         yield f"search was measured up to {rates.search[-1].units:,} units of a user, and grows with them"
     if config.embedder.model not in MINILM_NAMES:
         yield f"processor time was measured with the bundled embedder, and not with {config.embedder.model}"
-    if config.llm.engine != "none":
+    if config.llm.engine != "embedded":
         yield "processor time leaves out the language model, and the reader that it stands in for is counted"
     if config.device != "cpu":
         yield f"processor time was measured on {rates.source.machine}, without a GPU"

@@ -22,7 +22,7 @@ from nscma_torch.config import Config
 from nscma_torch.doctor.rates import Rates, load_rates
 from nscma_torch.doctor.scale import scale, texts_of
 
-_OTHER = {"LoCoMo conv-42": ("conv-42", 629), "BEAM chat 5": ("5", 80)}  # with the first messages
+_OTHER = {"LoCoMo conv-42": ("conv-42", 300), "BEAM chat 5": ("5", 60)}  # with the first messages
 
 
 def rows(rates: Rates, file: Found, server: Found) -> Iterator[tuple[str, float, float]]:
@@ -35,7 +35,7 @@ def rows(rates: Rates, file: Found, server: Found) -> Iterator[tuple[str, float,
     yield "units", planned.value("searchable units"), file.units
     yield "index on the device, MB", planned.value("index of a user") / 1e6, file.indexes / 1e6
     for stage in ("add", "read", "integrate"):
-        yield f"{stage} in a file, processor s", planned.value(stage), file.seconds[stage]
+        yield f"{stage} in a file, processor s", planned.value(f"{stage}, of a processor"), file.seconds[stage]
     for stage in ("add", "read", "integrate"):
         seconds = getattr(of.postgresql.seconds, stage) * file.messages
         yield f"{stage} in PostgreSQL, processor s", seconds, server.seconds[stage]
