@@ -31,7 +31,7 @@ class Source(Section):
 
 
 class Seconds(Section):
-    """Processor seconds of a message, of all processes that have to do with it."""
+    """Processor seconds of a message, in a file."""
 
     add: float = Field(ge=0)  # surprise, gate, embedding, lexical analysis and the write, in batches
     read: float = Field(ge=0)  # background reading: facts
@@ -50,7 +50,6 @@ class Store(Section):
     parts: Mapping[str, float]
     stream: float = Field(ge=0)
     empty: int = Field(ge=0)
-    seconds: Seconds
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -78,6 +77,7 @@ class Texts(Section):
     facts: float = Field(ge=0)
     written: float = Field(ge=0, le=1)
     summaries: float = Field(ge=0)
+    seconds: Seconds
     file: Store
     postgresql: Store
 
@@ -120,12 +120,14 @@ class Rates(Section):
         dimension: of the vectors that were stored.
         texts: two sets at least, by the length of their messages; what lies between is interpolated.
         search: points of the curve, by units.
+        server: processor seconds that storing a message takes more in PostgreSQL than in a file, the server's in it.
     """
 
     source: Source
     dimension: int = Field(gt=0)
     texts: tuple[Texts, ...] = Field(min_length=2)
     search: tuple[Search, ...] = Field(min_length=2)
+    server: float = Field(ge=0)
     index: Index
     hnsw: Hnsw
     writers: Writers

@@ -82,6 +82,7 @@ class _Sizes:
     messages: int
     cores: int
     units: float  # of a user
+    apart: bool  # whether a user's vectors stay in the database
     of: Texts  # a message
     index: float  # bytes of a user's
     fit: int  # users whose indexes are held at once
@@ -114,7 +115,8 @@ def scale(
     Args:
         cores: that add and read at the same time.
         text: bytes of UTF-8 of a message; None for those of the shortest texts that were measured.
-        database_from: units above which a user is searched in the database and not on the device; None: no user is.
+        database_from: units from which a user's vectors stay in the database, are searched there, and are not loaded
+            into the index on the device; None: no user's do. Of no effect on a file.
 
     Raises InvalidInputError for numbers that are not positive, ModelNotFoundError where the configuration names an
     embedder of which no config.json is at hand.
@@ -126,25 +128,29 @@ def scale(
     dimension = embedder_shape(config).dimension
     of = _configured(texts_of(rates, length), config, dimension - rates.dimension)
     units = messages * of.units
-    index = index_bytes(math.ceil(units), dimension, config.index.dtype) + units * rates.index.kept + HELD
+    apart = database_from is not None and units >= database_from
+    columns = index_bytes(math.ceil(units), 0 if apart else dimension, config.index.dtype)
+    index = columns + units * rates.index.kept + HELD
     total = users * messages
+    together = min(cores, users)  # the messages of one user come one after the other
     stores: Mapping[StoreKind, Store] = {"file": of.file, "postgresql": of.postgresql}
     sizes = _Sizes(
         users,
         messages,
         cores,
         units,
+        apart,
         of,
         index,
         int(config.index.max_bytes // index),
         units * rates.index.load,
         {kind: disk_bytes(store, users, total) for kind, store in stores.items()},
         {
-            "file": ingest_seconds(of.file.seconds, total, cores, workers=1, most=rates.writers.file),
-            "postgresql": ingest_seconds(of.postgresql.seconds, total, cores, workers=cores, most=None),
+            "file": ingest_seconds(of.seconds, total, together, most=rates.writers.file),
+            "postgresql": ingest_seconds(_through(rates.server, of.seconds), total, together, most=None),
         },
     )
-    kind, reasons = _store(sizes, database_from)
+    kind, reasons = _store(sizes)
     return Scale(
         users,
         messages,
@@ -153,7 +159,7 @@ def scale(
         tuple(_figures(config, rates, sizes, length, dimension)),
         kind,
         reasons,
-        tuple(_advice(config, sizes, kind, database_from)),
+        tuple(_advice(config, sizes, kind)),
         tuple(_warnings(config, rates, sizes, length)),
     )
 
@@ -174,6 +180,11 @@ def texts_of(rates: Rates, length: float) -> Texts:
     return Texts.model_validate(
         {**mixed, "text": length, "written": low.written + share * (high.written - low.written)}
     )
+
+
+def _through(server: float, seconds: Seconds) -> Seconds:
+    """In PostgreSQL."""
+    return seconds.model_copy(update={"add": seconds.add + server})
 
 
 def _mixed(low: Mapping[str, Any], high: Mapping[str, Any], share: float, factor: float) -> dict[str, Any]:
@@ -204,14 +215,13 @@ def search_ms(rates: Rates, units: float) -> Search:
     return Search(units=max(1, math.ceil(units)), **found)
 
 
-def ingest_seconds(of: Seconds, messages: int, cores: int, *, workers: int, most: float | None) -> float:
-    """Seconds until all messages are stored and read, by `cores` of which at most `workers` read.
+def ingest_seconds(of: Seconds, messages: int, cores: int, *, most: float | None) -> float:
+    """Seconds until all messages are stored and read by so many cores, of whose work nothing is lost.
 
-    Work is divided without loss; `most` messages a second go into the store, None for no bound.
+    `most` messages a second go into the store, None for no bound.
     """
-    background = of.read + of.integrate
-    bounds = [(of.add + background) / cores, background / workers, 0.0 if most is None else 1 / most]
-    return messages * max(bounds)
+    worked = (of.add + of.read + of.integrate) / cores
+    return messages * (worked if most is None else max(worked, 1 / most))
 
 
 def _configured(of: Texts, config: Config, wider: int) -> Texts:
@@ -222,16 +232,15 @@ def _configured(of: Texts, config: Config, wider: int) -> Texts:
     def of_store(store: Store) -> Store:
         parts = {**store.parts, "facts": more * store.parts["facts"], "hierarchy": deeper * store.parts["hierarchy"]}
         parts["vectors"] = max(0.0, parts["vectors"] + 4 * wider * of.units)
-        seconds = store.seconds
-        read, integrate = more * seconds.read, deeper * seconds.integrate
-        new = Seconds(add=seconds.add, read=read, integrate=integrate)
-        return store.model_copy(update={"parts": parts, "seconds": new})
+        return store.model_copy(update={"parts": parts})
 
+    seconds = {"read": more * of.seconds.read, "integrate": deeper * of.seconds.integrate}
     return of.model_copy(
         update={
             "written": min(1.0, more * of.written),
             "facts": more * of.facts,
             "summaries": deeper * of.summaries,
+            "seconds": of.seconds.model_copy(update=seconds),
             "file": of_store(of.file),
             "postgresql": of_store(of.postgresql),
         }
@@ -270,6 +279,8 @@ def _figures(config: Config, rates: Rates, sizes: _Sizes, length: float, dimensi
     rewrite = f"an erasure rewrites the file, at {DISK / 1e6:.0f} MB/s"
     yield Figure("disk", "erasure in a file", sizes.rewrite, "seconds", "assumed", strange, rewrite)
     twice = f"{units:,.0f} units of {dimension} {config.index.dtype} numbers, twice, and room to grow"
+    if sizes.apart:
+        twice = f"{units:,.0f} units without their vectors, and room to grow"
     big = strange or units > rates.index.units
     yield computed("index", "index of a user", sizes.index, "bytes", twice)
     yield computed("index", "indexes of all users", sizes.users * sizes.index, "bytes", "if all are held at once")
@@ -279,7 +290,7 @@ def _figures(config: Config, rates: Rates, sizes: _Sizes, length: float, dimensi
     yield computed("index", "loading a user's", sizes.load, "seconds", again, beyond=big)
     stages = {"add": "surprise, gate, embedding, write", "read": "facts", "integrate": "the hierarchy"}
     for stage, note in stages.items():
-        one = getattr(file.seconds, stage)
+        one = getattr(of.seconds, stage)
         what = f"{note}: {1000 * one:,.1f} ms a message, in a file"
         yield computed(
             "ingest",
@@ -290,14 +301,16 @@ def _figures(config: Config, rates: Rates, sizes: _Sizes, length: float, dimensi
             beyond=strange if stage == "add" else larger,
         )
     on = f"{sizes.cores} cores" if sizes.cores > 1 else "1 core"
-    bound = f"at most {rates.writers.file:,.0f} messages/s by all writers, one process reads"
+    bound = f"divided without loss, at most {rates.writers.file:,.0f} messages/s by all writers; a core a user at most"
     yield computed("ingest", f"file, {on}", sizes.ingest["file"], "seconds", bound, beyond=larger)
-    bound = "the work divided without loss, a background worker for each core"
+    bound = (
+        "divided without loss, with a background worker for each core, the server's work in it; a core a user at most"
+    )
     yield computed("ingest", f"PostgreSQL, {on}", sizes.ingest["postgresql"], "seconds", bound, beyond=larger)
     build = "one process; optional"
     yield computed("ingest", "building HNSW", vectors * rates.hnsw.seconds * scaled, "seconds", build, beyond=many)
     found = search_ms(rates, units)
-    far = strange or units > rates.search[-1].units
+    far = strange or sizes.apart or units > rates.search[-1].units
     between = "of a processor, without embedding the question; interpolated in the measured curve"
     if far:
         between = f"grown with the size from {rates.search[-1].units:,} units"
@@ -310,26 +323,28 @@ def _figures(config: Config, rates: Rates, sizes: _Sizes, length: float, dimensi
         yield computed("language model", "calls for summaries", total * of.summaries, "calls", share, beyond=larger)
 
 
-def _store(sizes: _Sizes, database_from: int | None) -> tuple[StoreKind, tuple[str, ...]]:
+def _store(sizes: _Sizes) -> tuple[StoreKind, tuple[str, ...]]:
     """Where the memory should be, and why."""
     reasons = []
-    if database_from is not None and sizes.units > database_from:
+    if sizes.apart:
         reasons.append(f"users of {sizes.units:,.0f} units are searched in the database, which a file cannot")
     if sizes.rewrite > PATIENCE:
         reasons.append(f"an erasure would rewrite the file, for about {sizes.rewrite:,.0f} s")
     slow, fast = sizes.ingest["file"], sizes.ingest["postgresql"]
     if slow > DAY and slow > 2 * fast:
-        reasons.append(f"one writer and one reader would take {slow / fast:.1f} times as long for {sizes.cores} cores")
+        reasons.append(
+            f"the one writer of a file would take {slow / fast:.1f} times as long as {sizes.cores} cores need"
+        )
     if reasons:
         return "postgresql", tuple(reasons)
     return "file", (f"an erasure rewrites the file within {PATIENCE:.0f} s, and one writer keeps up",)
 
 
-def _advice(config: Config, sizes: _Sizes, kind: StoreKind, database_from: int | None) -> Iterator[str]:
+def _advice(config: Config, sizes: _Sizes, kind: StoreKind) -> Iterator[str]:
     where = "one SQLite file" if kind == "file" else "PostgreSQL, --store postgresql://…"
     yield f"store: {where}"
-    if database_from is not None and sizes.units > database_from:
-        yield "search: these users in the database, with HNSW; nothing of them is loaded"
+    if sizes.apart:
+        yield "search: these users' vectors in the database; what filters and BM25 need is on the device"
     elif sizes.fit >= sizes.users:
         yield "index: on the device, exact; all users' fit, and each is loaded once"
     else:

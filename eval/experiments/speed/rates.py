@@ -2,12 +2,13 @@
 
     python -m eval.experiments.speed.rates --data DIR --postgres ADDRESS [--out FILE]
 
-Two sets of messages, short ones (LoCoMo) and long ones (BEAM), each conversation a user's, go into a file and into
-PostgreSQL: added in batches of 64, read for facts, integrated. Seconds are of processors (this process, and with
-PostgreSQL its server's too), one thread of torch, because other programs on the machine disturb these less. Sizes are
-of the stores when nothing is queued any more, tables with their indexes. Then come searches in one user's memory as it
-grows, of novels' sentences with random vectors, and an HNSW index over random vectors. What several writers store
-together is not measured here but taken over from `eval.experiments.speed.writers`.
+Two sets of messages, short ones (LoCoMo) and long ones (BEAM), each conversation a user's, go into a file: added in
+batches of 64, read for facts, integrated; then the file is copied into PostgreSQL. Seconds are of processors, one
+thread of torch, because other programs on the machine disturb these less than the clock. Sizes are of the stores when
+nothing is queued any more, tables with their indexes. What PostgreSQL takes more to store a message, in this process
+and in its server's, is measured without models. Then come searches in one user's memory as it grows, of novels'
+sentences with random vectors, and an HNSW index over random vectors. What several writers store together is not
+measured here but taken over from `eval.experiments.speed.writers`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,14 +37,17 @@ from eval.experiments.speed.store_parts import STREAMS, parts_of_file, parts_of_
 from eval.harness.fakes import IndifferentProxy
 from eval.tasks import beam, locomo
 from nscma_torch import Memory, Message, load_config
+from nscma_torch.config import Config
 from nscma_torch.doctor.rates import PARTS, load_rates
 from nscma_torch.records import Unit
+from nscma_torch.storage import copying
 from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.storage.opening import open_database
 from nscma_torch.storage.postgres_address import parse
 from nscma_torch.storage.user_index import UserIndex
 
-_SETS = {"LoCoMo": (("conv-26", "conv-41"), 200), "BEAM": (("1", "2"), 50)}  # with the first messages of each
-_SIZES = (1_000, 3_000, 10_000, 30_000)
+_SETS = {"LoCoMo": (("conv-26", "conv-41"), 120), "BEAM": (("1", "2"), 24)}  # with the first messages of each
+_SIZES = (1_000, 3_000, 10_000)
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _BATCH = 64
 
@@ -152,6 +156,35 @@ def in_postgres(talks: Talks, address: str) -> Found:
         return stored(store, talks, lambda: parts_of_schema(plain, schema), ProcessorClock(plain))
 
 
+def in_both(talks: Talks, address: str) -> tuple[Found, Found]:
+    """In a file, and the same copied into a schema: other sizes, and all else alike."""
+    with tempfile.TemporaryDirectory() as folder, _schema(address) as (store, plain, schema):
+        path = Path(folder) / "rates.db"
+        file = stored(str(path), talks, lambda: parts_of_file(path), ProcessorClock())
+        settings = Config().store
+        with closing(open_database(store, settings)) as target:
+            empty = parts_of_schema(plain, schema)
+            with closing(open_database(str(path), settings)) as source:
+                copying.copy(source, target)
+        return file, replace(file, parts=parts_of_schema(plain, schema), empty=empty)
+
+
+def more_in_postgres(messages: Sequence[Message], address: str) -> float:
+    """Processor seconds that storing a message takes more there; no model in either."""
+    config = load_config({"embedder": {"model": "hash"}, "gate": {"rule": "everything"}})
+    took = []
+    with tempfile.TemporaryDirectory() as folder, _schema(address) as (store, plain, _):
+        for place, clock in ((Path(folder) / "rates.db", ProcessorClock()), (store, ProcessorClock(plain))):
+            with Memory(place, config=config, proxy=IndifferentProxy()) as memory:
+                memory.add(list(messages[:_BATCH]), user_id="first", now=_NOW)
+                begun = clock()
+                for start in range(0, len(messages), _BATCH):
+                    memory.add(list(messages[start : start + _BATCH]), user_id="reader", now=_NOW)
+                took.append((clock() - begun) / len(messages))
+    file, server = took
+    return max(0.0, server - file)
+
+
 @contextmanager
 def _schema(address: str) -> Iterator[tuple[str, str, str]]:
     import psycopg
@@ -173,6 +206,7 @@ def set_of(name: str, file: Found, server: Found) -> dict[str, Any]:
         "messages": file.most,
         "text": _rounded(file.text / n),
         **{key: _rounded(getattr(file, key) / n) for key in ("units", "postings", "facts", "written", "summaries")},
+        "seconds": {key: _rounded(value / n) for key, value in file.seconds.items()},
         "file": _store(file),
         "postgresql": _store(server),
     }
@@ -184,7 +218,6 @@ def _store(found: Found) -> dict[str, Any]:
         "parts": {part: _rounded(own[part] / found.messages) for part in PARTS},
         "stream": _rounded(own[STREAMS] / found.users),
         "empty": sum(found.empty.values()),
-        "seconds": {name: _rounded(value / found.messages) for name, value in found.seconds.items()},
     }
 
 
@@ -262,7 +295,7 @@ def measure(data: Path, address: str, sizes: Sequence[int]) -> dict[str, Any]:
     sets, kept = [], 0.0
     for name, (names, most) in _SETS.items():
         talks = texts(data, names, most)
-        file, server = in_file(talks), in_postgres(talks, address)
+        file, server = in_both(talks, address)
         kept = max(kept, (file.indexes - file.rows) / file.units)
         sets.append(set_of(f"{name}, {', '.join(names)}: the first {most} messages of each", file, server))
     points, load = searches(data, sizes, questions=40)
@@ -271,6 +304,7 @@ def measure(data: Path, address: str, sizes: Sequence[int]) -> dict[str, Any]:
         "dimension": RandomEmbedder.dimension,
         "texts": sets,
         "search": points,
+        "server": _rounded(more_in_postgres(texts(data, ("conv-43",), 320)["conv-43"], address)),
         "index": {"units": max(sizes), "load": _rounded(load), "kept": _rounded(kept)},
         "hnsw": hnsw(address, 10_000, RandomEmbedder.dimension),
         "writers": load_rates().writers.model_dump(),
