@@ -18,7 +18,14 @@ ROOT = Path(__file__).parents[1]
 OTHERS = ("nscma_torch/cli", "nscma_torch/compat/exports", "nscma_torch/compat/mem0", "nscma_torch/integrations")
 ROOMS = ("nscma_torch/server/view", "nscma_torch/storage")
 FOLDERS = ("nscma_torch", *ROOMS, *OTHERS, "configs", "eval", "kernels", "train")
-PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", *(f"{folder}/README.md" for folder in FOLDERS))
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    *(f"{folder}/README.md" for folder in FOLDERS),
+    "nscma_torch/storage/SCALE.md",
+)
 
 
 def text_of(name: str) -> str:

@@ -77,16 +77,24 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
 
 def show_plan(config: Path | None, *, units: int, cards: Sequence[int] | None, json: bool) -> None:
     """Say whether the configuration fits cards of so many GiB, with an index of so many units."""
-    found = installed()
     made = plan(load_config(config), units=units)
-    fits = [made.fit(GIB * size) for size in cards or CARDS]
     if json:
-        print_json({"devices": found.devices, "plan": made, "fits": fits})
-        return
+        print_json(plan_object(made, cards or CARDS))
+    else:
+        say_plan(made, cards or CARDS)
+
+
+def plan_object(made: Plan, cards: Sequence[int]) -> dict[str, object]:
+    """The plan as JSON has it, with what is here and how it fits cards of so many GiB."""
+    return {"devices": installed().devices, "plan": made, "fits": [made.fit(GIB * size) for size in cards]}
+
+
+def say_plan(made: Plan, cards: Sequence[int]) -> None:
+    """Say what the plan is made of and whether it fits."""
     console.print(_parts(made))
     for note in made.notes:
         say(f"note: {plain(note)}")
-    for fit in fits:
+    for fit in (made.fit(GIB * size) for size in cards):
         size = f"{fit.card / GIB:.0f} GiB"
         room = f", with room for {fit.cached:,} tokens of keys and values" if made.cache_per_token else ""
         if fit.problems:

@@ -26,7 +26,8 @@ RUNTIME = 600 * 2**20  # of the CUDA context and its libraries in a process; an 
 ENGINE_BATCH = 8192  # tokens that vLLM reads in one step unless told otherwise
 GENERATED = 16_384  # tokens of keys and values that the transformers engine holds for one batch
 LONGEST = 8192  # tokens of a text of an embedding batch, where neither configuration nor model sets a limit
-INDEX_ROW = 8 * 9 + 4 * 2 + 2 + 4 * 5  # bytes of a unit's columns: times, places, links, codes, flags
+_INDEX_ROW = 8 * 9 + 4 * 2 + 2 + 4 * 5  # bytes of a unit's columns: times, places, links, codes, flags
+_BLOCK = 4096  # units that an index reads at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +114,31 @@ def plan(config: Config, *, units: int) -> Plan:
         parts += _engine(shape, engine, config)
     elif engine == "http":
         notes.append("the language model is behind llm.base_url; if that is this card, plan its engine by itself")
-    embedder = _embedder(config)
+    embedder = embedder_shape(config)
     longest = min(config.chunker.max_tokens or LONGEST, embedder.context or LONGEST)
     tokens = config.embedder.batch_size * longest
-    itemsize = 2 if config.index.dtype == "bfloat16" else 4
     vectors = f"{units:,} units of {embedder.dimension} dimensions, twice: alone and with their neighbours"
     parts += [
         Part("embedder", embedder.weights, "memory", f"{embedder.parameters / 1e6:.0f} M parameters"),
         Part("its activations", tokens * embedder.working_per_token, "memory", f"{tokens:,} tokens"),
         _proxy(config, shape),
         *_reranker(config),
-        Part("index", units * (2 * embedder.dimension * itemsize + INDEX_ROW), "memory", vectors),
+        Part("index", index_bytes(units, embedder.dimension, config.index.dtype), "memory", vectors),
         Part("CUDA of the memory's process", RUNTIME, "memory", "assumed, not measured"),
     ]
     context = 0 if shape is None else config.llm.context or shape.context or GENERATED
     share = config.llm.gpu_memory_share if engine == "vllm" else None
     return Plan(parts, share, shape.cache_per_token if shape else 0, context, notes)
+
+
+def index_bytes(units: int, dimension: int, dtype: str) -> int:
+    """Bytes of the columns of a user's index once it is loaded, with the room that is left to grow.
+
+    `storage.index_rows` doubles the room where a block does not fit.
+    """
+    blocks = -(-units // _BLOCK)
+    rows = units if blocks <= 1 else _BLOCK << (blocks - 1).bit_length()
+    return rows * (2 * dimension * (2 if dtype == "bfloat16" else 4) + _INDEX_ROW)
 
 
 def _engine(shape: ModelShape, engine: str, config: Config) -> list[Part]:
@@ -141,7 +151,8 @@ def _engine(shape: ModelShape, engine: str, config: Config) -> list[Part]:
     return [weights, working]
 
 
-def _embedder(config: Config) -> ModelShape:
+def embedder_shape(config: Config) -> ModelShape:
+    """The embedder of a configuration. Raises ModelNotFoundError where its config.json is not at hand."""
     name, dtype = config.embedder.model, torch.float32 if config.embedder.dtype == "float32" else torch.bfloat16
     if name == "hash":
         return ModelShape(0, 0, 0, 0, HashEmbedder().dimension, None)

@@ -103,6 +103,7 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     printed("mcp install", "cursor")
     printed("doctor")
     printed("doctor --plan")
+    printed("doctor --plan --users", "10", "--messages", "100", "--card", "12")
     printed("erase", one, "--yes")
     assert set(page) - compared == ELSEWHERE
     events = {"demo", "worker event", "server event", "granted"}
