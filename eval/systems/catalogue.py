@@ -12,6 +12,7 @@ from eval.systems.cam import make_cam
 from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma
 from eval.systems.rag import make_rag
+from eval.systems.raptor import make_raptor
 from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
 from eval.systems.structural_memory import make_structures
@@ -31,6 +32,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "rag": make_rag,
         "rolling-summary": make_rolling_summary,
         "memory-bank": make_memory_bank,
+        "raptor": make_raptor,
     }
 )
 
