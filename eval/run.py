@@ -3,6 +3,7 @@
     python -m eval.run --config configs/eval/X.toml --data DIR --out DIR [--cache DIR]
     torchrun --nproc-per-node N -m eval.run --config configs/eval/X.toml --data DIR --out DIR [--cache DIR]
         [--limit N] [--samples PATTERN …] [--systems NAME …] [--tasks NAME …] [--retry-failed] [--threads N]
+        [--system CLASS …] [--task CLASS …]
 
 A rank takes the next sample that nobody has, opens a memory for each system in turn, has it read the sample's messages
 and asks its questions; systems that would store the same share a store, at its full cost each. What came of it is
@@ -58,6 +59,7 @@ class Options:
         limit: samples of each task, the first ones; None for all.
         samples: patterns as of file names, "qa[12]-*"; of those samples the ones whose id matches one. () for all.
         tasks, systems: names of those to run; () for all.
+        own_tasks, own_systems: classes that are added to the configuration, `package.module:Class`.
         retry_failed: whether units that failed are done again.
     """
 
@@ -69,6 +71,8 @@ class Options:
     samples: Sequence[str] = ()
     tasks: Sequence[str] = ()
     systems: Sequence[str] = ()
+    own_tasks: Sequence[str] = ()
+    own_systems: Sequence[str] = ()
     retry_failed: bool = False
 
     @property
@@ -76,7 +80,8 @@ class Options:
         """That runs the same again, with DATA and OUT for the folders."""
         words = ["python", "-m", "eval.run", "--config", str(self.config), "--data", "DATA", "--out", "OUT"]
         words += [] if self.limit is None else ["--limit", str(self.limit)]
-        for option, names in (("--samples", self.samples), ("--tasks", self.tasks), ("--systems", self.systems)):
+        named = {"--samples": self.samples, "--tasks": self.tasks, "--systems": self.systems}
+        for option, names in {**named, "--task": self.own_tasks, "--system": self.own_systems}.items():
             words += [option, *names] if names else []
         return shlex.join(words)
 
@@ -86,7 +91,7 @@ def run(options: Options, make_task: MakeTask, make_system: MakeSystem, console:
 
     Raises ConfigError for a configuration that is none, or another one than the folder's.
     """
-    config = read_config(options.config)
+    config = read_config(options.config, tasks=options.own_tasks, systems=options.own_systems)
     check_report(config.given)
     if options.limit is not None and options.limit < 1:
         raise ConfigError(f"--limit is {options.limit}; it must be at least 1")
@@ -246,6 +251,9 @@ def main() -> None:
     parser.add_argument("--samples", nargs="+", default=(), help="only these, by id or by a pattern such as 'qa[12]-*'")
     parser.add_argument("--tasks", nargs="+", default=(), help="only these, by name")
     parser.add_argument("--systems", nargs="+", default=(), help="only these, by name")
+    for option, what in (("task", "a task of your own"), ("system", "a system of your own, or a memory provider")):
+        told = f"{what}, beside those of the configuration: package.module:Class"
+        parser.add_argument(f"--{option}", dest=f"own_{option}s", nargs="+", default=(), metavar="CLASS", help=told)
     parser.add_argument("--retry-failed", action="store_true", help="do again what failed")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch in each rank; 1 repeats bit for bit")
     arguments = vars(parser.parse_args())

@@ -9,7 +9,7 @@
     kind = "babilong"          # of eval/tasks/catalogue.py; further keys are that kind's
     name = "BABILong 10k"      # for tables
     [[systems]]
-    kind = "nscma"             # of eval/systems/catalogue.py; further keys are that kind's
+    kind = "nscma"             # of eval/systems/catalogue.py, or package.module:Class; further keys are that kind's
     name = "NSCMA full"
     tasks = ["BABILong 10k"]   # optional: only these
 
@@ -60,22 +60,30 @@ class RunConfig:
         return [name for name, section in self.systems.items() if task in section.get("tasks", self.tasks)]
 
 
-def read_config(path: Path) -> RunConfig:
-    """Read the file; ConfigError says what is wrong with it."""
+def read_config(path: Path, *, tasks: Sequence[str] = (), systems: Sequence[str] = ()) -> RunConfig:
+    """Read the file; ConfigError says what is wrong with it.
+
+    Args:
+        tasks, systems: further ones, `package.module:Class`, which stand in tables under the name of the class.
+    """
     given = read_toml(path)
+    for key, kinds in (("tasks", tasks), ("systems", systems)):
+        if kinds:
+            added = [{"kind": kind, "name": kind.rpartition(":")[2]} for kind in kinds]
+            given = {**given, key: [*given.get(key, []), *added]}
     unknown = sorted(given.keys() - {*_KEYS, *_LATER})
     if unknown:
         raise ConfigError(f"{path}: unknown key {unknown[0]!r}; there are {', '.join((*_KEYS, *_LATER))}")
     seed, memory = given.get("seed", 1), given.get("memory", {})
     if not isinstance(seed, int) or isinstance(seed, bool) or not isinstance(memory, dict):
         raise ConfigError(f"{path}: seed is an integer, and [memory] a section")
-    tasks, systems = _named(path, "tasks", given.get("tasks")), _named(path, "systems", given.get("systems"))
-    for name, section in systems.items():
+    by_task, by_system = (_named(path, key, given.get(key)) for key in ("tasks", "systems"))
+    for name, section in by_system.items():
         only = section.get("tasks", [])
         if not isinstance(only, list):
             raise ConfigError(f"{path}: tasks of the system {name!r} must be a list of names")
-        check_names(only, tasks, f"{path}: the system {name!r} names the task")
-    return RunConfig(given, seed, memory, tasks, systems)
+        check_names(only, by_task, f"{path}: the system {name!r} names the task")
+    return RunConfig(given, seed, memory, by_task, by_system)
 
 
 def check_names(names: Sequence[str], known: Collection[str], what: str) -> None:

@@ -8,10 +8,13 @@ from types import MappingProxyType
 from typing import Any
 
 from eval.harness.contract import Shared, System
+from eval.harness.plugins import is_plugin, plugin
 from eval.systems.cam import make_cam
 from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma
+from eval.systems.provider import is_provider, make_provider
 from eval.systems.rag import make_rag
+from eval.systems.raptor import make_raptor
 from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
 from eval.systems.structural_memory import make_structures
@@ -31,6 +34,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "rag": make_rag,
         "rolling-summary": make_rolling_summary,
         "memory-bank": make_memory_bank,
+        "raptor": make_raptor,
     }
 )
 
@@ -38,10 +42,22 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
 def make_system(section: Mapping[str, Any], shared: Shared) -> System:
     """The system of a [[systems]] section: `kind`, a `name` for tables, by default the kind, and the kind's options.
 
-    Raises `ConfigError` for an unknown kind or key, naming the nearest known one.
+    A kind `package.module:Class` is a class of your own: a provider (`provider`), or one that makes a `System` of its
+    section and what the run shares. Raises `ConfigError` for an unknown kind or key, naming the nearest known one.
     """
     kind = str(section.get("kind"))
+    if is_plugin(kind):
+        made, own = plugin(kind), {"name": kind, **section}
+        return make_provider(made, own, shared) if is_provider(made) else _own_system(made, own, shared)
     if kind not in SYSTEMS:
         near = difflib.get_close_matches(kind, SYSTEMS, n=1, cutoff=0.0)
         raise ConfigError(f"there is no system of kind {kind!r}; did you mean {near[0]!r}? Kinds: {', '.join(SYSTEMS)}")
     return SYSTEMS[kind]({"name": kind, **section}, shared)
+
+
+def _own_system(made: Callable[[Mapping[str, Any], Shared], Any], section: Mapping[str, Any], shared: Shared) -> System:
+    system = made(section, shared)
+    if not (hasattr(system, "name") and hasattr(system, "open")):
+        raise ConfigError(f"{section['kind']!r} makes no system: it has no name and open (eval/harness/contract.py)")
+    found: System = system
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from eval.harness.contract import Passage
 from nscma_torch.protocols import Embedder
@@ -11,6 +12,7 @@ from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.documents import BLOCK_CHARS, text_messages
 from nscma_torch.text.sentences import split_sentences
 
+UNDATED = datetime(2000, 1, 1, tzinfo=UTC)  # when messages without a time are stored: before every question
 RANKED = 50  # results whose places are evidence, read or not: more than the chunks of ten places, mostly
 _NO_LIMIT = 1 << 60  # bytes: what is too long for a part is cut here, at sentences
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from eval.harness.fakes import IndifferentProxy
 from eval.harness.metered_engine import MeteredEngine
 from eval.metrics import evidence_places
 from eval.systems.costs import Meter, uncounted
-from eval.systems.documents import placed_parts
+from eval.systems.documents import UNDATED, placed_parts
 from eval.systems.files import folder_bytes
 from eval.systems.options import merged
 from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, without_conflicts
@@ -41,7 +41,6 @@ from nscma_torch.text.documents import BLOCK_CHARS
 
 USER = "reader"
 RUN = "conversation"  # whose stream the messages are, and which the controller goes on with
-_UNDATED = datetime(2000, 1, 1, tzinfo=UTC)  # when messages without a time are stored: before every question
 _AT_ONCE = 1 << 30  # messages of one integration, where the hierarchy is built once
 
 
@@ -163,7 +162,7 @@ class Remembered:
     ) -> None:
         self.memory = memory
         self.engine = engine
-        self.newest = _UNDATED if stored is None else stored.newest
+        self.newest = UNDATED if stored is None else stored.newest
         self.stored = stored
         self._options = options
         self._folder = folder

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from eval.harness.contract import Task
+from eval.harness.plugins import is_plugin, plugin
 from eval.tasks.babilong import Babilong
 from eval.tasks.beam import Beam
 from eval.tasks.fables import Fables
@@ -57,21 +58,24 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any], Path], Benchmark]] = MappingPro
 def make_task(section: Mapping[str, Any], data: Path) -> Task:
     """The task of a section of the configuration, on the data in a folder.
 
-    Raises `ConfigError` for an unknown kind or key, a bad value, or data that are not there.
+    A kind `package.module:Class` is a class of your own, made of the section and the folder. Raises `ConfigError` for
+    an unknown kind or key, a bad value, or data that are not there.
     """
     kind = str(section.get("kind", ""))
-    if kind not in KINDS:
+    made = plugin(kind) if is_plugin(kind) else KINDS.get(kind)
+    if made is None:
         (near,) = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.0)
         raise ConfigError(f"unknown kind of task {kind!r}; did you mean {near!r}? known are {', '.join(sorted(KINDS))}")
     name = section.get("name", kind)
     try:
-        task = KINDS[kind](section, data)
+        task = made(section, data)
     except (OSError, json.JSONDecodeError) as error:
         raise ConfigError(f"task {name!r}: {error}; put its files there as published") from error
     except KeyError as error:
         raise ConfigError(f"task {name!r}: a file in {data} is of another format, it has no {error}") from error
     if not task.ids():
-        why = f" ({len(task.malformed)} malformed; {task.malformed[0]})" if task.malformed else ""
+        malformed = getattr(task, "malformed", ())  # which a task of your own need not have
+        why = f" ({len(malformed)} malformed; {malformed[0]})" if malformed else ""
         raise ConfigError(f"task {name!r} found no sample in {data}{why}; put its files there as published")
     most = section.get("questions", 0)
     return FewerQuestions(task, most) if most else task

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -89,6 +89,34 @@ def reading(section: Mapping[str, Any], run: Shared, folder: Path, messages: Seq
     with make_system(section, run).open(folder) as session:
         session.read(messages)
         yield session
+
+
+class Scripted:
+    """A language engine that writes what a function makes of each request.
+
+    Attributes:
+        asked: requests so far, in order.
+    """
+
+    name = "scripted"
+    context = 8192
+
+    def __init__(self, write: Callable[[Request], str]) -> None:
+        self._write = write
+        self.asked: list[Request] = []
+
+    def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
+        """One for four characters."""
+        return [sum(len(turn.content) for turn in turns) // 4 for turns in prompts]
+
+    def generate(self, requests: Sequence[Request]) -> list[EngineReply | EngineError]:
+        """A reply for each, of 10 and 2 tokens."""
+        self.asked += requests
+        return [EngineReply(self._write(request), 10, 2, True) for request in requests]
+
+    def close(self) -> None:
+        """The run's engine is the run's to close."""
+        raise AssertionError("a system closed the engine of the run")
 
 
 class Clerk:
