@@ -10,6 +10,9 @@ from typing import Any
 from eval.harness.contract import Shared, System
 from eval.harness.plugins import is_plugin, plugin
 from eval.systems.cam import make_cam
+from eval.systems.hipporag import make_hipporag
+from eval.systems.hipporag2 import make_hipporag2
+from eval.systems.mem_tree import make_mem_tree
 from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma
 from eval.systems.provider import is_provider, make_provider
@@ -35,6 +38,9 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "rolling-summary": make_rolling_summary,
         "memory-bank": make_memory_bank,
         "raptor": make_raptor,
+        "hipporag": make_hipporag,
+        "hipporag2": make_hipporag2,
+        "mem-tree": make_mem_tree,
     }
 )
 
