@@ -10,6 +10,7 @@ from typing import Any
 from eval.harness.contract import Shared, System
 from eval.harness.plugins import is_plugin, plugin
 from eval.systems.cam import make_cam
+from eval.systems.em_llm import make_em_llm
 from eval.systems.hipporag import make_hipporag
 from eval.systems.hipporag2 import make_hipporag2
 from eval.systems.mem_tree import make_mem_tree
@@ -18,6 +19,7 @@ from eval.systems.nscma import make_nscma
 from eval.systems.provider import is_provider, make_provider
 from eval.systems.rag import make_rag
 from eval.systems.raptor import make_raptor
+from eval.systems.read_agent import make_read_agent
 from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
 from eval.systems.structural_memory import make_structures
@@ -41,6 +43,8 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "hipporag": make_hipporag,
         "hipporag2": make_hipporag2,
         "mem-tree": make_mem_tree,
+        "read-agent": make_read_agent,
+        "em-llm": make_em_llm,
     }
 )
 

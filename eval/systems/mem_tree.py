@@ -1,9 +1,9 @@
 """MemTree (Rezazadeh et al. 2024, "From Isolated Conversations to Hierarchical Schemas: Dynamic Tree Memory
 Representation for LLMs").
 
-A tree under a root without text grows with each passage, one after the other. From the root the passage
-goes to the child of largest cosine while that is at least theta(d) = theta_0 exp(lambda d), d being the depth of the
-node whose children are compared; else it becomes a new child there. A leaf that it reaches becomes the parent of what
+A tree under a root without text grows with each passage, one after the other. From the root the passage goes to the
+child of largest cosine while that is at least theta(d) = theta_0 exp(lambda d), d being the depth of the node whose
+children are compared; else it becomes a new child there. A leaf that it reaches becomes the parent of what
 it was and of the passage. Each node on the way, but for the root, is written anew of its text and the passage, the more
 abstractly the more passages it stands for, and embedded again. A question is put to all nodes at once (collapsed
 retrieval): of those whose cosine is at least a threshold, the `top_k` nearest.
@@ -12,8 +12,8 @@ theta_0 = 0.4 and lambda = 0.5 are those of MemEngine's implementation, which re
 greatest depth (`relative`); as the formula stands no cosine reaches theta(2), so that nothing goes deeper than 3. The
 threshold of retrieval is that of the authors' own module (MemTreeModule of Accenture's AI Refinery), 0.2.
 
-Ours beside the paper: passages are those of all systems of a run; `top_k` is that of our other trees of nodes, since
-we know no number of the paper's; a written node's evidence are its nearest passages (`text_nodes.ranked_leaves`). Only
+Ours beside the paper: passages are those of all systems of a run; `top_k` is our choice, since we know no number of
+the paper's; a written node's evidence are its nearest passages (`text_nodes.ranked_leaves`). Only
 as much of a written text is embedded as the embedder reads. Without an engine a text is written by extraction.
 """
 
