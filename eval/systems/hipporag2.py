@@ -19,7 +19,7 @@ the recognition memory: it leaves the best one in always, so that cosine alone r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
@@ -88,40 +88,39 @@ class HippoRag2:
         query = self._embedder.embed_query(question).cpu()
         dense = torch.zeros(len(self._passages), dtype=torch.float64)
         dense[rows] = scaled(self._vectors[rows] @ query)
-        near = self._near(query, set(rows))
-        kept = self._language.helpful(
-            question, [self.graph.triples[row].text for row in near], list(near.values()), _RECOGNIZE
-        )
-        places = list(near)
-        shares = self._shares({places[row]: near[places[row]] for row in kept}, dense) if kept else dense
+        near = self._near(query, {*rows})
+        texts = [self.graph.triples[place].text for place, _ in near]
+        helpful = self._language.helpful(question, texts, [score for _, score in near], _RECOGNIZE)
+        seeds = self._seeds([near[place] for place in helpful], dense)
+        walked = bool(helpful) and bool(seeds.any())
+        shares = self.graph.walk(seeds, self._options.damping)[len(self.graph.phrases) :] if walked else dense
         worth, cosines = shares.tolist(), dense.tolist()
         rows.sort(key=lambda row: (-worth[row], -cosines[row]))
         return best([self._passages[row] for row in rows], self._options.top_k)
 
-    def _near(self, query: Tensor, rows: set[int]) -> dict[int, float]:
+    def _near(self, query: Tensor, rows: Collection[int]) -> list[tuple[int, float]]:
         """The triples of these passages that are nearest to the question, with their scores, best first."""
-        known = [place for place, own in enumerate(self.graph.said_in) if not rows.isdisjoint(own)]
+        known = [place for place, own in enumerate(self.graph.said_in) if any(row in rows for row in own)]
         if not known:
-            return {}
+            return []
         scores = scaled(self._triples[known] @ query)
         order = scores.argsort(descending=True, stable=True)[: self._options.triples].tolist()
-        return {known[place]: float(scores[place]) for place in order}
+        return [(known[place], float(scores[place])) for place in order]
 
-    def _shares(self, kept: Mapping[int, float], dense: Tensor) -> Tensor:
-        """What the walk pays to each passage [n], from the triples that are left, with their scores."""
+    def _seeds(self, kept: Sequence[tuple[int, float]], dense: Tensor) -> Tensor:
+        """Weights [N] of where the walk starts: phrases of the triples that are left, with their scores, and passages.
+
+        `dense` are the scaled similarities of the passages [n].
+        """
         scores: defaultdict[int, list[float]] = defaultdict(list)
-        for triple, score in kept.items():
-            for phrase in self.graph.ends[triple]:
+        for place, score in kept:
+            for phrase in self.graph.ends[place]:
                 scores[phrase].append(score)
         means = {phrase: sum(own) / len(own) for phrase, own in scores.items()}
-        chosen = sorted(means, key=lambda phrase: (-means[phrase], phrase))[: self._options.phrases]
         phrases = torch.zeros(len(self.graph.phrases), dtype=torch.float64)
-        for phrase in chosen:
+        for phrase in sorted(means, key=lambda phrase: (-means[phrase], phrase))[: self._options.phrases]:
             phrases[phrase] = means[phrase] / self.graph.holders[phrase]
-        seeds = torch.cat([phrases, self._options.passage_weight * dense])
-        if not bool(seeds.any()):
-            return dense
-        return self.graph.walk(seeds, self._options.damping)[len(phrases) :]
+        return torch.cat([phrases, self._options.passage_weight * dense])
 
     def store_bytes(self) -> int:
         """Of texts, vectors and the graph."""

@@ -12,7 +12,7 @@ import torch
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.hipporag import HippoRag, named_in
-from eval.systems.hipporag2 import scaled
+from eval.systems.hipporag2 import HippoRag2, HippoRag2Options, scaled
 from eval.systems.language import Language, Triple
 from eval.systems.phrase_graph import PhraseGraph
 from nscma_torch.llm.engines.contract import Request
@@ -129,6 +129,16 @@ def test_rare_phrases_are_started_from_more(tmp_path: Path, monkeypatch: pytest.
         shares = finder._shares(["Tea", "Figs"]).tolist()
     # tea = 1/8 + tea / 4 = 1/6, hot = tea / 6; figs = 3/8 + figs / 4 = 1/2, sweet = figs / 2
     assert shares == pytest.approx([1 / 6 + 1 / 36] * 3 + [3 / 4])
+
+
+def test_a_walk_starts_at_phrases_of_triples_and_at_all_passages() -> None:
+    finder = HippoRag2(Language(shared(), None), HashEmbedder(), HippoRag2Options(phrases=2))
+    finder.graph = PhraseGraph(
+        [[Triple("a1", "is", "b2")], [Triple("a1", "is", "c3")]], HashEmbedder(), with_passages=True
+    )
+    seeds = finder._seeds([(0, 1.0), (1, 0.5)], torch.tensor([1.0, 0.2], dtype=torch.float64))
+    # a1 is of both triples, .75 in the mean, and in two passages; c3 has the least mean of the three
+    assert seeds.tolist() == pytest.approx([0.375, 1.0, 0.0, 0.05, 0.01])
 
 
 @pytest.mark.usefixtures("read")
