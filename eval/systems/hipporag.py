@@ -110,7 +110,8 @@ class HippoRag:
         """What each passage is worth [n], float64."""
         if not (names and self.graph.phrases):
             return torch.zeros(len(self._passages), dtype=torch.float64)
-        linked = (self.graph.vectors @ self._embedder.embed(names).cpu().T).argmax(0).unique()
+        nearest = (self.graph.vectors @ self._embedder.embed(names).cpu().T).argmax(0)
+        linked = sorted({*nearest.tolist()})
         seeds = torch.zeros(self.graph.nodes, dtype=torch.float64)
         seeds[linked] = 1 / self.graph.holders[linked]
         return self.graph.of_passages(self.graph.walk(seeds, self._options.damping))

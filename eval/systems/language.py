@@ -82,7 +82,7 @@ class NumbersForm(ReplyForm):
 def numbers_form(first: int, last: int, *, least: int = 0, most: int) -> type[NumbersForm]:
     """From `least` to `most` of the numbers `first` to `last`."""
     number = Annotated[int, Field(ge=first, le=last)]
-    fields: Any = {"numbers": (list[number], Field(min_length=least, max_length=most))}  # type: ignore[valid-type]
+    fields: Any = {"numbers": (list[number], Field(min_length=least, max_length=most))}
     return create_model("Numbers", __base__=NumbersForm, **fields)
 
 

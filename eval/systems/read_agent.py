@@ -176,14 +176,14 @@ class ReadAgent:
             cosines = self._vectors[list(whole)] @ self._embedder.embed_query(question).cpu()
             return [whole[place] for place in cosines.argsort(descending=True, stable=True)[:most].tolist()]
         memory = [self.gists[place] for place in whole]
+        data: dict[str, Any] = {"question": question, "pages": numbered(memory)}
         if self._options.look_up == "parallel":
-            data = {"question": question, "pages": numbered(memory)}
             form = numbers_form(1, len(whole), most=most)
             (chosen,) = self._language.fill(form, _LOOK_UP.format(most=most), [data])
             return list(dict.fromkeys(whole[number - 1] for number in chosen.numbers))
         read: list[int] = []  # numbers
         while len(read) < most:
-            data = {"question": question, "pages": numbered(memory), "read": read}
+            data |= {"pages": numbered(memory), "read": read}
             (chosen,) = self._language.fill(numbers_form(1, len(whole), most=1), _LOOK_ON, [data])
             if not chosen.numbers or chosen.numbers[0] in read:
                 break
