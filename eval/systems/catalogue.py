@@ -10,11 +10,16 @@ from typing import Any
 from eval.harness.contract import Shared, System
 from eval.harness.plugins import is_plugin, plugin
 from eval.systems.cam import make_cam
+from eval.systems.em_llm import make_em_llm
+from eval.systems.hipporag import make_hipporag
+from eval.systems.hipporag2 import make_hipporag2
+from eval.systems.mem_tree import make_mem_tree
 from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma
 from eval.systems.provider import is_provider, make_provider
 from eval.systems.rag import make_rag
 from eval.systems.raptor import make_raptor
+from eval.systems.read_agent import make_read_agent
 from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
 from eval.systems.structural_memory import make_structures
@@ -35,6 +40,11 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "rolling-summary": make_rolling_summary,
         "memory-bank": make_memory_bank,
         "raptor": make_raptor,
+        "hipporag": make_hipporag,
+        "hipporag2": make_hipporag2,
+        "mem-tree": make_mem_tree,
+        "read-agent": make_read_agent,
+        "em-llm": make_em_llm,
     }
 )
 

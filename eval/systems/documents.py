@@ -78,3 +78,17 @@ def said(passage: Passage) -> str:
 def places_of(passages: Sequence[Passage]) -> tuple[int, ...]:
     """Each place once, in the order of its first passage."""
     return tuple(dict.fromkeys(passage.place for passage in passages))
+
+
+def said_by(passage: Passage, now: datetime) -> bool:
+    """Whether it was said by then; what has no time was."""
+    return passage.message.timestamp is None or passage.message.timestamp <= now
+
+
+def beginnings(embedder: Embedder, texts: Sequence[str]) -> list[str]:
+    """Of each text that a system wrote, as much as the embedder reads."""
+    sizes = embedder.count_tokens(texts) if texts else []
+    return [
+        text if size <= embedder.max_tokens else default_chunker(embedder).chunk(text)[0].text
+        for text, size in zip(texts, sizes, strict=True)
+    ]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from eval.caches.extraction_cache import KeptExtractions, schema_of
 from eval.harness.contract import Passage, Shared
@@ -23,7 +24,7 @@ from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.turns_before import TURNS_BEFORE
-from nscma_torch.records import Scope, Unit
+from nscma_torch.records import Hit, Scope, Unit
 
 FormT = TypeVar("FormT", bound=ReplyForm)
 _TOKENS_PER_WORD = 2  # room for a reply that was asked to keep to so many words
@@ -71,6 +72,25 @@ class TriplesForm(ReplyForm):
     triples: Annotated[list[TripleForm], Field(max_length=32)]
 
 
+class NumbersForm(ReplyForm):
+    """Some of the numbers that texts were shown with."""
+
+    numbers: Sequence[int]
+
+
+@cache
+def numbers_form(first: int, last: int, *, least: int = 0, most: int) -> type[NumbersForm]:
+    """From `least` to `most` of the numbers `first` to `last`."""
+    number = Annotated[int, Field(ge=first, le=last)]
+    fields: Any = {"numbers": (list[number], Field(min_length=least, max_length=most))}
+    return create_model("Numbers", __base__=NumbersForm, **fields)
+
+
+def numbered(texts: Sequence[str]) -> dict[str, str]:
+    """Texts under their numbers, from 1."""
+    return {str(number): text for number, text in enumerate(texts, 1)}
+
+
 class Language:
     """Language for one system at work on one sample.
 
@@ -112,6 +132,18 @@ class Language:
             return [extract_summary(group, words) for group in groups]
         asked = f"{instructions} Use at most {words} words, and write nothing but the summary."
         return self.write(asked, [{"texts": list(group)} for group in groups], words=words)
+
+    def helpful(self, question: str, texts: Sequence[str], scores: Sequence[float], instructions: str) -> list[int]:
+        """Rows of the texts that help to answer, in order; `scores`, not negative, say how near they are to it."""
+        if not texts:
+            return []
+        if self.engine is None:
+            units = [Unit(str(row), Scope("reader"), "triple", text, (), UNDATED) for row, text in enumerate(texts)]
+            hits = [Hit(unit, score) for unit, score in zip(units, scores, strict=True)]
+            return [row for row, kept in enumerate(self._tasks.select(question, hits)) if kept]
+        data = {"question": question, "texts": numbered(texts)}
+        (chosen,) = self.fill(numbers_form(1, len(texts), most=len(texts)), instructions, [data])
+        return sorted({number - 1 for number in chosen.numbers})
 
     def triples(self, passages: Sequence[Passage]) -> list[list[Triple]]:
         """What each passage says: entities first, then triples that name them (HippoRAG, section 2.2, OpenIE)."""
