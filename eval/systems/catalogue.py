@@ -9,7 +9,9 @@ from typing import Any
 
 from eval.harness.contract import Shared, System
 from eval.harness.plugins import is_plugin, plugin
+from eval.systems.a_mem import make_a_mem
 from eval.systems.cam import make_cam
+from eval.systems.generative_agents import make_generative_agents
 from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma
 from eval.systems.provider import is_provider, make_provider
@@ -35,6 +37,8 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "rolling-summary": make_rolling_summary,
         "memory-bank": make_memory_bank,
         "raptor": make_raptor,
+        "generative-agents": make_generative_agents,
+        "a-mem": make_a_mem,
     }
 )
 
