@@ -1,7 +1,7 @@
 """A-MEM (Xu et al. 2025, "A-MEM: Agentic Memory for LLM Agents"): notes that are linked and rewrite each other.
 
-A message becomes a note with keywords K, tags G and a context sentence X, which a model writes (equations 1 and 2); what
-is embedded is content, keywords, tags and context together (equation 3). Among the k notes nearest to a new one
+A message becomes a note with keywords K, tags G and a context sentence X, which a model writes (equations 1 and 2);
+what is embedded is content, keywords, tags and context together (equation 3). Among the k notes nearest to a new one
 (equations 4 and 5) a model decides which it is linked with (equation 6), and rewrites context and tags of these
 neighbours in the light of the new one (equation 7, memory evolution). A question finds the k nearest notes (equations 8
 to 10) and, as they share a box, the notes that they are linked with.
@@ -33,6 +33,7 @@ from eval.systems.baseline import Baseline, Found, text_bytes
 from eval.systems.documents import RANKED, said
 from eval.systems.language import Language
 from eval.systems.options import options_of
+from eval.systems.text_nodes import rows_by
 from nscma_torch.config import Section
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.protocols import Embedder
@@ -50,8 +51,8 @@ _NOTE = (
     "kind of message it is and its kind of topic; at least three."
 )
 _EVOLVE = (
-    "You keep a box of notes on a conversation. A new note came in; beside it stand the notes that are most like it, by "
-    "number. links: the numbers of those that it belongs with, [] if none: the same matter, a cause, a consequence, a "
+    "You keep a box of notes on a conversation. A new note came in; beside it stand the notes most like it, by number. "
+    "links: the numbers of those that it belongs with, [] if none: the same matter, a cause, a consequence, a "
     "change. tags: the new note's tags, better ones where its neighbours suggest them. neighbours: for each note that "
     "is understood better now that the new one is known, its number with a new context sentence and new tags; leave "
     "out those that stay as they are. Do not invent anything."
@@ -212,8 +213,7 @@ class AMem:
         if not self.notes:
             return Found((), ())
         cosines = self._vectors @ self._embedder.embed_query(question).cpu()
-        times = [passage.message.timestamp for passage in self._passages]
-        known = {row for row, time in enumerate(times) if time is None or time <= now}
+        known = rows_by(self._passages, now)
         order = [row for row in cosines.argsort(descending=True, stable=True).tolist() if row in known]
         read: dict[int, None] = {}
         for row in order[: self._options.k]:

@@ -33,12 +33,16 @@ def leaves_below(nodes: Sequence[TextNode]) -> tuple[int, ...]:
     return tuple(sorted({row for node in nodes for row in node.leaves}))
 
 
+def rows_by(passages: Sequence[Passage], now: datetime) -> set[int]:
+    """Rows of the passages that were said by now; what has no time was."""
+    times = [passage.message.timestamp for passage in passages]
+    return {row for row, time in enumerate(times) if time is None or time <= now}
+
+
 def said_by(nodes: Sequence[TextNode], passages: Sequence[Passage], now: datetime) -> list[int]:
-    """Places of the nodes of which everything was said by now; what has no time was."""
-    late = {
-        row for row, passage in enumerate(passages) if (time := passage.message.timestamp) is not None and time > now
-    }
-    return [place for place, node in enumerate(nodes) if late.isdisjoint(node.leaves)]
+    """Places of the nodes of which everything was said by now."""
+    known = rows_by(passages, now)
+    return [place for place, node in enumerate(nodes) if known.issuperset(node.leaves)]
 
 
 def as_unit(node: TextNode, passages: Sequence[Passage], kind: UnitKind) -> Unit:

@@ -28,7 +28,7 @@ class Planar(HashEmbedder):
         cosines = torch.tensor([float(text.split()[1]) / 100 for text in texts])
         return torch.stack([cosines, (1 - cosines**2).sqrt()], dim=1)
 
-    def embed_query(self, text: str) -> torch.Tensor:
+    def embed_query(self, text: str) -> torch.Tensor:  # noqa: ARG002
         return torch.tensor([1.0, 0.0])
 
 
