@@ -21,7 +21,7 @@ from eval.systems.raptor import make_raptor
 from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
 from eval.systems.structural_memory import make_structures
-from eval.systems.window import make_full_context, make_sliding_window
+from eval.systems.window import make_full_context, make_last_turns, make_sliding_window
 from nscma_torch.errors import ConfigError
 
 SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingProxyType(
@@ -30,6 +30,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "cam": make_cam,
         "structures": make_structures,
         "sliding-window": make_sliding_window,
+        "last-turns": make_last_turns,
         "full-context": make_full_context,
         "bm25": make_search,
         "dense": make_search,
