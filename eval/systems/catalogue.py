@@ -12,6 +12,7 @@ from eval.harness.plugins import is_plugin, plugin
 from eval.systems.a_mem import make_a_mem
 from eval.systems.cam import make_cam
 from eval.systems.generative_agents import make_generative_agents
+from eval.systems.langmem import make_langmem
 from eval.systems.memgpt import make_memgpt
 from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma
@@ -42,6 +43,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "generative-agents": make_generative_agents,
         "a-mem": make_a_mem,
         "memgpt": make_memgpt,
+        "langmem": make_langmem,
     }
 )
 

@@ -82,18 +82,19 @@ class Language:
 
     Attributes:
         tasks: those of the product.
+        relations: what facts there are.
     """
 
     def __init__(self, shared: Shared, engine: LanguageEngine | None) -> None:
         self.engine = engine
         self._seed = shared.seed
         config = load_config(shared.config)
-        self._schema = schema_of(config.facts.relations)
+        self.relations = schema_of(config.facts.relations)
         self._embedded = KeptExtractions(shared.extractions, shared.time, config)
         self.tasks: EmbeddedTasks | PromptedTasks = self._embedded
         if engine is not None:
             self.tasks = PromptedTasks(
-                engine, relations=self._schema, max_tokens=config.llm.max_tokens, temperature=config.llm.temperature
+                engine, relations=self.relations, max_tokens=config.llm.max_tokens, temperature=config.llm.temperature
             )
 
     def write(self, instructions: str, data: Sequence[Mapping[str, Any]], *, words: int) -> list[str]:
@@ -147,7 +148,9 @@ class Language:
         read = self._embedded.extract(units, listeners=[""] * len(units), before=before)
         found = []
         for extraction in read:
-            statements = [opened(one, self._schema) for one in extraction.statements if one.object and not one.negated]
+            statements = [
+                opened(one, self.relations) for one in extraction.statements if one.object and not one.negated
+            ]
             found.append([Triple(one.subject, one.topic, one.object) for one in statements])
         return found
 
