@@ -19,7 +19,7 @@ from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.records import Extraction, FactOperation, Message, Statement, ToldFact, Unit
 from nscma_torch.relations import load_relations
 from nscma_torch.text.hash_embedder import HashEmbedder
-from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
+from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, ShowingReader, conversation, places, reading, shared
 
 
 def managed(language: Language, messages: Sequence[Message]) -> LangMem:
@@ -108,7 +108,8 @@ def test_without_a_model_the_change_head_operates(monkeypatch: pytest.MonkeyPatc
 
 def test_the_trained_reader_manages_and_asking_leaves_no_trace(tmp_path: Path) -> None:
     run = shared()
-    with reading({"kind": "langmem"}, run, tmp_path, conversation()) as session:
+    said = [SAID[0], SAID[1], SAID[4]]
+    with reading({"kind": "langmem"}, run, tmp_path, conversation(said)) as session:
         first, second = (session.ask("Where does Rita live?", options=(), now=ASKED).evidence for _ in range(2))
         early = session.ask("Where does Rita live?", options=(), now=BEGUN)
     assert first == second and isinstance(run.reader, ShowingReader) and set(places(early)) <= {0}
