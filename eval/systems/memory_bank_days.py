@@ -7,7 +7,7 @@ The language tasks are the product's. What has no time belongs to no day.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 
 from eval.harness.contract import Passage
@@ -35,7 +35,7 @@ class Days:
         for row, passage in enumerate(self._passages):
             if (day := day_of(passage.message.timestamp)) is not None:
                 days.setdefault(day, []).append(row)
-        found = self._tasks.daily_summaries(self._groups(days), words) if days else []
+        found = self._tasks.daily_summaries(self._groups(days.values()), words) if days else []
         return [_sourced(lines, _own(rows)) for lines, rows in zip(found, days.values(), strict=True)]
 
     def history(self, events: Sequence[Sequence[TextNode]], words: int) -> TextNode | None:
@@ -53,7 +53,7 @@ class Days:
             day = day_of(passage.message.timestamp)
             if day is not None and passage.message.role == "user":
                 days.setdefault((day, passage.message.name), []).append(row)
-        shown = self._tasks.daily_insights(self._groups(days)) if days else []
+        shown = self._tasks.daily_insights(self._groups(days.values())) if days else []
         people: dict[str | None, list[TextNode]] = {}
         for ((_, name), rows), lines in zip(days.items(), shown, strict=True):
             people.setdefault(name, []).extend(_sourced(lines, _own(rows)))
@@ -63,8 +63,8 @@ class Days:
         found = [joined(_sourced(lines, own)) for lines, own in zip(told, insights, strict=True)]
         return [node for node in found if node is not None]
 
-    def _groups(self, days: Mapping[object, Sequence[int]]) -> list[list[Unit]]:
-        return [[self._units[row] for row in rows] for rows in days.values()]
+    def _groups(self, days: Iterable[Sequence[int]]) -> list[list[Unit]]:
+        return [[self._units[row] for row in rows] for rows in days]
 
     def _as_units(self, nodes: Sequence[TextNode], kind: UnitKind) -> list[Unit]:
         return [as_unit(node, self._passages, kind) for node in nodes]

@@ -14,6 +14,7 @@ import torch
 from eval.harness.sample_run import seed_all
 from eval.systems.catalogue import make_system
 from eval.systems.documents import default_chunker, passages_of
+from eval.systems.language import Language
 from eval.systems.memory_bank import MemoryBank, MemoryBankOptions, retention
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.reading.passage import word_count
@@ -134,12 +135,18 @@ def test_summaries_of_days_are_memories_and_those_of_all_days_are_always_read(tm
     assert isinstance(bank, MemoryBank) and isinstance(run.reader, ShowingReader) and first == second
     events = [node for node in bank.nodes if node.written]
     assert [node.leaves for node in events] == [(0, 1), (2,), (3,)] and "Ben: I hate the cold" in events[0].text
-    assert bank.recalled[4] == BEGUN.date(), "a summary ages from its day"
     history, rita = bank.always
     assert "1 March 2024, Rita: I love porcelain" in history.text and history.leaves == (0, 1, 2, 3)
     assert "porcelain" in rita.text and "weather" not in rita.text, "of Ben one day shows something, and it lasts not"
     assert [passage.text for passage in run.reader.handed[0]][:2] == [history.text, rita.text]
     assert len(run.reader.handed[0]) == 3 and first is not None and first[0] == 1
+
+
+def test_a_message_recalls_summaries_of_earlier_days() -> None:
+    options = MemoryBankOptions(top_k=9, strength=1e9, summaries=True)
+    bank = MemoryBank(HashEmbedder(), options, Language(shared(), None))
+    bank.keep(passages_of(CHAT, default_chunker(HashEmbedder())))
+    assert [strength - 1e9 for strength in bank.strength] == [2, 2, 1, 0, 2, 1, 0]
 
 
 def test_an_engine_writes_of_the_days(tmp_path: Path) -> None:

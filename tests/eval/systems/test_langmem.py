@@ -89,7 +89,8 @@ class Reads:
         for one, known in new:
             about = [fact.id for fact in known if "kiln" in fact.text and "kiln" in one.text]
             verb = "DELETE" if "sold" in one.text else "UPDATE"
-            made.append(FactOperation(verb, tuple(about)) if about else FactOperation("ADD"))
+            changes = about and "also" not in one.text
+            made.append(FactOperation(verb, tuple(about)) if changes else FactOperation("ADD"))
         return made
 
 
@@ -104,6 +105,9 @@ def test_without_a_model_the_change_head_operates(monkeypatch: pytest.MonkeyPatc
     own = managed(language, [*conversation(), sold])
     texts = {node.text: node.leaves for node in own.memories.values()}
     assert texts["Rita: I sold the kiln and left Porto."] == (6,) and len(texts) == 5, "without kiln and profile"
+    kilns = ("The kiln is hot.", "The kiln is also old.", "The kiln is repaired.")
+    own = managed(language, conversation(kilns))
+    assert [(node.text, node.leaves) for node in own.memories.values()] == [(f"Rita: {kilns[2]}", (0, 1, 2))]
 
 
 def test_the_trained_reader_manages_and_asking_leaves_no_trace(tmp_path: Path) -> None:

@@ -84,7 +84,9 @@ def test_pressure_is_told_at_70_percent_and_half_of_the_queue_leaves_at_100(size
     after = remembered(engine, turns(11), context=context)
     assert after.queue == [6, 7, 8, 9, 10], "of eleven messages at least half of the tokens: six"
     assert after.summary.text == "A summary of 6 texts." and after.summary.leaves == (5,)
-    later = remembered(processor(done, sent), turns(17), context=context)
+    seen.clear()
+    later = remembered(processor(reads, sent), turns(17), context=context)
+    assert seen == [8, 7], "again after the flush, with the summary beside"
     assert later.summary.text.startswith("A summary of ") and later.queue[0] > 6, "summed up with the summary before"
 
 
