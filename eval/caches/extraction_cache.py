@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
+from pathlib import Path
 
 from eval.caches.cached_time import KeptTime
 from nscma_torch.config import Config
 from nscma_torch.device import torch_device
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.reading.fact_changes import FactChanges
 from nscma_torch.reading.read_statements import configured_facts
+from nscma_torch.reading.reader import shared_reader
 from nscma_torch.records import Extraction, Unit
 from nscma_torch.relations import Schema, load_relations
+from nscma_torch.text.embedder import precision
 
 _MOST = 50_000  # texts; the oldest go first
 _Kept = tuple[Extraction, float]  # and the seconds that it took
@@ -49,9 +53,15 @@ class KeptExtractions(EmbeddedTasks):
 
     def __init__(self, cache: ExtractionCache, time: KeptTime, config: Config) -> None:
         relations = schema_of(config.facts.relations)
+        reading, device = config.reading, torch_device(config.device)
+        weights = None if reading.model == "bundled" else Path(reading.model)
+        changes = FactChanges(
+            lambda: shared_reader(weights, device, precision(reading.dtype, device)), config.curator.change
+        )
         super().__init__(
             relations=relations,
-            read_facts=configured_facts(config.reading, relations, torch_device(config.device)),
+            read_facts=configured_facts(reading, relations, device),
+            fact_changes=None if reading.model == "none" else changes,
             summary_words=config.hierarchy.summary_words,
             **config.answer.model_dump(),
         )

@@ -9,11 +9,15 @@ from typing import Any
 
 from eval.harness.contract import Shared, System
 from eval.harness.plugins import is_plugin, plugin
+from eval.systems.a_mem import make_a_mem
 from eval.systems.cam import make_cam
 from eval.systems.em_llm import make_em_llm
+from eval.systems.generative_agents import make_generative_agents
 from eval.systems.hipporag import make_hipporag
 from eval.systems.hipporag2 import make_hipporag2
+from eval.systems.langmem import make_langmem
 from eval.systems.mem_tree import make_mem_tree
+from eval.systems.memgpt import make_memgpt
 from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma
 from eval.systems.provider import is_provider, make_provider
@@ -23,7 +27,7 @@ from eval.systems.read_agent import make_read_agent
 from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
 from eval.systems.structural_memory import make_structures
-from eval.systems.window import make_full_context, make_sliding_window
+from eval.systems.window import make_full_context, make_last_turns, make_sliding_window
 from nscma_torch.errors import ConfigError
 
 SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingProxyType(
@@ -32,6 +36,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "cam": make_cam,
         "structures": make_structures,
         "sliding-window": make_sliding_window,
+        "last-turns": make_last_turns,
         "full-context": make_full_context,
         "bm25": make_search,
         "dense": make_search,
@@ -45,6 +50,10 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "mem-tree": make_mem_tree,
         "read-agent": make_read_agent,
         "em-llm": make_em_llm,
+        "generative-agents": make_generative_agents,
+        "a-mem": make_a_mem,
+        "memgpt": make_memgpt,
+        "langmem": make_langmem,
     }
 )
 

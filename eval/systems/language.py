@@ -1,7 +1,8 @@
 """What a memory system asks of language: of the run's engine, in words of its own paper's prompts, or without one.
 
 Without an engine the embedded tasks stand in, the same for every system, so that systems differ in what they keep and
-find: a summary is extracted, triples are read by the trained reader.
+find: a summary is extracted, triples are read by the trained reader. What the product asks of language, too (ratings,
+reflections, lines on days, operations on facts), are its own tasks in both cases.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from nscma_torch.encode.open_triples import opened
 from nscma_torch.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
+from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import Hit, Scope, Unit
@@ -96,14 +99,23 @@ class Language:
 
     Args:
         engine: counts what this system asks of the run's engine; None for the embedded tasks.
+
+    Attributes:
+        tasks: those of the product.
+        relations: what facts there are.
     """
 
     def __init__(self, shared: Shared, engine: LanguageEngine | None) -> None:
         self.engine = engine
         self._seed = shared.seed
         config = load_config(shared.config)
-        self._schema = schema_of(config.facts.relations)
-        self._tasks = KeptExtractions(shared.extractions, shared.time, config)
+        self.relations = schema_of(config.facts.relations)
+        self._embedded = KeptExtractions(shared.extractions, shared.time, config)
+        self.tasks: EmbeddedTasks | PromptedTasks = self._embedded
+        if engine is not None:
+            self.tasks = PromptedTasks(
+                engine, relations=self.relations, max_tokens=config.llm.max_tokens, temperature=config.llm.temperature
+            )
 
     def write(self, instructions: str, data: Sequence[Mapping[str, Any]], *, words: int) -> list[str]:
         """A free text of at most about so many words for each item. Only with an engine; raises its `EngineError`."""
@@ -160,17 +172,37 @@ class Language:
 
     def _read(self, passages: Sequence[Passage]) -> list[list[Triple]]:
         """By the trained reader, each passage with the turns before it in view."""
-        units = [_unit(number, passage) for number, passage in enumerate(passages)]
+        units = units_of(passages)
         before = [
             [] if unit.role == "document" else units[max(0, number - TURNS_BEFORE) : number]
             for number, unit in enumerate(units)
         ]
-        read = self._tasks.extract(units, listeners=[""] * len(units), before=before)
+        read = self._embedded.extract(units, listeners=[""] * len(units), before=before)
         found = []
         for extraction in read:
-            statements = [opened(one, self._schema) for one in extraction.statements if one.object and not one.negated]
+            statements = [
+                opened(one, self.relations) for one in extraction.statements if one.object and not one.negated
+            ]
             found.append([Triple(one.subject, one.topic, one.object) for one in statements])
         return found
+
+
+def units_of(passages: Sequence[Passage]) -> list[Unit]:
+    """The passages as the tasks of the product read them; ids are their rows."""
+    return [
+        Unit(
+            str(row),
+            Scope("reader"),
+            "chunk",
+            passage.text,
+            (str(passage.place),),
+            passage.message.timestamp or UNDATED,
+            passage.message.role,
+            passage.message.name,
+            end=len(passage.text),
+        )
+        for row, passage in enumerate(passages)
+    ]
 
 
 def _turns(instructions: str, data: Mapping[str, Any]) -> tuple[Turn, ...]:
@@ -181,18 +213,3 @@ def _form(filled: Filled[FormT] | EngineError) -> FormT:
     if isinstance(filled, EngineError):
         raise filled
     return filled.form
-
-
-def _unit(number: int, passage: Passage) -> Unit:
-    message = passage.message
-    return Unit(
-        str(number),
-        Scope("reader"),
-        "chunk",
-        passage.text,
-        (str(passage.place),),
-        message.timestamp or UNDATED,
-        message.role,
-        message.name,
-        end=len(passage.text),
-    )

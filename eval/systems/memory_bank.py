@@ -1,5 +1,5 @@
-"""MemoryBank's forgetting curve over dense retrieval (Zhong et al. 2023, "MemoryBank: Enhancing Large Language Models
-with Long-Term Memory", section 3.3, memory updating).
+"""MemoryBank (Zhong et al. 2023, "MemoryBank: Enhancing Large Language Models with Long-Term Memory"): dense retrieval
+with a forgetting curve (section 3.3, memory updating), and in full what it writes of the days (`memory_bank_days`).
 
 A memory is retained with probability R = exp(-t / S): t are whole days since it was said or last recalled, S its
 strength, 1 at first; a recall adds 1 to S and sets t to 0. Each day's messages of a user recall the `top_k` nearest
@@ -11,8 +11,13 @@ zhongwanjun/MemoryBank-SiliconFriend): `math.exp(-t / S)` at commit 0cc7111, and
 `math.exp(-t / 5*S)`, which Python reads as exp(-t S / 5), so that a stronger memory is forgotten sooner. `formula` is
 the paper's by default; "reference" is the latter. Their code draws anew whenever a memory is loaded, so that what is
 opened often is forgotten sooner than the curve says; here each memory has one draw, and is forgotten when the curve
-falls below it. Draws are of torch's global generator, which a run seeds for each sample of a task. Summaries and the
-portrait of the user are not part of the curve and are left out. What has no time never ages.
+falls below it. Draws are of torch's global generator, which a run seeds for each sample of a task. What has no time
+never ages.
+
+With `summaries` the summary of a day is a memory, too, from its evening on, and the global summary stands before the
+memories in what is read; with `portrait` so does the portrait of each user, as in the paper's prompt. Both are off by
+default, so that the curve can be seen alone. Ours beside the paper: they are written once all was read, of the days as
+they were said; what is forgotten stays in them. Each memory that the prompt shows is a passage, not a day's dialogue.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from itertools import groupby
 from typing import Any, Literal
 
@@ -28,9 +33,12 @@ import torch
 from pydantic import Field
 
 from eval.harness.contract import Passage, Shared
-from eval.systems.baseline import Baseline, Found, best, text_bytes
-from eval.systems.documents import said
+from eval.systems.baseline import Baseline, Found, text_bytes
+from eval.systems.documents import RANKED, said
+from eval.systems.language import Language
+from eval.systems.memory_bank_days import Days, day_of, joined
 from eval.systems.options import options_of
+from eval.systems.text_nodes import TextNode, as_passage, ranked_leaves, said_by
 from nscma_torch.config import Section
 from nscma_torch.protocols import Embedder
 
@@ -44,6 +52,10 @@ class MemoryBankOptions(Section):
     strength: float = Field(1.0, gt=0, description="S of what was never recalled, in days.")
     questions_recall: bool = Field(False, description="Whether a question recalls what it finds, as in the paper.")
     formula: Formula = Field("paper", description="The curve: 'paper' is exp(-t/S), 'reference' exp(-t*S/5).")
+    summaries: bool = Field(False, description="Whether each day is summed up, and all days together.")
+    portrait: bool = Field(False, description="Whether there is a portrait of each user.")
+    day_words: int = Field(100, gt=0, description="Longest summary of a day in words.")
+    words: int = Field(200, gt=0, description="Longest global summary or portrait in words.")
 
 
 def retention(days: int, strength: float, formula: Formula) -> float:
@@ -52,17 +64,25 @@ def retention(days: int, strength: float, formula: Formula) -> float:
 
 
 class MemoryBank:
-    """Memories with their strength.
+    """Memories with their strength: the passages, then the summaries of days.
+
+    Args:
+        language: writes summaries and portraits; None where there are none.
 
     Attributes:
+        nodes: the memories.
         strength: S of each memory, in days.
         recalled: when each was last recalled, or said; None where nobody knows.
+        always: what is read for every question: the global summary and the portraits.
     """
 
-    def __init__(self, embedder: Embedder, options: MemoryBankOptions) -> None:
+    def __init__(self, embedder: Embedder, options: MemoryBankOptions, language: Language | None = None) -> None:
         self._embedder = embedder
         self._options = options
+        self._language = language
         self._passages: Sequence[Passage] = ()
+        self.nodes: list[TextNode] = []
+        self.always: list[TextNode] = []
         self._vectors = torch.empty(0, 0)
         self._draws: list[float] = []
         self.strength: list[float] = []
@@ -72,11 +92,14 @@ class MemoryBank:
     def keep(self, passages: Sequence[Passage]) -> None:
         """Take the passages in day by day, forgetting and recalling on the way."""
         self._passages = passages
-        texts = [said(passage) for passage in passages]
-        self._vectors = self._embedder.embed(texts).cpu()
-        self._draws = torch.rand(len(texts), dtype=torch.float64).tolist()
-        self.strength = [self._options.strength] * len(texts)
-        self.recalled = [_day(passage.message.timestamp) for passage in passages]
+        self.nodes = [TextNode(said(passage), (row,)) for row, passage in enumerate(passages)]
+        if self._language is not None:
+            self._write(Days(self._language, passages))
+        self._vectors = self._embedder.embed([node.text for node in self.nodes]).cpu()
+        self._draws = torch.rand(len(self.nodes), dtype=torch.float64).tolist()
+        self.strength = [self._options.strength] * len(self.nodes)
+        self.recalled = [day_of(passages[node.leaves[-1]].message.timestamp) for node in self.nodes]
+        summary = {self.recalled[row]: row for row in range(len(passages), len(self.nodes))}
         earlier: list[int] = []
         for day, rows in groupby(range(len(passages)), key=lambda row: self.recalled[row]):
             own = list(rows)
@@ -86,6 +109,16 @@ class MemoryBank:
                 if passages[row].message.role == "user":
                     self._recall(self._nearest(kept, self._vectors[row])[: self._options.top_k], day)
             earlier += own
+            earlier += [summary.pop(day)] if day in summary else []
+
+    def _write(self, days: Days) -> None:
+        """Summaries and portraits."""
+        if self._options.summaries:
+            events = days.events(self._options.day_words)
+            self.nodes += [node for node in map(joined, events) if node is not None]
+            self.always += filter(None, [days.history(events, self._options.words)])
+        if self._options.portrait:
+            self.always += days.portraits(self._options.words)
 
     def _recall(self, rows: Sequence[int], day: date | None) -> None:
         for row in rows:
@@ -104,24 +137,37 @@ class MemoryBank:
 
     def find(self, question: str, now: datetime) -> Found:
         """The nearest of those that are retained now."""
-        day = _day(now)
-        kept = [row for row in range(len(self._passages)) if row not in self._forgotten and self._retained(row, day)]
-        near = self._nearest(kept, self._embedder.embed_query(question).cpu())
+        day = day_of(now)
+        known = said_by(self.nodes, self._passages, now)
+        kept = [row for row in known if row not in self._forgotten and self._retained(row, day)]
+        query = self._embedder.embed_query(question).cpu()
+        near = self._nearest(kept, query)
         if self._options.questions_recall:
             self._recall(near[: self._options.top_k], day)
-        return best([self._passages[row] for row in near], self._options.top_k)
+        nodes = [self.nodes[row] for row in near]
+        similarity = self._vectors[: len(self._passages)] @ query if near else torch.empty(0)
+        leaves = ranked_leaves(nodes, similarity)[: max(RANKED, self._options.top_k)]
+        read = [as_passage(node, self._passages) for node in (*self.always, *nodes[: self._options.top_k])]
+        return Found(read, [self._passages[row] for row in leaves])
 
     def store_bytes(self) -> int:
         """Of the texts and vectors that were not forgotten while reading."""
-        kept = [row for row in range(len(self._passages)) if row not in self._forgotten]
-        return text_bytes([self._passages[row] for row in kept]) + self._vectors[kept].nbytes
-
-
-def _day(time: datetime | None) -> date | None:
-    return None if time is None else time.astimezone(UTC).date()
+        kept = [row for row in range(len(self.nodes)) if row not in self._forgotten]
+        own = [self._passages[row] for row in kept if row < len(self._passages)]
+        written = [self.nodes[row] for row in kept if row >= len(self._passages)]
+        texts = sum(len(node.text.encode()) for node in (*written, *self.always))
+        return text_bytes(own) + texts + self._vectors[kept].nbytes
 
 
 def make_memory_bank(section: Mapping[str, Any], shared: Shared) -> Baseline:
     """Kind memory-bank."""
     options = options_of(MemoryBankOptions(), section)
-    return Baseline(section["name"], options, shared, lambda *_: nullcontext(MemoryBank(shared.embedder, options)))
+    written = options.summaries or options.portrait
+    return Baseline(
+        section["name"],
+        options,
+        shared,
+        lambda _, engine: nullcontext(
+            MemoryBank(shared.embedder, options, Language(shared, engine) if written else None)
+        ),
+    )

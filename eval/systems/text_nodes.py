@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from torch import Tensor
 
 from eval.harness.contract import Passage
-from nscma_torch.records import Message
+from eval.systems.language import units_of
+from nscma_torch.records import Message, Unit, UnitKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,31 @@ class TextNode:
 def leaves_below(nodes: Sequence[TextNode]) -> tuple[int, ...]:
     """Rows of all passages below some nodes, each once."""
     return tuple(sorted({row for node in nodes for row in node.leaves}))
+
+
+def rows_by(passages: Sequence[Passage], now: datetime) -> set[int]:
+    """Rows of the passages that were said by now; what has no time was."""
+    times = [passage.message.timestamp for passage in passages]
+    return {row for row, time in enumerate(times) if time is None or time <= now}
+
+
+def said_by(nodes: Sequence[TextNode], passages: Sequence[Passage], now: datetime) -> list[int]:
+    """Places of the nodes of which everything was said by now."""
+    known = rows_by(passages, now)
+    return [place for place, node in enumerate(nodes) if known.issuperset(node.leaves)]
+
+
+def as_unit(node: TextNode, passages: Sequence[Passage], kind: UnitKind) -> Unit:
+    """A node as the tasks of the product read it: a passage, or a text of that kind on the day of its newest passage.
+
+    What rests on one speaker alone has his or her name.
+    """
+    newest = units_of(passages[node.leaves[-1] :][:1])[0]
+    if not node.written:
+        return newest
+    names = {passages[row].message.name for row in node.leaves}
+    name = names.pop() if len(names) == 1 else None
+    return replace(newest, kind=kind, text=node.text, role="memory", name=name, end=len(node.text))
 
 
 def as_passage(node: TextNode, passages: Sequence[Passage]) -> Passage:

@@ -1,7 +1,8 @@
-"""The rolling summary and MemoryBank's curve."""
+"""The window of turns, the rolling summary, MemoryBank's curve and what it writes of days."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +14,13 @@ import torch
 from eval.harness.sample_run import seed_all
 from eval.systems.catalogue import make_system
 from eval.systems.documents import default_chunker, passages_of
+from eval.systems.language import Language
 from eval.systems.memory_bank import MemoryBank, MemoryBankOptions, retention
+from nscma_torch.llm.engines.contract import Request
 from nscma_torch.reading.passage import word_count
 from nscma_torch.records import Message
 from nscma_torch.text.hash_embedder import HashEmbedder
-from tests.eval.systems.rig import ASKED, BEGUN, SAID, Clerk, ShowingReader, conversation, reading, shared
+from tests.eval.systems.rig import ASKED, BEGUN, SAID, Clerk, Scripted, ShowingReader, conversation, reading, shared
 
 
 def test_the_summary_is_all_that_is_left(tmp_path: Path) -> None:
@@ -29,6 +32,17 @@ def test_the_summary_is_all_that_is_left(tmp_path: Path) -> None:
     assert 0 < word_count(passage.text) <= 20 and reply.evidence is None
     assert all(line.removeprefix("Rita: ") in SAID for line in passage.text.split("\n"))
     assert session.store_bytes() == len(passage.text.encode())
+
+
+def test_the_last_turns_are_all_that_is_left(tmp_path: Path) -> None:
+    run = shared()
+    long = "The kiln was hot on that day, and the glaze ran down. " * 60  # several passages
+    with reading({"kind": "last-turns", "turns": 2}, run, tmp_path, conversation([*SAID, long])) as session:
+        reply = session.ask("Where do I live?", options=(), now=ASKED)
+    assert isinstance(run.reader, ShowingReader) and reply.evidence is None
+    (read,) = run.reader.handed
+    assert [passage.place for passage in read[:2]] == [5, 6] and len(read) > 2
+    assert session.store_bytes() == sum(len(passage.text.encode()) for passage in read)
 
 
 def test_an_engine_writes_the_summary_exchange_by_exchange(tmp_path: Path) -> None:
@@ -101,3 +115,57 @@ def test_a_question_recalls_what_it_finds_where_the_paper_is_run_to_the_letter()
         bank.find("What does my dog Biscuit eat?", asked)
         assert bank.strength == strengths
         assert bank.recalled[0] == (asked.date() if questions_recall else BEGUN.date())
+
+
+DAYS = (
+    ("Rita", 0, "I love porcelain with a blue glaze."),
+    ("Ben", 0, "I hate the cold weather of this town."),
+    ("Rita", 1, "I enjoy my porcelain cups at breakfast."),
+    ("Rita", 2, "I like my neighbour, who paints."),
+)
+CHAT = [Message("user", text, BEGUN + timedelta(days=day), name=name) for name, day, text in DAYS]
+
+
+def test_summaries_of_days_are_memories_and_those_of_all_days_are_always_read(tmp_path: Path) -> None:
+    run = shared()
+    section = {"kind": "memory-bank", "strength": 1e9, "top_k": 1, "summaries": True, "portrait": True}
+    with reading(section, run, tmp_path, CHAT) as session:
+        first, second = (session.ask("Who hates the weather?", options=(), now=ASKED).evidence for _ in range(2))
+        bank = session._finder  # type: ignore[attr-defined]
+    assert isinstance(bank, MemoryBank) and isinstance(run.reader, ShowingReader) and first == second
+    events = [node for node in bank.nodes if node.written]
+    assert [node.leaves for node in events] == [(0, 1), (2,), (3,)] and "Ben: I hate the cold" in events[0].text
+    history, rita = bank.always
+    assert "1 March 2024, Rita: I love porcelain" in history.text and history.leaves == (0, 1, 2, 3)
+    assert "porcelain" in rita.text and "weather" not in rita.text, "of Ben one day shows something, and it lasts not"
+    assert [passage.text for passage in run.reader.handed[0]][:2] == [history.text, rita.text]
+    assert len(run.reader.handed[0]) == 3 and first is not None and first[0] == 1
+
+
+def test_a_message_recalls_summaries_of_earlier_days() -> None:
+    options = MemoryBankOptions(top_k=9, strength=1e9, summaries=True)
+    bank = MemoryBank(HashEmbedder(), options, Language(shared(), None))
+    bank.keep(passages_of(CHAT, default_chunker(HashEmbedder())))
+    assert [strength - 1e9 for strength in bank.strength] == [2, 2, 1, 0, 2, 1, 0]
+
+
+def test_an_engine_writes_of_the_days(tmp_path: Path) -> None:
+    def write(request: Request) -> str:
+        by = "Ben" if "Ben" in request.turns[-1].content else "Rita"
+        return json.dumps({"lines": [{"text": f"{by} spoke.", "evidence": [1], "confidence": "high"}]})
+
+    engine = Scripted(write)
+    section = {"kind": "memory-bank", "strength": 1e9, "summaries": True, "portrait": True}
+    with reading(section, shared(engine=engine), tmp_path, CHAT) as session:
+        bank = session._finder  # type: ignore[attr-defined]
+    assert [node.text for node in bank.nodes if node.written] == ["Ben spoke.", "Rita spoke.", "Rita spoke."]
+    assert [node.text for node in bank.always] == ["Ben spoke.", "Rita spoke.", "Ben spoke."]
+    assert len(engine.asked) == 3 + 1 + 4 + 2, "days, all days, persons on days, persons"
+
+
+def test_a_bank_without_messages_or_times(tmp_path: Path) -> None:
+    section = {"kind": "memory-bank", "summaries": True, "portrait": True}
+    for name, messages in (("none", []), ("undated", [replace(message, timestamp=None) for message in CHAT])):
+        with reading(section, shared(), tmp_path / name, messages) as session:
+            assert session.ask("Who?", options=(), now=ASKED).abstained == (not messages)
+            assert not session._finder.always  # type: ignore[attr-defined]
