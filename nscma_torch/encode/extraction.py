@@ -161,6 +161,8 @@ class Extractor:
         """What each unit states: what was read ahead, and the rest read now."""
         known = [None] * len(given) if self._ahead is None else self._ahead.take(given)
         left = [one for one, own in zip(given, known, strict=True) if own is None]
+        if not left:  # and the models of the tasks are not loaded for nothing
+            return [own for own in known if own is not None]
         extracted = self._tasks.extract(
             [one.unit for one in left],
             listeners=[one.listener for one in left],

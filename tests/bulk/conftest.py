@@ -17,7 +17,14 @@ from tests.conftest import LIGHT
 from tests.helpers.chatter import chatter
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
-CONFIG = {**LIGHT, "limits": {"max_batch": 4}, "worker": {"batch_size": 4}, "hierarchy": {"batch_size": 8}}
+READING = {"model": "none", "facts": "none"}  # what is told in Chinese is read by forms
+CONFIG = {
+    **LIGHT,
+    "reading": READING,
+    "limits": {"max_batch": 4},
+    "worker": {"batch_size": 4},
+    "hierarchy": {"batch_size": 8},
+}
 Rows = list[dict[str, Any]]
 
 

@@ -164,7 +164,7 @@ def test_a_bad_row_stores_nothing(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_memory: Open) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("light.toml").write_text('[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\n')
+    Path("light.toml").write_text('[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\nfacts = "none"\n')
     Path("rows").mkdir()
     write(Path("rows/1.jsonl"), rows_of(8))
     write(Path("rows/2.jsonl"), [{"role": "user", "content": "I have moved to Bern."}])
