@@ -103,7 +103,8 @@ _QUIET = {
 }
 _OF_THIS_MACHINE = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the switch by which Ray on one machine listens on 127.0.0.1 alone
-    "RAY_worker_niceness": os.environ.get("RAY_worker_niceness", "0"),  # noqa: SIM112 - its name; actors are no less urgent than this process
+    # actors are no less urgent than this process
+    "RAY_worker_niceness": os.environ.get("RAY_worker_niceness", "0"),  # noqa: SIM112 - its name
 }
 
 
