@@ -125,7 +125,11 @@ def test_processes_share_a_port_and_one_that_dies_is_replaced(serve: Any, addres
             with suppress(URLError, ConnectionError):
                 ids.append(add(url, f"more {i}", "ana")[0])
         assert len(ids) > 8
-        comes(lambda: len([one for one in memory.stats().workers if one.alive and one.owner not in first]) == 1)
+        told = [
+            json.loads(process.stdout.readline())["event"] for _ in range(2)
+        ]  # the second of the two, and the new one
+        assert all(event.endswith(" serving") for event in told)
+        assert len([one for one in memory.stats().workers if one.alive and one.owner not in first]) == 1
         assert {one.id for one in memory.get_all(user_id="ana", limit=None)} >= set(ids)
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=120)
