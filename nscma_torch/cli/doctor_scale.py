@@ -49,8 +49,11 @@ def show_scales(
         return
     console.print(_table(made))
     _say_sources(measured)
+    shared = [warning for warning in made[0].warnings if all(warning in one.warnings for one in made)]
+    for warning in shared:
+        say(f"[yellow]beyond what was measured[/]: {plain(warning)}")
     for one in made:
-        _say_advice(one)
+        _say_advice(one, but=shared)
     if card is not None and cards:
         say_plan(card, cards)
 
@@ -106,10 +109,11 @@ def _source(source: Source) -> str:
     return f"{source.command}, {source.date}, commit {source.commit}, {source.machine}"
 
 
-def _say_advice(made: Scale) -> None:
+def _say_advice(made: Scale, *, but: Sequence[str]) -> None:
     say(f"\n[bold]{title(made)}[/]")
     store, *more = made.advice
     for line in (store, *(f"  because {reason}" for reason in made.reasons), *more):
         say(plain(line))
     for warning in made.warnings:
-        say(f"[yellow]beyond what was measured[/]: {plain(warning)}")
+        if warning not in but:
+            say(f"[yellow]beyond what was measured[/]: {plain(warning)}")

@@ -283,7 +283,7 @@ def source(command: str) -> dict[str, str]:
     cores = len(os.sched_getaffinity(0))
     return {
         "command": command,
-        "machine": f"{cores} cores of an {platform.machine()} machine",
+        "machine": f"{cores} cores of an {platform.machine()} machine, at a load of {os.getloadavg()[2]:.0f}",
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "commit": commit.stdout.strip(),
     }
@@ -300,7 +300,7 @@ def measure(data: Path, address: str, sizes: Sequence[int]) -> dict[str, Any]:
         sets.append(set_of(f"{name}, {', '.join(names)}: the first {most} messages of each", file, server))
     points, load = searches(data, sizes, questions=40)
     return {
-        "source": source("python -m eval.experiments.speed.rates"),
+        "source": source("python -m eval.experiments.speed.rates --data DIR --postgres ADDRESS"),
         "dimension": RandomEmbedder.dimension,
         "texts": sets,
         "search": points,

@@ -22,7 +22,7 @@ from nscma_torch.config import Config
 from nscma_torch.doctor.rates import Rates, load_rates
 from nscma_torch.doctor.scale import scale, texts_of
 
-_OTHER = {"LoCoMo conv-42": ("conv-42", 200), "BEAM chat 5": ("5", 16)}  # with the first messages
+_OTHER = {"LoCoMo conv-42": ("conv-42", 160), "BEAM chat 5": ("5", 16)}  # with the first messages
 
 
 def rows(rates: Rates, file: Found, server: Found) -> Iterator[tuple[str, float, float]]:
