@@ -152,7 +152,7 @@ class Language:
         if self.engine is None:
             units = [Unit(str(row), Scope("reader"), "triple", text, (), UNDATED) for row, text in enumerate(texts)]
             hits = [Hit(unit, score) for unit, score in zip(units, scores, strict=True)]
-            return [row for row, kept in enumerate(self._tasks.select(question, hits)) if kept]
+            return [row for row, kept in enumerate(self._embedded.select(question, hits)) if kept]
         data = {"question": question, "texts": numbered(texts)}
         (chosen,) = self.fill(numbers_form(1, len(texts), most=len(texts)), instructions, [data])
         return sorted({number - 1 for number in chosen.numbers})
