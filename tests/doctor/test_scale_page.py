@@ -25,7 +25,9 @@ def printed(*arguments: str) -> str:
 
 def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output.console, "width", WIDTH)
-    blocks = re.findall(r"^```console\n\$ nscma doctor (.*)\n(.*?)^```", PAGE.read_text(), flags=re.M | re.S)
+    blocks = re.findall(
+        r"^```console\n\$ nscma doctor ([^\n]*)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
     assert blocks
     for command, shown in blocks:
         lines = [line.rstrip() for line in printed(*shlex.split(command)).splitlines()]
