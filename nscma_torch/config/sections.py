@@ -316,7 +316,7 @@ class Reading(Section):
     sure: float = Field(
         0.82, ge=0, le=1, description="Confidence from which an answer is given; below, it is given as not sure."
     )
-    unsure: float = Field(0.78, ge=0, le=1, description="Confidence below which there is no answer.")
+    unsure: float = Field(0.76, ge=0, le=1, description="Confidence below which there is no answer.")
     hops: int = Field(
         1,
         ge=1,

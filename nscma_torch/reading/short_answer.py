@@ -1,15 +1,16 @@
 """A short answer from what the reader read: yes or no, a day, a number, a list, or the words of one passage.
 
-Order of trust: to a question of how something stands now, the newest of passages that answer about equally well;
-days are computed from the day on which they were said.
+Order of trust: to a question that names a day or a month, what was said then or speaks of it; to a question of how
+something stands now, the newest of passages that answer about equally well. Days are computed from the day on which
+they were said.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from nscma_torch.config import Reading
@@ -17,11 +18,15 @@ from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.text.dates import DateMention, find_dates
-from nscma_torch.text.timestamps import format_days
+from nscma_torch.text.timestamps import format_day, format_days
 
-# of `confidence`, fitted by eval.experiments.reading.calibration
-INTERCEPT, READ, FOUND = -0.482, 0.440, 1.533
+# of `confidence`, fitted by eval.experiments.reading.calibration, the last with the others as they were
+INTERCEPT, READ, FOUND, OTHERS = -0.482, 0.440, 1.533, -2.7
+# of a span's share in a passage of another time than the question names; of .01 to 1 on LoCoMo's even half
+OTHER_TIMES = 0.01
 _NUMBER = re.compile(r"\d")
+
+Period = tuple[datetime, datetime]  # the first instant of a time, and the first one after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,21 @@ class ShortAnswer:
     why: str
 
 
-def confidence(read: ReadResult, answerability: float) -> float:
+def confidence(read: ReadResult, answerability: float, others: float) -> float:
     """The probability that the memory holds the answer, in [0, 1].
 
-    By logistic regression on the reader's probability (its logit) and the answerability of the search.
+    By logistic regression on the reader's probability (its logit), the answerability of the search and the share of
+    what may answer that others said than those whom the question names (`said_by_others`).
     """
-    return 1 / (1 + math.exp(-(INTERCEPT + READ * logit(read.answerable) + FOUND * answerability)))
+    return 1 / (1 + math.exp(-(INTERCEPT + READ * logit(read.answerable) + FOUND * answerability + OTHERS * others)))
+
+
+def said_by_others(read: ReadResult, passages: Sequence[Passage], speakers: Collection[str]) -> float:
+    """The share, in [0, 1], of the possible answers that none of `speakers` said; 0 where there are none of these."""
+    shares = sum(span.share for span in read.spans)
+    if not speakers or not shares:
+        return 0.0
+    return sum(span.share for span in read.spans if passages[span.passage].speaker not in speakers) / shares
 
 
 def logit(probability: float) -> float:
@@ -48,10 +62,21 @@ def logit(probability: float) -> float:
     return math.log(inside / (1 - inside))
 
 
-def short_answer(question: str, read: ReadResult, passages: Sequence[Passage], settings: Reading) -> ShortAnswer | None:
-    """The answer of passages in the order in which they were said, or None where no passage holds one."""
+def short_answer(
+    question: str,
+    read: ReadResult,
+    passages: Sequence[Passage],
+    settings: Reading,
+    periods: Sequence[Period] = (),
+) -> ShortAnswer | None:
+    """The answer of passages in the order in which they were said, or None where no passage holds one.
+
+    `periods` are the times that the question names.
+    """
     if not read.spans:
         return None
+    if periods:
+        read = _of_times(read, passages, periods)
     kind = read.kind
     best = read.spans[0]
 
@@ -73,6 +98,24 @@ def short_answer(question: str, read: ReadResult, passages: Sequence[Passage], s
     if newest is not best:
         return answer(newest.text, newest.passage, f"read nearly as well as in passage {best.passage + 1}, and later,")
     return answer(best.text, best.passage, "read")
+
+
+def _of_times(read: ReadResult, passages: Sequence[Passage], periods: Sequence[Period]) -> ReadResult:
+    """The result with the shares of what was neither said at one of the times nor speaks of it reduced."""
+    inside = [_is_of(passage, periods) for passage in passages]
+    spans = [span if inside[span.passage] else replace(span, share=OTHER_TIMES * span.share) for span in read.spans]
+    return replace(read, spans=tuple(sorted(spans, key=lambda span: -span.share)))
+
+
+def _is_of(passage: Passage, periods: Sequence[Period]) -> bool:
+    if passage.said_at is None:
+        return False
+    said = passage.said_at
+    spoken_of = [mention.instants for mention in find_dates(passage.text, said)]
+    return any(
+        first <= said < after or any(begin < after and first < end for begin, end in spoken_of)
+        for first, after in periods
+    )
 
 
 def _newest(read: ReadResult, settings: Reading) -> ReadSpan:
@@ -101,13 +144,13 @@ def _members(read: ReadResult, settings: Reading) -> list[ReadSpan]:
 
 
 def _dated(span: ReadSpan, passage: Passage) -> str:
-    """The days that a span means, and how they were said; the span alone where it means none."""
+    """The days that a span means; where it means none, the span with the day on which it was said."""
     if passage.said_at is None:
         return span.text
     mention = _mention(passage.text, passage.said_at, span)
     if mention is None:
-        return span.text
-    return f"{format_days(mention.first_day, mention.last_day)} ({span.text})"
+        return f"{span.text} (said on {format_day(passage.said_at.date())})"
+    return format_days(mention.first_day, mention.last_day)
 
 
 def _mention(text: str, said: datetime, span: ReadSpan) -> DateMention | None:

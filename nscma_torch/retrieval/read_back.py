@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from nscma_torch.reading.short_answer import confidence
 from nscma_torch.records import Evidence, Scope
 from nscma_torch.retrieval.reader_qa import ReaderQA
 from nscma_torch.retrieval.retriever import Retriever
@@ -37,6 +36,5 @@ class SearchAndRead:
         if not read.result.spans:
             return None
         best = read.result.spans[0]
-        sure = confidence(read.result, found.answerability())
         start, end = (best.start, best.end) if best.of_text else (0, 0)
-        return Evidence(read.hits[best.passage], best.text, start, end, sure)
+        return Evidence(read.hits[best.passage], best.text, start, end, read.confidence(found.answerability()))

@@ -15,9 +15,10 @@ from nscma_torch.reading.embedded_tasks import UNKNOWN, quoted_line
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage, asked_by
 from nscma_torch.reading.reader_model import CHANGES
-from nscma_torch.reading.short_answer import ShortAnswer, confidence, short_answer
+from nscma_torch.reading.short_answer import ShortAnswer, confidence, said_by_others, short_answer
 from nscma_torch.reading.turns_before import TURNS_BEFORE
-from nscma_torch.records import Answer, Evidence, Hit, Unit
+from nscma_torch.records import ROLES, Answer, Evidence, Hit, Unit
+from nscma_torch.retrieval.query import Query, parse
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import speakers, turns
 from nscma_torch.storage.clock import to_micros
@@ -35,11 +36,19 @@ SearchAgain = Callable[[str], Sequence[Hit]]  # the hits of another query within
 
 
 class ReadHits(NamedTuple):
-    """What the reader was given, in the order in which it was said, and what it made of it."""
+    """What the reader was given, in the order in which it was said, and what it made of it.
 
+    `query` is the question, with those it names of the passages' speakers.
+    """
+
+    query: Query
     hits: list[Hit]
     passages: list[Passage]
     result: ReadResult
+
+    def confidence(self, answerability: float) -> float:
+        """The probability that the memory holds the answer, given the answerability of the search."""
+        return confidence(self.result, answerability, said_by_others(self.result, self.passages, self.query.speakers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +100,8 @@ class ReaderQA:
             name = asker.named or asker.by_id or asker.name
             ordered, passages = in_order(connection, user_id, some, to_micros(now), name)
         (result,) = self._reader.read([asked_by(asked or name, question)], [passages])
-        return ReadHits(ordered, passages, result)
+        names = {passage.speaker for passage in passages}.difference(ROLES)
+        return ReadHits(parse(question, names=sorted(names), now=now), ordered, passages, result)
 
     def answer(
         self,
@@ -136,8 +146,8 @@ class ReaderQA:
         self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
     ) -> Attempt:
         read = self.read(question, hits, user_id=user_id, now=now)
-        found = short_answer(question, read.result, read.passages, self._settings)
-        return Attempt(read, found, confidence(read.result, answerability))
+        found = short_answer(question, read.result, read.passages, self._settings, read.query.periods)
+        return Attempt(read, found, read.confidence(answerability))
 
     def _told(self, attempt: Attempt, quoted: Answer, hops: Sequence[str], seconds: float) -> Answer:
         """The answer of the reading that was kept."""

@@ -1,14 +1,19 @@
-"""Short answers: the newest of what is as good, days by when they were said, lists whole, counts of their members."""
+"""Short answers: the newest of what is as good, what is of the time asked for, days by when they were said, lists,
+counts of their members; confidence by whom the question names.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+
+import pytest
 
 from nscma_torch.config import Reading
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
-from nscma_torch.reading.short_answer import confidence, short_answer
+from nscma_torch.reading.short_answer import confidence, said_by_others, short_answer
 
 OLD = Passage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
 NEW = Passage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
@@ -60,7 +65,32 @@ def test_yes_and_no() -> None:
 def test_a_day_is_counted_from_when_it_was_said() -> None:
     passages = [OLD, NEW]
     found = short_answer(ASKED, read([span(passages, 1, "yesterday", 0.9)], kind="when"), passages, SETTINGS)
-    assert found is not None and found.text == "3 June 2025 (yesterday)"
+    assert found is not None and found.text == "3 June 2025"
+
+
+def test_words_that_mean_no_day_stand_with_the_day_on_which_they_were_said() -> None:
+    passages = [replace(OLD, text="it began when we moved")]
+    found = short_answer(ASKED, read([span(passages, 0, "when we moved", 0.9)], kind="when"), passages, SETTINGS)
+    assert found is not None and found.text == "when we moved (said on 8 January 2025)"
+    undated = [replace(passages[0], said_at=None)]
+    found = short_answer(ASKED, read([span(undated, 0, "when we moved", 0.9)], kind="when"), undated, SETTINGS)
+    assert found is not None and found.text == "when we moved"
+
+
+@pytest.mark.parametrize(
+    ("first", "after", "answer"),
+    [
+        (datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC), "900"),  # it was said then
+        (datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 4, 1, tzinfo=UTC), "900"),  # it speaks of it
+        (datetime(2025, 6, 1, tzinfo=UTC), datetime(2025, 7, 1, tzinfo=UTC), "950"),
+        (datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC), "950"),  # nothing is of that time
+    ],
+)
+def test_what_is_of_the_time_that_the_question_names(first: datetime, after: datetime, answer: str) -> None:
+    passages = [replace(OLD, text="the rent is 900, as in March 2024"), NEW]
+    spans = [span(passages, 1, "950", 0.8), span(passages, 0, "900", 0.1)]
+    found = short_answer("What was the rent then?", read(spans), passages, SETTINGS, [(first, after)])
+    assert found is not None and found.text == answer
 
 
 def test_a_list_has_each_member_once_and_a_count_counts_them() -> None:
@@ -80,9 +110,20 @@ def test_a_list_has_each_member_once_and_a_count_counts_them() -> None:
 def test_confidence_grows_with_what_was_read_and_what_was_found() -> None:
     sure = ReadResult((), 0.9, (), ())
     unsure = ReadResult((), 0.2, (), ())
-    assert 0 < confidence(unsure, 0.5) < confidence(sure, 0.5) < 1
-    assert confidence(sure, 0.5) <= confidence(sure, 1.5)
-    assert confidence(ReadResult((), 0.0, (), ()), -1.0) > 0 and confidence(ReadResult((), 1.0, (), ()), 2.0) < 1
+    assert 0 < confidence(unsure, 0.5, 0.0) < confidence(sure, 0.5, 0.0) < 1
+    assert confidence(sure, 0.5, 0.0) < confidence(sure, 1.5, 0.0)
+    assert confidence(sure, 0.5, 1.0) < confidence(sure, 0.5, 0.5) < confidence(sure, 0.5, 0.0)
+    worst, best = ReadResult((), 0.0, (), ()), ReadResult((), 1.0, (), ())
+    assert confidence(worst, -1.0, 1.0) > 0 and confidence(best, 2.0, 0.0) < 1
+
+
+def test_what_others_said_than_those_whom_the_question_names() -> None:
+    passages = [OLD, replace(NEW, speaker="Bo")]
+    both = read([span(passages, 1, "950", 0.6), span(passages, 0, "900", 0.2)])
+    assert said_by_others(both, passages, ["Ana"]) == pytest.approx(0.75)
+    assert said_by_others(both, passages, ["Bo"]) == pytest.approx(0.25)
+    assert said_by_others(both, passages, ["Ana", "Bo"]) == said_by_others(both, passages, []) == 0.0
+    assert said_by_others(read([]), passages, ["Ana"]) == 0.0
 
 
 def test_nothing_read_is_no_answer() -> None:

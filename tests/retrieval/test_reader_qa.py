@@ -19,7 +19,7 @@ from nscma_torch.records import Answer, Hit, Message, Scope, UnitKind
 from nscma_torch.retrieval.reader_qa import ReaderQA
 from nscma_torch.retrieval.search_bounds import Bounds
 
-SURE, UNSURE = confidence(ReadResult((), 0.9, (), ()), 1.0), confidence(ReadResult((), 0.2, (), ()), 1.0)
+SURE, UNSURE = (confidence(ReadResult((), answerable, (), ()), 1.0, 0.0) for answerable in (0.9, 0.2))
 DAY = datetime(2025, 3, 1, 9, tzinfo=UTC)
 NOW = DAY + timedelta(days=40)
 SAID = (
@@ -111,6 +111,26 @@ def test_summaries_and_facts_reach_the_reader_each_by_itself(chat: Memory, kind:
 def test_what_is_not_sure_enough_is_no_answer(chat: Memory, answerable: float, first: str) -> None:
     answer = asked(chat, RecordingReader(answerable), [SAID[4][2]], sure=SURE, unsure=SURE - 0.01)
     assert answer.text.splitlines()[0] == first and answer.abstained == (first != "950")
+
+
+@pytest.mark.parametrize(("question", "abstained"), [("What rent has Ana?", False), ("What rent has Bo?", True)])
+def test_what_another_said_than_the_one_asked_about_is_less_sure(chat: Memory, question: str, abstained: bool) -> None:
+    (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
+    qa = ReaderQA(chat._components.database, RecordingReader(), Reading(sure=SURE, unsure=SURE))  # type: ignore[arg-type]
+    answer = qa.answer(question, [hit], QUOTED, answerability=1.0, user_id="ana", now=NOW)
+    assert answer.abstained == abstained and (answer.confidence < SURE) == abstained
+
+
+def test_the_time_that_a_question_names_counts(chat: Memory) -> None:
+    chat.add([Message("user", "they want 950 too", DAY - timedelta(days=60), "Ana")], user_id="ana", now=NOW)
+    chat.flush()
+    hits = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
+    qa = ReaderQA(chat._components.database, RecordingReader(), Reading(sure=SURE, unsure=UNSURE))  # type: ignore[arg-type]
+    texts = []
+    for question in ("What did they want on 31 March 2025?", "What did they want on 31 December 2024?"):
+        answer = qa.answer(question, hits, QUOTED, answerability=1.0, user_id="ana", now=NOW)
+        texts.append(answer.evidence[0].text)
+    assert texts == [SAID[4][2], "they want 950 too"]
 
 
 def test_between_sure_and_unsure_the_answer_says_so(chat: Memory) -> None:

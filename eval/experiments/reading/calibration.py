@@ -3,9 +3,9 @@
     python -m eval.experiments.reading.calibration --data DIR --conversations DIR|FILE... [--json FILE]
 
 Questions of development conversations and of LoCoMo's even half (category 5 is what was never told) are searched for
-and read; logistic regression on the reader's logit and the answerability of the search gives the constants, both sets
-with the same weight. The table tells, at each threshold, what share of the answerable questions would stay silent and
-what share of the others would be answered.
+and read; logistic regression on the reader's logit, the answerability of the search and the share of what others said
+than the speakers whom the question names gives the constants, both sets with the same weight. The table tells, at each
+threshold, what share of the answerable questions would stay silent and what share of the others would be answered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from eval.experiments.reading.conversation_files import load as load_conversatio
 from eval.metrics.retrieval_metrics import auc
 from eval.tasks.locomo import load as load_locomo
 from nscma_torch import Memory, Scope
-from nscma_torch.reading.short_answer import logit
+from nscma_torch.reading.short_answer import logit, said_by_others
 from nscma_torch.records import Message
 from nscma_torch.retrieval.search_bounds import Bounds
 
@@ -39,11 +39,17 @@ _STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One question: the reader's logit, the answerability of the search, and whether the memory holds the answer."""
+    """One question: the three features of `confidence`, and whether the memory holds the answer."""
 
-    read: float
-    found: float
+    read: float  # the reader's logit
+    found: float  # the answerability of the search
+    others: float
     held: bool
+
+    @property
+    def row(self) -> list[float]:
+        """The features, after a 1 for the intercept."""
+        return [1.0, self.read, self.found, self.others]
 
 
 def points(messages: Iterable[Message], asked: Sequence[tuple[str, bool]], user: str, now: datetime) -> Iterator[Point]:
@@ -57,16 +63,17 @@ def points(messages: Iterable[Message], asked: Sequence[tuple[str, bool]], user:
             bounds = Bounds(Scope(user), now)
             hits = parts.retriever.retrieve(question, bounds, top_k=parts.config.reading.passages)
             read = parts.reader_qa.read(question, hits.hits, user_id=user, now=now)
-            yield Point(logit(read.result.answerable), hits.answerability(), held)
+            others = said_by_others(read.result, read.passages, read.query.speakers)
+            yield Point(logit(read.result.answerable), hits.answerability(), others, held)
 
 
 def fitted(sets: Sequence[Sequence[Point]]) -> NDArray[np.float64]:
-    """Intercept and weights of the two features, by Newton's method; every set weighs the same."""
-    rows = np.array([[1.0, p.read, p.found] for own in sets for p in own])
+    """Intercept and weights of the features, by Newton's method; every set weighs the same."""
+    rows = np.array([p.row for own in sets for p in own])
     truth = np.array([p.held for own in sets for p in own], dtype=np.float64)
     weight = np.concatenate([np.full(len(own), 1 / len(own)) for own in sets if own])
-    penalty = np.diag([0.0, _PENALTY, _PENALTY])
-    found = np.zeros(3)
+    penalty = np.diag([0.0, *[_PENALTY] * (rows.shape[1] - 1)])
+    found = np.zeros(rows.shape[1])
     for _ in range(_STEPS):
         share = 1 / (1 + np.exp(-rows @ found))
         slope = rows.T @ (weight * (share - truth)) + penalty @ found
@@ -77,7 +84,7 @@ def fitted(sets: Sequence[Sequence[Point]]) -> NDArray[np.float64]:
 
 def table(name: str, own: Sequence[Point], constants: NDArray[np.float64]) -> Table:
     """What each threshold would do to one set."""
-    sure = [float(1 / (1 + np.exp(-(constants @ [1.0, p.read, p.found])))) for p in own]
+    sure = [float(1 / (1 + np.exp(-(constants @ p.row)))) for p in own]
     held = [p.held for p in own]
     area = f"AUC {auc(sure, held):.3f} (reader {auc([p.read for p in own], held):.3f})"
     printed = Table("threshold", "silent", "invented", caption=f"{name}, n = {len(own)}\n{area}")
@@ -106,7 +113,7 @@ def main() -> None:
         sets["LoCoMo, even half"] += points(chat.messages, asked, "reader", chat.asked_at)
     constants = fitted(list(sets.values()))
     console = Console(width=120)
-    console.print(f"INTERCEPT, READ, FOUND = {', '.join(f'{value:.3f}' for value in constants)}")
+    console.print(f"INTERCEPT, READ, FOUND, OTHERS = {', '.join(f'{value:.3f}' for value in constants)}")
     for name, own in sets.items():
         console.print(table(name, own, constants))
     if arguments.json is not None:
