@@ -14,7 +14,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,9 @@ def counted() -> Iterator[list[int]]:
     blocks: list[int] = []
     append = UserIndex._append
 
-    def noted(index: UserIndex, rows: Sequence[Any], *more: Any) -> None:
-        blocks.append(len(rows))
-        append(index, rows, *more)
+    def noted(index: UserIndex, read: Mapping[str, Sequence[Any]], *more: Any) -> None:
+        blocks.append(len(read["seq"]))
+        append(index, read, *more)
 
     with mock.patch.object(UserIndex, "_append", noted):
         yield blocks
