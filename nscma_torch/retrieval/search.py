@@ -215,7 +215,7 @@ class Searcher:
             keys, values = torch.zeros(2, q, k, self.dimension, device=self._device)
             for place, query in enumerate(queries.to(self._device).float() if len(index) else ()):
                 view = self._candidates(reading, query, [(mask, max(k, self._settings.candidates))], at)
-                own, rows = self._search(reading).search(view, query, now=at, mask=view.under(mask), k=k)
+                own, rows = self._compared(reading, view, query, at, mask, k)
                 numbers[place, : len(rows)], scores[place, : len(rows)] = index.seqs[view.whole(rows)], own
                 keys[place, : len(rows)] = compared(view, self._config.score)[rows].float()
                 values[place, : len(rows)] = view.vectors[rows].float()
@@ -290,9 +290,13 @@ class Searcher:
         view = stored_vectors.select(reading.connection, reading.index, rows, mixed=False)
         return view.rows, view.vectors @ query
 
-    def _search(self, reading: Reading) -> VectorSearch:
-        """What scores the vectors of `_candidates`."""
-        return TensorSearch(self._config.score) if reading.index.apart else reading.vectors
+    def _compared(
+        self, reading: Reading, view: IndexView, query: Tensor, at: int, mask: Tensor, k: int
+    ) -> tuple[Tensor, Tensor]:
+        """Scores [m] and rows [m] of a view of `_candidates`, best first, m <= k, under a mask [n]."""
+        if isinstance(view, UserIndex):
+            return reading.vectors.search(view, query, now=at, mask=mask, k=k)
+        return TensorSearch(self._config.score).search(view, query, now=at, mask=view.under(mask), k=k)
 
     def _own(self, index: UserIndex, people: _People) -> Tensor:
         """What the user said. [n]"""
@@ -369,8 +373,8 @@ class Searcher:
         count as not found where scores are fused relative to the best or by rank.
         """
         scores = torch.zeros(len(asked.mask), device=self._device)
-        mask, k = view.under(asked.mask), self._settings.candidates
-        values, near = self._search(reading).search(view, asked.meaning, now=asked.at, mask=mask, k=k)
+        k = self._settings.candidates
+        values, near = self._compared(reading, view, asked.meaning, asked.at, asked.mask, k)
         rows = view.whole(near)
         if self._settings.fusion != "sum":
             values, rows = values[values > 0], rows[values > 0]

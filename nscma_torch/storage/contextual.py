@@ -43,4 +43,5 @@ def around(rows: Tensor, links: Sequence[Tensor]) -> Tensor:
             beside = link[beside]
             beside = beside[beside >= 0]
             found.append(beside)
-    return torch.cat(found).unique()
+    unique: Tensor = torch.unique(torch.cat(found))
+    return unique

@@ -14,6 +14,7 @@ Legend: n rows of the index, m rows of a selection, d embedding dimension.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from nscma_torch.storage.index_view import IndexView
 from nscma_torch.storage.user_index import UserIndex
 from nscma_torch.storage.vectors import MICROSECONDS_A_DAY
 
-FEW = 8192  # rows; among so few an exact scan takes no longer than the vector index
+FEW = 16_384  # rows; among so few an exact scan takes no longer than the vector index
 _VISITED = 20_000  # vectors that a walk of the vector index may look at, those of other users and out of bounds too
 _FETCHED = 256  # row numbers that are fetched at once
 _COLUMNS = ("seqs", "occurred_at", "importance", "embedded")
@@ -65,7 +66,7 @@ class Selection(IndexView):
 
 def select(connection: Connection, index: UserIndex, rows: Tensor, *, mixed: bool) -> Selection:
     """Rows [m] with their vectors, read from the database; with `mixed` also their contextual ones."""
-    rows = rows.unique()
+    rows = torch.unique(rows)
     links = (index.previous, index.following)
     held = around(rows, links) if mixed else rows
     vectors = read(connection, index, held)
@@ -123,7 +124,7 @@ def scanned(
 
     None: all of them.
     """
-    bound = {"user_id": index.user_id, "query": _sent(query), "k": k}
+    bound: dict[str, Any] = {"user_id": index.user_id, "query": _sent(query), "k": k}
     among = ""
     if not bool((passing == index.embedded).all()):
         among, bound["seqs"] = "AND unit_seq = ANY(CAST(:seqs AS bigint[]))", index.seqs[passing].tolist()
@@ -141,13 +142,13 @@ def _exactly(among: str) -> TextClause:
 
 def _walked(connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int) -> Tensor:
     """As `nearest`, by the vector index: fewer than k where it gave up before."""
-    connection.execute(_SETTINGS, {"ef": str(min(1000, max(40, k))), "visited": str(_VISITED)})
+    connection.execute(_SETTINGS, {"ef": str(min(1000, max(40, 2 * k))), "visited": str(_VISITED)})
     bound = {"user_id": index.user_id, "query": _sent(query)}
     rows: list[Tensor] = [torch.empty(0, dtype=torch.int64, device=index.device)]
     missing = k
     walk = vector_index.walk(len(query)).execution_options(yield_per=_FETCHED)
     with connection.execute(walk, bound) as found:
-        for some in found.scalars().partitions():
+        for some in found.scalars().partitions(_FETCHED):
             own = index.rows_of(some)
             own = own[passing[own]][:missing]
             rows.append(own)
@@ -165,7 +166,7 @@ def _sent(query: Tensor) -> str:
 
 def read(connection: Connection, index: UserIndex, rows: Tensor) -> Tensor:
     """The vectors [m, d] of rows [m], in any order, zeros for those without one; float32, as they are stored."""
-    rows, places = rows.unique(return_inverse=True)
+    rows, places = torch.unique(rows, return_inverse=True)
     vectors = torch.zeros(len(rows), index.dimension, device=index.device)
     held = index.embedded[rows]
     seqs: Sequence[int] = index.seqs[rows[held]].tolist()

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 import torch
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, text
 
 from nscma_torch.records import Scope
 from nscma_torch.storage.fingerprint import KEY
@@ -135,6 +135,7 @@ def fill(address: PostgresAddress, users: int, messages: int) -> None:
         for line in _WITHOUT_KEYS:
             connection.exec_driver_sql(line)
         raw = connection.connection.driver_connection
+        assert raw is not None
         for user in range(users):
             _owner(connection, user)
             for start in range(0, messages, _BLOCK):
@@ -155,7 +156,7 @@ def fill(address: PostgresAddress, users: int, messages: int) -> None:
     engine.dispose()
 
 
-def _owner(connection: object, user: int) -> None:
+def _owner(connection: Connection, user: int) -> None:
     scope = {"user": name(user), "stream": stream_id_of(Scope(name(user)))}
     connection.execute(text("INSERT INTO users VALUES (:user, 4294967296, 1)"), scope)
     stream = "INSERT INTO streams (id, user_id, next_position, version) VALUES (:stream, :user, 1000000000, 1)"
