@@ -445,6 +445,7 @@ def test_a_sleep_goes_user_by_user_once_all_jobs_were_run(what: str, noted: Open
     assert memory.verify() == [] and memory.stats().jobs_failed == 0
     assert homes(memory, "eve") == ["Rome"] and (homes(memory, "bob") == []) == (what == "erase")
     if what == "stop":  # the next one goes on where this one ended
+        worker._sign_off()
         again = by_clock(memory, clock)
         again._sleeper = Watched  # type: ignore[assignment]
         assert again._round() and maintained == users
