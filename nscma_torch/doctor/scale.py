@@ -108,15 +108,12 @@ def scale(
     messages: int,
     cores: int = 1,
     text: float | None = None,
-    database_from: int | None = None,
 ) -> Scale:
     """The plan of `users` with so many `messages` each.
 
     Args:
         cores: that add and read at the same time.
         text: bytes of UTF-8 of a message; None for those of the shortest texts that were measured.
-        database_from: units from which a user's vectors stay in the database, are searched there, and are not loaded
-            into the index on the device; None: no user's do. Of no effect on a file.
 
     Raises InvalidInputError for numbers that are not positive, ModelNotFoundError where the configuration names an
     embedder of which no config.json is at hand.
@@ -128,7 +125,7 @@ def scale(
     dimension = embedder_shape(config).dimension
     of = _configured(texts_of(rates, length), config, dimension - rates.dimension)
     units = messages * of.units
-    apart = database_from is not None and units >= database_from
+    apart = config.score.scaling == "none" and 0 < config.index.database_from <= units
     columns = index_bytes(math.ceil(units), 0 if apart else dimension, config.index.dtype)
     index = columns + units * rates.index.kept + HELD
     total = users * messages

@@ -160,13 +160,21 @@ def test_calls_of_a_language_model() -> None:
     assert planned(config=llm).value("calls for summaries") == pytest.approx(200 * 0.1)
 
 
+def apart_from(units: int) -> Config:
+    """Users of so many units keep their vectors in the database."""
+    return HASH.model_copy(update={"index": HASH.index.model_copy(update={"database_from": units})})
+
+
 def test_where_the_memory_should_be() -> None:
     enough = int(60 * DISK / 700)  # messages whose file is rewritten in a minute
-    assert planned(10, enough // 20).store == "file"
-    assert planned(20, enough // 10).store == "postgresql"
-    apart = planned(4, 50, database_from=50)
+    assert planned(1_000, enough // 2_000).store == "file"
+    assert planned(2_000, enough // 1_000).store == "postgresql"
+    apart = planned(4, 50, config=apart_from(50))
     assert apart.store == "postgresql" and apart.value("index of a user") == index_bytes(50, 0, "float32") + HELD
-    assert planned(4, 50, database_from=51).store == "file"
+    assert planned(4, 49, config=apart_from(50)).store == planned(4, 50, config=apart_from(0)).store == "file"
+    assert planned(1, 10**6, config=apart_from(0)).value("index of a user") > 10 * planned(1, 10**6).value(
+        "index of a user"
+    )
     few = HASH.model_copy(update={"index": HASH.index.model_copy(update={"max_bytes": 3 * 200_000})})
     made = planned(10, 50, config=few)
     assert made.value("users held at once") == 600_000 // made.value("index of a user")

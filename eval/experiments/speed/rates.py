@@ -2,13 +2,13 @@
 
     python -m eval.experiments.speed.rates --data DIR --postgres ADDRESS [--out FILE]
 
-Two sets of messages, short ones (LoCoMo) and long ones (BEAM), each conversation a user's, go into a file: added in
-batches of 64, read for facts, integrated; then the file is copied into PostgreSQL. Seconds are of processors, one
-thread of torch, because other programs on the machine disturb these less than the clock. Sizes are of the stores when
-nothing is queued any more, tables with their indexes. What PostgreSQL takes more to store a message, in this process
-and in its server's, is measured without models. Then come searches in one user's memory as it grows, of novels'
-sentences with random vectors, and an HNSW index over random vectors. What several writers store together is not
-measured here but taken over from `eval.experiments.speed.writers`.
+Two sets of messages, short ones (LoCoMo) and long ones (BEAM), each conversation a user's, go into a file and into
+PostgreSQL: added in batches of 64, read for facts, integrated. Seconds are of processors, one thread of torch, because
+other programs on the machine disturb these less than the clock; those of the file count, as models take most of them,
+and what PostgreSQL takes more to store a message, in this process and in its server's, is measured without models.
+Sizes are of the stores when nothing is queued any more, tables with their indexes. Then come searches in one user's
+memory as it grows, of novels' sentences with random vectors, and an HNSW index over random vectors. What several
+writers store together is not measured here but taken over from `eval.experiments.speed.writers`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,9 @@ from eval.experiments.speed.store_parts import STREAMS, parts_of_file, parts_of_
 from eval.harness.fakes import IndifferentProxy
 from eval.tasks import beam, locomo
 from nscma_torch import Memory, Message, load_config
-from nscma_torch.config import Config
 from nscma_torch.doctor.rates import PARTS, load_rates
 from nscma_torch.records import Unit
-from nscma_torch.storage import copying
 from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.opening import open_database
 from nscma_torch.storage.postgres_address import parse
 from nscma_torch.storage.user_index import UserIndex
 
@@ -154,19 +151,6 @@ def in_postgres(talks: Talks, address: str) -> Found:
     """In a schema of its own, which is dropped."""
     with _schema(address) as (store, plain, schema):
         return stored(store, talks, lambda: parts_of_schema(plain, schema), ProcessorClock(plain))
-
-
-def in_both(talks: Talks, address: str) -> tuple[Found, Found]:
-    """In a file, and the same copied into a schema: other sizes, and all else alike."""
-    with tempfile.TemporaryDirectory() as folder, _schema(address) as (store, plain, schema):
-        path = Path(folder) / "rates.db"
-        file = stored(str(path), talks, lambda: parts_of_file(path), ProcessorClock())
-        settings = Config().store
-        with closing(open_database(store, settings)) as target:
-            empty = parts_of_schema(plain, schema)
-            with closing(open_database(str(path), settings)) as source:
-                copying.copy(source, target)
-        return file, replace(file, parts=parts_of_schema(plain, schema), empty=empty)
 
 
 def more_in_postgres(messages: Sequence[Message], address: str) -> float:
@@ -295,7 +279,7 @@ def measure(data: Path, address: str, sizes: Sequence[int]) -> dict[str, Any]:
     sets, kept = [], 0.0
     for name, (names, most) in _SETS.items():
         talks = texts(data, names, most)
-        file, server = in_both(talks, address)
+        file, server = in_file(talks), in_postgres(talks, address)
         kept = max(kept, (file.indexes - file.rows) / file.units)
         sets.append(set_of(f"{name}, {', '.join(names)}: the first {most} messages of each", file, server))
     points, load = searches(data, sizes, questions=40)
