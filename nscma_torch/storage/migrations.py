@@ -172,7 +172,8 @@ def _leases_of_users(connection: Connection) -> None:
     connection.exec_driver_sql("DROP TABLE IF EXISTS leases")
     for name in leases.NAMES:
         connection.exec_driver_sql(
-            f"INSERT INTO user_leases (user_id, name, until) SELECT user_id, '{name}', 0 FROM users"
+            f"INSERT INTO user_leases (user_id, name, until) SELECT user_id, '{name}', 0 FROM users WHERE true "
+            "ON CONFLICT DO NOTHING"  # an earlier step may have written for a user already
         )
     connection.exec_driver_sql("DELETE FROM meta WHERE key IN ('worker', 'worker error')")
 
