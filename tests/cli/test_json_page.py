@@ -28,7 +28,7 @@ SAID = (
     "haha ok",
 )
 WITHOUT = {"mcp", "hook", "completion"}  # speak to other programs
-ELSEWHERE = {"demo", "worker", "serve", "view", "merge", "grant"}  # long, endless, as undo, or for a server
+ELSEWHERE = {"demo", "worker", "serve", "view", "merge", "grant", "index"}  # long, endless, as undo, or for a server
 NOT_PRINTED = {
     "derived": DerivedText, "worker": WorkerHealth, "quoted": Evidence, "step": Taken, "gate decision": Decision,
 }  # fmt: skip
@@ -106,7 +106,7 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     printed("doctor --plan --users", "10", "--messages", "100", "--card", "12")
     printed("erase", one, "--yes")
     assert set(page) - compared == ELSEWHERE
-    events = {"demo", "worker event", "server event", "granted"}
+    events = {"demo", "worker event", "server event", "granted", "vector index"}
     assert set(shapes.objects) - shapes.seen - events <= set(NOT_PRINTED), set(shapes.objects) - shapes.seen
     for name, record in NOT_PRINTED.items():
         assert {field.name for field in dataclasses.fields(record)} == set(shapes.objects[name])
