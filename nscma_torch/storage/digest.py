@@ -2,7 +2,7 @@
 
 It covers streams, episodes with their decisions, units with their provenance and what they say, hierarchies, structured
 records, and what `digest_facts` names; not system times, job rows, access counts or row numbers. Floats count to six
-decimals.
+decimals, weights of links to three: those beyond depend on which texts were embedded side by side.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from nscma_torch.storage.schema import (
     units,
 )
 
+_OF_VECTORS = 3  # decimals of what is a cosine
 _COLUMNS: dict[Table, tuple[str, ...]] = {
     streams: ("id", "user_id", "agent_id", "run_id", "source", "next_position"),
     episodes: (
@@ -68,6 +69,8 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
             values = row._asdict()
             if values.get("decision"):
                 values["decision"] = json.loads(values["decision"])
+            if table is links:
+                values["weight"] = round(values["weight"], _OF_VECTORS)
             sha.update(_canonical(table.name, *values.values()))
     sources = (
         select(units.c.id, episodes.c.id)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import torch
 
 from nscma_torch.memory import Memory
 from nscma_torch.records import Message, ProfileLine, Scope, Statement
 from nscma_torch.storage import profiles, skills, statements, streams
 from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.statement_groups import Key
+from nscma_torch.text.hash_embedder import HashEmbedder
 from tests.storage.telling import curate, day, heard, lives, say, tell
 
 Open = Callable[..., Memory]
@@ -46,6 +48,29 @@ def test_cutting_the_input_into_calls_changes_nothing(seed: int, open_memory: Op
         memory.flush()
     assert len({memory.digest() for memory in (one, seven, many)}) == 1
     print(f"seed {seed}: {len(messages)} messages one by one, by 7, by 64 and at once: one digest")
+
+
+class _SideBySide(HashEmbedder):
+    """Vectors that move a little with the call that makes them, as those of a network do with their batch."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._random = torch.Generator().manual_seed(seed)
+
+    def embed(self, texts: Sequence[str]) -> torch.Tensor:
+        made = super().embed(texts)
+        return made + 1e-7 * torch.randn(made.shape, generator=self._random)
+
+
+def test_rounding_of_vectors_does_not_count(open_memory: Open, conversation: Any) -> None:
+    messages = conversation(60, seed=3, long=False)
+    one, other = (open_memory(f"{seed}.db", embedder=_SideBySide(seed)) for seed in (1, 2))
+    for memory in (one, other):
+        fill(memory, messages)
+        memory.flush()
+    with one.components.database.read(ALL_USERS) as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM links").scalar_one() > 100
+    assert one.digest() == other.digest()
 
 
 def test_the_window_on_the_stream_is_cut_alike_in_every_batch(open_memory: Open, light_proxy: Any) -> None:
