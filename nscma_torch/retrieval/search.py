@@ -6,10 +6,10 @@ Legend: n units of the user.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -87,6 +87,7 @@ class _Asked(NamedTuple):
     mask: Tensor  # [n], the units within bounds
     author: Tensor  # [n], what the speakers whom it names said
     postings: Mapping[str, Posting]
+    lexical: Callable[[], Tensor]  # [n], the scores of the lexical lane, computed at the first call
 
 
 class _Scored(NamedTuple):
@@ -133,7 +134,8 @@ class Searcher:
                     continue
                 own = self._own(index, people)
                 author = index.said_by(query.speakers) | (own & (people.user in query.speakers))
-                asked = _Asked(query, meaning, to_micros(bounds.now), mask, author, postings)
+                lexical = cache(partial(self._lexical, index, postings, query, mask))
+                asked = _Asked(query, meaning, to_micros(bounds.now), mask, author, postings, lexical)
                 view = self._near(reading, asked)
             break
         scored = self._scored(reading, view, asked, own)
@@ -265,13 +267,28 @@ class Searcher:
 
     def _near(self, reading: Reading, asked: _Asked) -> IndexView:
         """A view with the vectors that the vector lane, and the support of a question that names speakers, may find."""
-        wanted = [(asked.mask, self._settings.candidates)]
+        k = self._settings.candidates
+        wanted = [(asked.mask, k)]
         if asked.query.speakers:
             wanted.append((asked.mask & asked.author, _SPEAKERS))
-        return self._candidates(reading, asked.meaning, wanted, asked.at)
+        by_words = []
+        if reading.index.apart and "lexical" in self._settings.lanes:
+            scores = asked.lexical()
+            by_words.append(best(scores.masked_fill(scores <= 0, -torch.inf), k))
+        return self._candidates(reading, asked.meaning, wanted, asked.at, by_words)
 
-    def _candidates(self, reading: Reading, query: Tensor, wanted: Sequence[tuple[Tensor, int]], at: int) -> IndexView:
-        """The index, or of one whose vectors are in the database what may be among the k best under each mask."""
+    def _candidates(
+        self,
+        reading: Reading,
+        query: Tensor,
+        wanted: Sequence[tuple[Tensor, int]],
+        at: int,
+        more: Sequence[Tensor] = (),
+    ) -> IndexView:
+        """The index, or of one whose vectors are in the database what may be among the k best under each mask.
+
+        And `more` rows: the best by their words, whose vectors count as well where they are near enough.
+        """
         index, weights = reading.index, self._config.score
         if not index.apart:
             return index
@@ -280,7 +297,7 @@ class Searcher:
             for mask, k in wanted
         ]
         mixed = weights.similarity == "contextual"
-        return stored_vectors.select(reading.connection, index, torch.cat(found), mixed=mixed)
+        return stored_vectors.select(reading.connection, index, torch.cat([*found, *more]), mixed=mixed)
 
     def _nearest_stored(self, reading: Reading, query: Tensor, passing: Tensor, k: int | None) -> tuple[Tensor, Tensor]:
         """The k rows under `passing` whose vectors in the database have the largest cosine, and these; None: all."""
@@ -311,7 +328,7 @@ class Searcher:
         found = torch.zeros_like(mask)
         for lane in self._settings.lanes:
             if lane == "lexical":
-                lanes[lane] = self._lexical(index, postings, query, mask)
+                lanes[lane] = asked.lexical()
                 found |= lanes[lane] > 0
             else:
                 lanes[lane], rows = self._vector(reading, view, asked)

@@ -6,7 +6,8 @@ that may be among the best, with their exact vectors. They are
 - the nearest by the units' own vectors, among the rows under a mask: an exact scan where these are few or where there
   is no vector index (`vector_index`), else its HNSW, walked by an iterative scan until enough rows under the mask came;
 - the turns beside these, as a contextual vector takes in its neighbours';
-- the newest and the most important, where the score weighs that.
+- the newest and the most important, where the score weighs that;
+- what the caller adds: the best by their words.
 
 Legend: n rows of the index, m rows of a selection, d embedding dimension.
 """
