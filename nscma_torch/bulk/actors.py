@@ -99,6 +99,7 @@ class RayActors:
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # Ray Data warns of its own actors; what fails is raised
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what it warns of: an actor without a GPU sees none, as it did
 }
 _OF_THIS_MACHINE = {

@@ -12,7 +12,7 @@ yet. Prints, where there is no GPU:
     memory  1.06 GiB  embedder, 568 M parameters
     memory  0.75 GiB  its activations, 32,768 tokens
     memory  0.00 GiB  proxy, bundled
-    memory  0.77 GiB  index, 100,000 units of 1024 dimensions, twice: alone and with their neighbours
+    memory  1.01 GiB  index, 100,000 units of 1024 dimensions, twice: alone and with their neighbours
     memory  0.59 GiB  CUDA of the memory's process, assumed, not measured
     24 GiB: fits, with room for 64,025 tokens of keys and values
     no GPU, or no vLLM (pip install 'nscma-torch[vllm,hf]'): nothing was loaded

@@ -255,27 +255,29 @@ def test_the_vector_index(
     rng = random.Random(1)
     words = [f"{a}{b}" for a in ("lan", "ket", "har", "orc", "fer", "vio", "par", "gla") for b in ("tern", "tle", "po")]
     for user in ("ana", "bob", "cleo"):
-        said = [Message("user", " ".join(rng.sample(words, 6)), NOW) for _ in range(250)]
-        list(device.add_many(said, user_id=user, infer=False, now=NOW))
+        for agent in ("coach", "cook"):
+            said = [Message("user", " ".join(rng.sample(words, 6)), NOW) for _ in range(125)]
+            list(device.add_many(said, user_id=user, agent_id=agent, infer=False, now=NOW))
     assert make_index(postgres_server, store) and not make_index(postgres_server, store)
     scans: list[int] = []
     scanned = stored_vectors.scanned
     monkeypatch.setattr(stored_vectors, "scanned", lambda *own: scans.append(1) or scanned(*own))
 
-    def recall() -> float:
+    def recall(agent: str | None) -> float:
         queries = [" ".join(rng.sample(words, 6)) for _ in range(20)]
         vectors = torch.stack([device.components.embedder.embed_query(own) for own in queries])
-        found = [own.as_module(user_id="bob", now=NOW)(vectors, 10).ids.tolist() for own in (device, database)]
+        modules = [own.as_module(user_id="bob", agent_id=agent, now=NOW) for own in (device, database)]
+        found = [own(vectors, 10).ids.tolist() for own in modules]
         return sum(len({*a} & {*b}) for a, b in zip(*found, strict=True)) / 200
 
-    assert recall() > 0.95 and not scans
+    assert recall(None) > 0.95 and recall("cook") > 0.95 and not scans
     asked = {"user_id": "bob", "now": NOW, "top_k": 1}
     (first,) = database.search("lantern kettle harpo orctern", **asked)
     device.update(first.unit.episode_ids[0], "A zebra.", user_id="bob", now=NOW)
     assert [hit.text for hit in database.search("A zebra", **asked)] == ["A zebra."]
     device.erase(user_id="bob", memory_id=first.unit.episode_ids[0])
     assert "zebra" not in database.search("A zebra", **asked)[0].text
-    assert recall() > 0.95 and not scans
+    assert recall("cook") > 0.95 and not scans
     few = {"filters": {"box": "a"}, **asked, "top_k": 20}  # fewer under the bounds than the walk may look for
     device.add(Message("user", "lantern kettle"), user_id="bob", metadata={"box": "a"}, now=NOW)
     assert [hit.text for hit in database.search("kettle", **few)] == ["lantern kettle"]

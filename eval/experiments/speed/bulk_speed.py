@@ -128,7 +128,7 @@ def main() -> None:
     """Print the rates and their ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder that holds locomo/")
-    parser.add_argument("--messages", type=int, default=40, help="of each of the ten conversations")
+    parser.add_argument("--messages", type=int, default=40, help="of each conversation")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--kill", action="store_true", help="kill the bulk adds half-way, and run them again")
