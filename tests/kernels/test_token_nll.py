@@ -1,4 +1,4 @@
-"""`token_nll` against log_softmax of all logits: the error that torch makes in the same dtype, or half as much again."""
+"""`token_nll` against log_softmax of all logits: as exact as torch in the same dtype, or half as much again off."""
 
 from __future__ import annotations
 
