@@ -1,8 +1,9 @@
 """The fingerprint of what the memory knows: equal for two stores that were given the same input.
 
 It covers streams, episodes with their decisions, units with their provenance and what they say, hierarchies, structured
-records, and what `digest_facts` names; not system times, job rows, access counts or row numbers. Floats count to six
-decimals, weights of links to three: those beyond depend on which texts were embedded side by side.
+records, and what `digest_facts` names; not system times, job rows, access counts, row numbers, vectors, or the weights
+of links, which are cosines: their last bits depend on which texts were embedded side by side. Other floats count to six
+decimals.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from nscma_torch.storage.schema import (
     units,
 )
 
-_OF_VECTORS = 3  # decimals of what is a cosine
 _COLUMNS: dict[Table, tuple[str, ...]] = {
     streams: ("id", "user_id", "agent_id", "run_id", "source", "next_position"),
     episodes: (
@@ -53,7 +53,7 @@ _COLUMNS: dict[Table, tuple[str, ...]] = {
     hierarchies: ("id", "user_id", "agent_id"),
     nodes: ("hierarchy_id", "level", "number"),
     personas: ("hierarchy_id", "level", "id", "node", "label"),
-    links: ("hierarchy_id", "level", "a", "b", "weight", "persona_a", "persona_b", "cut"),
+    links: ("hierarchy_id", "level", "a", "b", "persona_a", "persona_b", "cut"),
 }
 
 
@@ -69,8 +69,6 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
             values = row._asdict()
             if values.get("decision"):
                 values["decision"] = json.loads(values["decision"])
-            if table is links:
-                values["weight"] = round(values["weight"], _OF_VECTORS)
             sha.update(_canonical(table.name, *values.values()))
     sources = (
         select(units.c.id, episodes.c.id)
