@@ -37,26 +37,26 @@ def actors(request: pytest.FixtureRequest) -> Any:
 
 
 def test_it_equals_one_by_one(actors: Any, by_add: ByAdd, open_memory: Open, tmp_path: Path) -> None:
-    rows = rows_of(70)
+    rows = rows_of(40)
     before, after = by_add(rows)
     file = write(tmp_path / "rows.jsonl", rows)
-    report = added(tmp_path / "bulk.db", file, actors=actors, window=50, read=False)
+    report = added(tmp_path / "bulk.db", file, actors=actors, window=28, read=False)
     memory = open_memory("bulk.db", CONFIG)
     assert memory.digest() == before
-    assert (report.rows, report.added, report.known, report.users) == (71, 70, 1, 3)
-    assert report.written + report.deferred == 70 and report.deferred and report.asked == 0
+    assert (report.rows, report.added, report.known, report.users) == (41, 40, 1, 3)
+    assert report.written + report.deferred == 40 and report.deferred and report.asked == 0
     assert report.jobs == 0 < report.jobs_queued
     again = added(tmp_path / "bulk.db", file, actors=actors)
-    assert (again.added, again.known, again.asked, again.jobs_queued) == (0, 71, 0, 0) and again.jobs > 0
+    assert (again.added, again.known, again.asked, again.jobs_queued) == (0, 41, 0, 0) and again.jobs > 0
     assert memory.digest() == after
     assert memory.verify() == []
-    assert actors is None or actors.results > 10
+    assert actors is None or actors.results > 5
 
 
 def test_many_users_of_a_few_messages_are_computed_together(
     open_memory: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [{**row, "user_id": f"user {number % 30}"} for number, row in enumerate(rows_of(89))]
+    rows = [{**row, "user_id": f"user {number % 30}"} for number, row in enumerate(rows_of(59))]
     calls: list[int] = []
     made = adding.Models.load
 
@@ -68,7 +68,7 @@ def test_many_users_of_a_few_messages_are_computed_together(
 
     monkeypatch.setattr(adding.Models, "load", counted)
     added(tmp_path / "bulk.db", write(tmp_path / "rows.jsonl", rows), read=False)
-    assert len(calls) == 1 and calls[0] > 40
+    assert len(calls) == 1 and calls[0] > 25
     one = open_memory("one.db", CONFIG)
     add_one_by_one(one, rows)
     assert open_memory("bulk.db", CONFIG).digest() == one.digest()
@@ -134,7 +134,7 @@ def test_other_configurations(config: dict[str, Any], actors: Any, open_memory: 
 
 def test_messages_of_many_users_are_read_together(open_memory: Open, tmp_path: Path) -> None:
     """And a message that is given otherwise in its turn, or could not be read, is read then."""
-    rows = rows_of(60, seed=5)
+    rows = rows_of(36, seed=5)
     one, two = open_memory("one.db", CONFIG), open_memory("two.db", CONFIG)
     for memory in (one, two):
         add_one_by_one(memory, rows)
@@ -184,14 +184,14 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_memor
 def test_postgres_is_written_by_the_actors(
     postgres_server: Any, by_add: ByAdd, light_proxy: Any, open_memory: Open, tmp_path: Path
 ) -> None:
-    rows = rows_of(40, seed=6)
+    rows = rows_of(24, seed=6)
     name = postgres_server.take()
     address = postgres_server.address(name)
     actors = PickledActors()
     report = bulk_add(
-        address, [str(write(tmp_path / "rows.jsonl", rows))], config=CONFIG, actors=actors, window=24, now=NOW
+        address, [str(write(tmp_path / "rows.jsonl", rows))], config=CONFIG, actors=actors, window=16, now=NOW
     )
-    assert report.added == 40 and report.asked == 0 and report.jobs_queued == 0 and actors.results
+    assert report.added == 24 and report.asked == 0 and report.jobs_queued == 0 and actors.results
     with Memory(address, config=CONFIG, proxy=light_proxy) as memory:
         found = memory.digest()
         assert memory.verify() == []

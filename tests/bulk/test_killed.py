@@ -19,7 +19,7 @@ from tests.bulk.conftest import CONFIG, NOW, Rows, rows_of, write
 PATIENT = {**CONFIG, "worker": {"batch_size": 4, "lease": 0.3}}
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.prove)])
+@pytest.mark.parametrize("kills", [2, pytest.param(40, marks=pytest.mark.prove)])
 def test_a_bulk_add_that_was_killed_ends_as_one_that_was_not(
     kills: int,
     processes: Any,
@@ -27,7 +27,7 @@ def test_a_bulk_add_that_was_killed_ends_as_one_that_was_not(
     open_memory: Callable[..., Memory],
     tmp_path: Path,
 ) -> None:
-    rows, rng = rows_of(20 * kills), random.Random(kills)
+    rows, rng = rows_of(15 * kills), random.Random(kills)
     file, store = write(tmp_path / "rows.jsonl", rows), tmp_path / "bulk.db"
     given = {"store": str(store), "file": str(file), "config": PATIENT, "now": NOW.isoformat()}
     stored: list[int] = []

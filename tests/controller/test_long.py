@@ -100,11 +100,11 @@ def check_embedded(converse: Opener, turns: int, asked: int) -> str:
 
 
 def test_budgets_and_early_facts_with_an_engine(converse: Opener) -> None:
-    check_prompted(converse, turns=32, asked=4)
+    check_prompted(converse, turns=20, asked=3)
 
 
 def test_budgets_and_early_facts_embedded(converse: Opener) -> None:
-    check_embedded(converse, turns=24, asked=4)
+    check_embedded(converse, turns=16, asked=3)
 
 
 @pytest.mark.prove

@@ -28,7 +28,7 @@ def fill(memory: Memory, messages: list[Message], user: str = "ada") -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(1, 6))])
 def test_cutting_the_input_into_calls_changes_nothing(seed: int, open_memory: Open, conversation: Any) -> None:
-    messages = conversation(70, seed=seed, long=False)
+    messages = conversation(40, seed=seed, long=False)
     one, seven, many, listed = (
         open_memory(f"{name}.db", {"limits": {"max_batch": size}})
         for name, size in (("one", 1), ("seven", 7), ("many", 64), ("listed", 64))
@@ -63,7 +63,7 @@ class _SideBySide(HashEmbedder):
 
 
 def test_rounding_of_vectors_does_not_count(open_memory: Open, conversation: Any) -> None:
-    messages = conversation(60, seed=3, long=False)
+    messages = conversation(30, seed=3, long=False)
     one, other = (open_memory(f"{seed}.db", embedder=_SideBySide(seed)) for seed in (1, 2))
     for memory in (one, other):
         fill(memory, messages)

@@ -95,6 +95,7 @@ def test_timeouts_count_as_killed() -> None:
     assert score({}) == 1.0
 
 
+@pytest.mark.prove
 def test_a_child_process_is_bounded_and_its_processes_end_with_it(tmp_path: Path) -> None:
     def leave_one() -> int:
         print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]).pid)
@@ -159,6 +160,7 @@ def test_nothing():
 """
 
 
+@pytest.mark.prove
 def test_it_tells_noticed_changes_from_unnoticed_ones(tmp_path: Path) -> None:
     """In a process of its own, for this one holds pytest's and the library's modules."""
     written(tmp_path, shop__goods=SHOP, tests__shop__test_goods=TESTS)
@@ -192,6 +194,7 @@ for mutant, outcome in run.outcomes_of(suite, suite.mutants(), {{}}):
     ]
 
 
+@pytest.mark.prove
 def test_tests_that_fail_unchanged_are_no_measure(tmp_path: Path) -> None:
     written(tmp_path, shop__goods=SHOP, tests__shop__test_goods="def test_it():\n    assert 1 == 2\n")
     with pytest.raises(RuntimeError, match="tests/shop must pass"):

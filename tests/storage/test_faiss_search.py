@@ -40,7 +40,7 @@ from tests.storage.faiss_rows import (
 Open = Callable[..., Memory]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(
     steps=STEPS,
     name=st.sampled_from(sorted(WEIGHTS)),
@@ -76,7 +76,7 @@ ACTIONS = st.lists(
 )
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.prove)])
+@pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.prove)])
 def test_any_life_of_a_memory(count: int, open_memory: Open, light_proxy: Any, conversation: Any) -> None:
     @examples(count)
     @given(actions=ACTIONS, name=st.sampled_from(sorted(WEIGHTS)))
