@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.harness.contract import Question, Reply, Sample, Task
+from eval.harness.contract import Sample, Task
 from eval.tasks.background import Background
+from eval.tasks.changed_task import ChangedTask
 from eval.tasks.options import NoisyOptions
 from nscma_torch.records import Message
 
@@ -51,7 +52,7 @@ def noise_generator(seed: int, task: str, sample: str) -> random.Random:
     return random.Random(f"noise {seed} {task} {sample}")
 
 
-class WithNoise:
+class WithNoise(ChangedTask):
     """A task with unrelated text in its samples. Its score must be of the evidence's places, and of no others.
 
     Args:
@@ -61,16 +62,10 @@ class WithNoise:
     """
 
     def __init__(self, task: Task, section: Mapping[str, Any], data: Path) -> None:
+        super().__init__(task)
         own = {key: section[key] for key in ("noise", "noise_seed", "noise_books") if key in section}
         self._options = NoisyOptions(**own)
-        self._task = task
         self._books = Background(data / self._options.noise_books)
-        self.name = task.name
-        self.metrics = task.metrics
-
-    def ids(self) -> Sequence[str]:
-        """As the task's."""
-        return self._task.ids()
 
     def sample(self, id: str) -> Sample:
         """The task's, with other messages among its own, and its evidence where it stands now."""
@@ -79,7 +74,3 @@ class WithNoise:
         messages, places = strewn(sample.messages, self._options.noise, self._books, generator)
         questions = [replace(own, evidence=tuple(places[i] for i in own.evidence)) for own in sample.questions]
         return replace(sample, messages=messages, questions=questions)
-
-    def score(self, question: Question, reply: Reply) -> Mapping[str, float]:
-        """As the task does."""
-        return self._task.score(question, reply)
