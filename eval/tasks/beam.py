@@ -28,7 +28,7 @@ from eval.harness import contract
 from eval.metrics.answer_metrics import evidence_recall, token_f1, word_count, word_recall
 from eval.metrics.retrieval_metrics import mean
 from eval.tasks.items import whole
-from eval.tasks.options import TaskOptions, read_options
+from eval.tasks.options import NoisyOptions, read_options
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
 
@@ -164,7 +164,7 @@ def _numbers(sources: Any, place: dict[int, int]) -> Iterator[int]:
             yield from _numbers(own, place)
 
 
-class BeamOptions(TaskOptions):
+class BeamOptions(NoisyOptions):
     """Options of BEAM."""
 
     folder: str = Field(FOLDER, description="Of the chats, in the folder of the data.")

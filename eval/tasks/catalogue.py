@@ -15,14 +15,21 @@ from eval.tasks.babilong import Babilong
 from eval.tasks.beam import Beam
 from eval.tasks.fables import Fables
 from eval.tasks.fewer_questions import FewerQuestions
+from eval.tasks.halumem import HaluMem
 from eval.tasks.locomo import Locomo
 from eval.tasks.longmemeval import LongMemEval
+from eval.tasks.longmemeval_v2 import LongMemEvalV2
+from eval.tasks.memory_agent_bench import MemoryAgentBench
 from eval.tasks.multihop import Multihop
 from eval.tasks.multihop_rag import MultihopRag
 from eval.tasks.narrativeqa import Narrativeqa
+from eval.tasks.noise import WithNoise
 from eval.tasks.odsum import Odsum
+from eval.tasks.personamem import PersonaMem
+from eval.tasks.prefeval import PrefEval
 from eval.tasks.qmsum import Qmsum
 from eval.tasks.quality import Quality
+from eval.tasks.realtalk import RealTalk
 from eval.tasks.updates import Updates
 from nscma_torch.errors import ConfigError
 
@@ -42,14 +49,20 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any], Path], Benchmark]] = MappingPro
         "babilong": Babilong,
         "beam": Beam,
         "fables": Fables,
+        "halumem": HaluMem,
         "locomo": Locomo,
         "longmemeval": LongMemEval,
+        "longmemeval-v2": LongMemEvalV2,
+        "memory-agent-bench": MemoryAgentBench,
         "multihop": Multihop,
         "multihop-rag": MultihopRag,
         "narrativeqa": Narrativeqa,
         "odsum": Odsum,
+        "personamem": PersonaMem,
+        "prefeval": PrefEval,
         "qmsum": Qmsum,
         "quality": Quality,
+        "realtalk": RealTalk,
         "updates": Updates,
     }
 )
@@ -77,5 +90,7 @@ def make_task(section: Mapping[str, Any], data: Path) -> Task:
         malformed = getattr(task, "malformed", ())  # which a task of your own need not have
         why = f" ({len(malformed)} malformed; {malformed[0]})" if malformed else ""
         raise ConfigError(f"task {name!r} found no sample in {data}{why}; put its files there as published")
+    if kind in KINDS and section.get("noise"):  # an option of `NoisyOptions`, which those without it refuse
+        task = WithNoise(task, section, data)
     most = section.get("questions", 0)
     return FewerQuestions(task, most) if most else task

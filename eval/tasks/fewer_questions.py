@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eval.harness.contract import Question, Reply, Sample, Task
+from eval.harness.contract import Sample, Task
+from eval.tasks.changed_task import ChangedTask
 
 
-class FewerQuestions:
+class FewerQuestions(ChangedTask):
     """A task with at most so many questions to a sample, spread evenly over all of them.
 
     Args:
@@ -17,14 +17,8 @@ class FewerQuestions:
     """
 
     def __init__(self, task: Task, most: int) -> None:
-        self._task = task
+        super().__init__(task)
         self._most = most
-        self.name = task.name
-        self.metrics = task.metrics
-
-    def ids(self) -> Sequence[str]:
-        """As the task's."""
-        return self._task.ids()
 
     def sample(self, id: str) -> Sample:
         """The task's, with the questions that are left."""
@@ -33,7 +27,3 @@ class FewerQuestions:
         if count <= self._most:
             return sample
         return replace(sample, questions=[sample.questions[i * count // self._most] for i in range(self._most)])
-
-    def score(self, question: Question, reply: Reply) -> Mapping[str, float]:
-        """As the task does."""
-        return self._task.score(question, reply)

@@ -7,6 +7,11 @@ without any valid id is left out of recall.
 Scores as in snap-research/locomo, task_eval/evaluation.py @ 92286325, see `eval/metrics/answer_metrics.py`. An
 unanswerable question (category 5) is right where the system abstains; "F1" is then 1. Recall there is of all turns that
 were retrieved; here of the first k places.
+
+`flagged` leaves out what the audit dial481/locomo-audit @ ded8d0f0 found wrong, read from its folder `audit/`, which is
+CC BY-NC 4.0 as LoCoMo is and so not part of this repository: questions whose answer it calls wrong, incomplete or
+ambiguous, and, of those whose answer it calls right, the evidence where it finds another turn to be it. Of the first
+five conversations it flags 51 questions so, and the evidence of 34.
 """
 
 from __future__ import annotations
@@ -24,11 +29,14 @@ from pydantic import Field
 from eval.harness import contract
 from eval.metrics.answer_metrics import evidence_recall, locomo_abstained, locomo_f1
 from eval.tasks.items import whole
-from eval.tasks.options import TaskOptions, read_options
+from eval.tasks.options import NoisyOptions, read_options
+from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
 
 FILE = "locomo/locomo_first5.json"
 _TURN_ID = re.compile(r"D\d+:\d+")
+_FLAGGED = re.compile(r"locomo_(\d+)_qa\d+")
+_RIGHT = "WRONG_CITATION"  # what the audit says of a question whose answer is right, and its evidence is not
 _UNANSWERABLE = 5  # category of the adversarial questions
 
 
@@ -109,12 +117,32 @@ def _sessions(conversation: dict[str, Any]) -> list[int]:
     return sorted(int(match[1]) for key in conversation if (match := re.fullmatch(r"session_(\d+)", key)))
 
 
-class LocomoOptions(TaskOptions):
+def _flags(folder: Path) -> dict[tuple[int, str], str]:
+    """What the audit says of the questions that it flags, by the number of the conversation and the text.
+
+    Raises `ConfigError` where the folder holds none of its files, or others.
+    """
+    paths = sorted(folder.glob("errors_conv_*.json"))
+    if not paths:
+        raise ConfigError(f"{folder} holds no errors_conv_N.json; put the audit's files there, or leave flagged empty")
+    flags: dict[tuple[int, str], str] = {}
+    for item in (item for path in paths for item in json.loads(path.read_text(encoding="utf-8"))):
+        match = _FLAGGED.fullmatch(item["question_id"])
+        if match is None:
+            raise ConfigError(f"{folder} names a question {item['question_id']!r}; locomo_0_qa1 is the audit's form")
+        flags[int(match[1]), item["question"]] = item["error_type"]
+    return flags
+
+
+class LocomoOptions(NoisyOptions):
     """Options of LoCoMo."""
 
     file: str = Field(FILE, description="In the folder of the data; a list of conversations as published.")
     categories: tuple[Literal[1, 2, 3, 4, 5], ...] = Field(
         (1, 2, 3, 4, 5), description="1 multi-hop, 2 temporal, 3 open-domain, 4 single-hop, 5 adversarial."
+    )
+    flagged: str = Field(
+        "", description="Folder of the audit's errors_conv_N.json, in that of the data: what it flags is left out."
     )
 
 
@@ -127,23 +155,30 @@ class Locomo:
         options = read_options(LocomoOptions(), section)
         self._categories = options.categories
         self._talks = {talk.name: talk for talk in load(data, options.file)}
+        names = dict(enumerate(self._talks))
+        flags = _flags(data / options.flagged) if options.flagged else {}
+        self._flags = {(names[number], text): said for (number, text), said in flags.items() if number in names}
         self.name = options.name or "LoCoMo"
-        self.malformed = tuple(f"{talk.name}: {item}" for talk in self._talks.values() for item in talk.malformed)
+        known = {(talk.name, asked.text) for talk in self._talks.values() for asked in talk.asked}
+        self.malformed = (
+            *(f"{talk.name}: {item}" for talk in self._talks.values() for item in talk.malformed),
+            *(f"{name}: flagged, but not asked: {text}" for name, text in self._flags if (name, text) not in known),
+        )
 
     def ids(self) -> Sequence[str]:
         """Names of the conversations."""
         return list(self._talks)
 
     def sample(self, id: str) -> contract.Sample:
-        """One conversation with its questions of the categories that are asked for."""
+        """One conversation with its questions of the categories that are asked for, without what is flagged."""
         talk = self._talks[id]
-        questions = [
-            contract.Question(
-                f"q{i}", asked.text, (asked.answer,) if asked.answer else (), str(asked.category), asked.evidence
-            )
-            for i, asked in enumerate(talk.asked)
-            if asked.category in self._categories
-        ]
+        questions = []
+        for i, asked in enumerate(talk.asked):
+            said = self._flags.get((id, asked.text), "") if asked.category != _UNANSWERABLE else ""
+            if asked.category in self._categories and said in ("", _RIGHT):
+                answers = (asked.answer,) if asked.answer else ()
+                evidence = () if said else asked.evidence
+                questions.append(contract.Question(f"q{i}", asked.text, answers, str(asked.category), evidence))
         return contract.Sample(id, talk.messages, questions, talk.asked_at)
 
     def score(self, question: contract.Question, reply: contract.Reply) -> Mapping[str, float]:

@@ -26,7 +26,7 @@ from eval.harness import contract
 from eval.metrics.answer_metrics import evidence_ndcg, evidence_recall, exact_match, token_f1
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
 from eval.tasks.items import in_turn, whole
-from eval.tasks.options import TaskOptions, read_options
+from eval.tasks.options import NoisyOptions, read_options
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ _FILES: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 
 
-class MultihopOptions(TaskOptions):
+class MultihopOptions(NoisyOptions):
     """Options of the multi-hop sets."""
 
     set: Literal["musique", "hotpot", "2wiki"] = Field("musique", description="Which of the three.")

@@ -20,7 +20,7 @@ from eval.metrics.answer_metrics import evidence_ndcg, evidence_recall
 from eval.metrics.rouge import rouge
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
 from eval.tasks.items import whole
-from eval.tasks.options import TaskOptions, read_options
+from eval.tasks.options import NoisyOptions, read_options
 
 
 def load_meetings(data: Path) -> Corpus:
@@ -79,7 +79,7 @@ def _questions(
     )
 
 
-class OdsumOptions(TaskOptions):
+class OdsumOptions(NoisyOptions):
     """Options of ODSum."""
 
     set: Literal["meeting", "story"] = Field("meeting", description="Which of the two.")

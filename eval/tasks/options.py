@@ -18,6 +18,14 @@ class TaskOptions(Section):
     questions: int = Field(0, ge=0, description="Most questions of a sample, spread over all of them; 0 for all.")
 
 
+class NoisyOptions(TaskOptions):
+    """What the tasks have whose score is of places of messages alone, so that others can come between them."""
+
+    noise: float = Field(0.0, ge=0, description="Messages of unrelated text added, for each of a sample's own.")
+    noise_seed: int = Field(1, description="Of what is added and where; with the task's name and the sample.")
+    noise_books: str = Field("novels", description="Folder of *.txt files it is taken from, in that of the data.")
+
+
 OptionsT = TypeVar("OptionsT", bound=TaskOptions)
 
 

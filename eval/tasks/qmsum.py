@@ -36,7 +36,7 @@ from eval.tasks.corpus import (
     without_answers,
 )
 from eval.tasks.items import whole
-from eval.tasks.options import TaskOptions, read_options
+from eval.tasks.options import NoisyOptions, read_options
 from nscma_torch.records import Message
 
 _Turns = list[tuple[int, int]]  # where each turn's characters begin and end
@@ -92,7 +92,7 @@ def _span(place: int, turns: _Turns, pair: list[Any]) -> Span | None:
     return Span(place, turns[first][0], turns[last][1])
 
 
-class QmsumOptions(TaskOptions):
+class QmsumOptions(NoisyOptions):
     """Options of QMSum."""
 
     split: Literal["val", "test"] = Field("test", description="Which meetings.")

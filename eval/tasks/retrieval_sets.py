@@ -14,7 +14,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from eval.tasks import beam, locomo, multihop, odsum, qmsum
+from eval.tasks.background import Background
 from eval.tasks.corpus import Corpus, Span
+from eval.tasks.noise import noise_generator, strewn
 from nscma_torch.records import Message
 
 Half = Literal["even", "odd"]
@@ -76,6 +78,20 @@ def sampled(data_set: DataSet, count: int) -> DataSet:
         for i, world in enumerate(data_set.worlds)
     ]
     return replace(data_set, worlds=[world for world in worlds if world.questions])
+
+
+def with_noise(data_set: DataSet, share: float, books: Background, seed: int = 1) -> DataSet:
+    """A set with `share` messages of unrelated text (`eval/tasks/noise.py`) for each of a user's own among them."""
+    return replace(data_set, worlds=[_noisy(data_set.name, world, share, books, seed) for world in data_set.worlds])
+
+
+def _noisy(name: str, world: World, share: float, books: Background, seed: int) -> World:
+    messages, places = strewn(world.messages, share, books, noise_generator(seed, name, world.user))
+    questions = [
+        replace(asked, evidence=tuple(replace(span, document=places[span.document]) for span in asked.evidence))
+        for asked in world.questions
+    ]
+    return replace(world, messages=messages, questions=questions)
 
 
 def _locomo(data: Path) -> DataSet:

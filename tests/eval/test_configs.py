@@ -40,8 +40,9 @@ def config(request: pytest.FixtureRequest) -> RunConfig:
 
 def options_of(kind: str) -> type[TaskOptions]:
     """The options of a kind of task, which stand in its module."""
-    here = vars(sys.modules[KINDS[kind].__module__]).values()
-    (found,) = [one for one in here if inspect.isclass(one) and issubclass(one, TaskOptions) and one is not TaskOptions]
+    module = KINDS[kind].__module__
+    here = [one for one in vars(sys.modules[module]).values() if inspect.isclass(one) and one.__module__ == module]
+    (found,) = [one for one in here if issubclass(one, TaskOptions)]
     return found
 
 

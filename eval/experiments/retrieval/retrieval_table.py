@@ -1,7 +1,7 @@
 """Evidence recall of every structure and strategy of search, beside BM25, dense, their RRF and ChromaDB.
 
     python -m eval.experiments.retrieval.retrieval_table --data DIR [--sets NAME …] [--strategies NAME …] [--kinds \
-        NAME …] [--limit N] [--cache DIR]
+        NAME …] [--limit N] [--noise SHARE] [--cache DIR]
 
 The store of a data set is made once, with the gate off, and every row is asked of it. Recall is the share of a
 question's evidence in the first 5 or 10 places of the ranking, averaged over questions;
@@ -11,6 +11,9 @@ eval/systems/chroma.py for its virtual environment). Lanes are those of our sear
 links that a row needs are made by the embedded tasks. Choices were made on the even half; claims quote the odd one.
 Milliseconds are the median of a search without the embedding of the question: they depend on the machine, and are for
 orientation.
+
+`--noise 1` strews as many messages of unrelated text, out of the novels, among those of each user
+(`eval/tasks/noise.py`).
 
 `--limit` asks a sample: questions of each half at even distances over all users, the same in every run. One question
 of 30 in a half is three points, so small differences mean nothing. With vectors in the cache, the stores of all sets
@@ -37,7 +40,8 @@ from eval.caches.embedding_cache import CachedEmbedder
 from eval.experiments.retrieval.retrieval_store import CHROMA, KINDS, KS, LANES, SEARCHES, Asking, Ranked, Store
 from eval.metrics.retrieval_metrics import mean
 from eval.systems.plain_retrieval import PLAIN
-from eval.tasks.retrieval_sets import SETS, DataSet, sampled
+from eval.tasks.background import Background
+from eval.tasks.retrieval_sets import SETS, DataSet, sampled, with_noise
 from nscma_torch import load_config
 from nscma_torch.device import torch_device
 from nscma_torch.text.embedder import load_embedder
@@ -121,6 +125,7 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="+", choices=names, default=names, help="strategies, lanes, baselines")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="structures that are searched")
     parser.add_argument("--limit", type=int, help="ask only so many questions of each set, evenly spaced")
+    parser.add_argument("--noise", type=float, default=0.0, help="messages of unrelated text for each of a user's own")
     parser.add_argument("--peer-python", type=Path, help="interpreter of ChromaDB's virtual environment")
     parser.add_argument("--cache", type=Path, help="folder that keeps vectors for the next run")
     parser.add_argument("--out", type=Path, help="file for the rows, JSON")
@@ -138,6 +143,8 @@ def main() -> None:
         data_set = SETS[name](arguments.data)
         if arguments.limit is not None:
             data_set = sampled(data_set, arguments.limit)
+        if arguments.noise:
+            data_set = with_noise(data_set, arguments.noise, Background(arguments.data / "novels"))
         console.print(_described(data_set))
         for row in measure(data_set, askings(arguments.strategies, arguments.kinds), embedder, arguments.peer_python):
             rows.append(row)

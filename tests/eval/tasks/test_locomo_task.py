@@ -11,6 +11,7 @@ import pytest
 from eval.harness.contract import Reply
 from eval.tasks.catalogue import make_task
 from eval.tasks.plain_statements import load_plain
+from nscma_torch.errors import ConfigError
 
 QA: list[dict[str, Any]] = [
     {"question": "What do the two keep?", "answer": "bees, a donkey", "category": 1, "evidence": ["D1:1", "D2:1"]},
@@ -61,6 +62,27 @@ def test_what_cannot_be_used_is_named_and_categories_are_chosen(data: Path) -> N
         "conv-1: no answer: Lost?",
     )
     assert [question.id for question in task.sample("conv-2").questions] == ["q1"]
+
+
+def test_what_an_audit_flags_is_left_out_and_the_other_questions_keep_their_ids(data: Path) -> None:
+    flags = [
+        {"question_id": "locomo_0_qa0", "question": "What do the two keep?", "error_type": "WRONG_CITATION"},
+        {"question_id": "locomo_0_qa1", "question": "When did Una move?", "error_type": "TEMPORAL_ERROR"},
+        {"question_id": "locomo_0_qa9", "question": "Who?", "error_type": "AMBIGUOUS"},
+        {"question_id": "locomo_7_qa1", "question": "When did Una move?", "error_type": "TEMPORAL_ERROR"},
+    ]
+    (data / "audit").mkdir()
+    with pytest.raises(ConfigError, match=r"holds no errors_conv_N\.json"):
+        make_task({"kind": "locomo", "flagged": "audit"}, data)
+    (data / "audit" / "errors_conv_0.json").write_text(json.dumps(flags), encoding="utf-8")
+    task: Any = make_task({"kind": "locomo", "flagged": "audit"}, data)
+    several, patient, unknown = task.sample("conv-1").questions
+    assert [several.id, patient.id, unknown.id] == ["q0", "q2", "q3"] and several.evidence == ()
+    assert len(task.sample("conv-2").questions) == 4, "of the first conversation alone"
+    assert task.malformed[-1] == "conv-1: flagged, but not asked: Who?"
+    (data / "audit" / "errors_conv_0.json").write_text('[{"question_id": "first"}]', encoding="utf-8")
+    with pytest.raises(ConfigError, match="locomo_0_qa1 is the audit's form"):
+        make_task({"kind": "locomo", "flagged": "audit"}, data)
 
 
 def test_chains_are_strewn_in_their_order_and_only_what_holds_now_is_correct(data: Path) -> None:
