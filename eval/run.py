@@ -3,7 +3,7 @@
     python -m eval.run --config configs/eval/X.toml --data DIR --out DIR [--cache DIR]
     torchrun --nproc-per-node N -m eval.run --config configs/eval/X.toml --data DIR --out DIR [--cache DIR]
         [--limit N] [--samples PATTERN …] [--systems NAME …] [--tasks NAME …] [--retry-failed] [--threads N]
-        [--system CLASS …] [--task CLASS …]
+        [--system CLASS …] [--task CLASS …] [--budget 2h]
 
 A rank takes the next sample that nobody has, opens a memory for each system in turn, has it read the sample's messages
 and asks its questions; systems that would store the same share a store, at its full cost each. What came of it is
@@ -14,6 +14,8 @@ OUT/results.jsonl, sorted, and OUT/run.json.
 A sample that fails is a line with its error, listed at the end, and the exit status is 1; --retry-failed does those
 again. An engine that is down, a fault of the configuration, a package that is missing or a full disk would fail every
 sample: it stops the run with exit status 2 and leaves no line.
+
+--budget does the largest balanced part that it can in that time (`eval.harness.budget`); run.json says which, and why.
 
 No result depends on which rank did it: what is drawn is seeded by (seed, task, sample). Seconds are wall-clock; what
 a cache spared is added under "cached", so that their sum is that of a run without one. Several nodes need one OUT,
@@ -30,13 +32,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from time import sleep
+from time import perf_counter, sleep
 from typing import Any
 
 import torch
 from rich.console import Console
 
+from eval.harness.budget import REFUSED, Batch, Budget, read_budget
 from eval.harness.contract import Shared, System, Task
+from eval.harness.plan import Plan, make_plan, state, subset
 from eval.harness.progress import list_failures, shown
 from eval.harness.ranks import Ranks
 from eval.harness.raw_lines import Key, Line, RawLines, cut_torn, read_all, write_results
@@ -61,6 +65,7 @@ class Options:
         tasks, systems: names of those to run; () for all.
         own_tasks, own_systems: classes that are added to the configuration, `package.module:Class`.
         retry_failed: whether units that failed are done again.
+        budget: the time that the run may take, such as 2h; None for any.
     """
 
     config: Path
@@ -74,12 +79,14 @@ class Options:
     own_tasks: Sequence[str] = ()
     own_systems: Sequence[str] = ()
     retry_failed: bool = False
+    budget: str | None = None
 
     @property
     def command(self) -> str:
         """That runs the same again, with DATA and OUT for the folders."""
         words = ["python", "-m", "eval.run", "--config", str(self.config), "--data", "DATA", "--out", "OUT"]
         words += [] if self.limit is None else ["--limit", str(self.limit)]
+        words += [] if self.budget is None else ["--budget", self.budget]
         named = {"--samples": self.samples, "--tasks": self.tasks, "--systems": self.systems}
         for option, names in {**named, "--task": self.own_tasks, "--system": self.own_systems}.items():
             words += [option, *names] if names else []
@@ -95,6 +102,7 @@ def run(options: Options, make_task: MakeTask, make_system: MakeSystem, console:
     check_report(config.given)
     if options.limit is not None and options.limit < 1:
         raise ConfigError(f"--limit is {options.limit}; it must be at least 1")
+    seconds = None if options.budget is None else read_budget(options.budget)
     check_names(options.tasks, config.tasks, "--tasks names")
     check_names(options.systems, config.systems, "--systems names")
     ranks = Ranks(config.memory.get("device", "auto"))
@@ -112,11 +120,11 @@ def run(options: Options, make_task: MakeTask, make_system: MakeSystem, console:
             )
         if ranks.rank == 0:
             with alone(options.out):
-                return _led(options, config, ranks, planned, tasks, make_system, console)
-        groups, stamp = ranks.agreed(None)
+                return _led(options, config, ranks, planned, seconds, tasks, make_system, console)
+        plan = ranks.agreed(None)
         if check_config(options.out, config) is None:
             raise ConfigError(f"rank {ranks.rank} finds no run in {options.out}: all nodes must share that folder")
-        _work(options, config, ranks, groups, stamp, tasks, make_system)
+        _work(options, config, ranks, plan, tasks, make_system)
         ranks.add("finished")
         return 0
     finally:
@@ -128,6 +136,7 @@ def _led(
     config: RunConfig,
     ranks: Ranks,
     planned: Sequence[Group],
+    seconds: float | None,
     tasks: Mapping[str, Task],
     make_system: MakeSystem,
     console: Console,
@@ -141,21 +150,27 @@ def _led(
     before = read_all(options.out)
     done = {key for key, line in before.items() if line["error"] is None or not options.retry_failed}
     stamp = {"config": config.sha256, "commit": record.commit, "attempt": record.attempt}
-    groups, stamp = ranks.agreed((left(planned, done), stamp))
-    total = sum(len(group.systems) for group in groups)
+    plan = ranks.agreed(make_plan(planned, before, done, stamp, budget=seconds, same=record.same, ranks=ranks.size))
+    total = sum(plan.units.values())
     console.print(f"{total} units to do, {sum(len(g.systems) for g in planned) - total} done, {ranks.size} ranks")
-    with shown(console, total, lambda: (ranks.add("done", 0), ranks.add("failed", 0))):
-        _work(options, config, ranks, groups, stamp, tasks, make_system)
+    pace, budget = plan.pace(ranks), plan.budget(ranks)
+    with shown(console, total, lambda: state(ranks, pace, budget)):
+        _work(options, config, ranks, plan, tasks, make_system)
         ranks.add("finished")
         while ranks.add("finished", 0) < ranks.size:
             sleep(0.1)
     lines = read_all(options.out)
     write_results(options.out, list(lines.values()))
-    return _summed_up(ranks, planned, lines, record, console)
+    return _summed_up(options, ranks, planned, lines, record, console)
 
 
 def _summed_up(
-    ranks: Ranks, planned: Sequence[Group], lines: Mapping[Key, Line], record: RunRecord, console: Console
+    options: Options,
+    ranks: Ranks,
+    planned: Sequence[Group],
+    lines: Mapping[Key, Line],
+    record: RunRecord,
+    console: Console,
 ) -> int:
     keys = [key for group in planned for key in group.keys()]  # noqa: SIM118 - not a mapping
     failures = [lines[key] for key in keys if key in lines and lines[key]["error"] is not None]
@@ -166,8 +181,12 @@ def _summed_up(
         console.print(f"[red]stopped with {missing} units left:[/] {ranks.stopped}", highlight=False)
         console.print("When that is mended, run the same command again: it goes on from here.")
         return 2
-    assert not missing, f"{missing} units were neither done nor did they fail"
-    record.end()
+    why = ranks.told(REFUSED)
+    assert why or not missing, f"{missing} units were neither done nor did they fail"
+    part = subset(why, str(options.budget), planned, left(planned, lines)) if why else None
+    if part is not None:
+        console.print(f"a part, of {missing} units less, within {options.budget}: {why}", highlight=False)
+    record.end(part)
     return 1 if failures else 0
 
 
@@ -184,19 +203,14 @@ def _work(
     options: Options,
     config: RunConfig,
     ranks: Ranks,
-    groups: Sequence[Group],
-    stamp: Mapping[str, Any],
+    plan: Plan,
     tasks: Mapping[str, Task],
     make_system: MakeSystem,
 ) -> None:
-    """Do groups that no other rank has taken, until there are none or the run is stopped.
-
-    Args:
-        stamp: what every line says of the run.
-    """
-    wanted = {system for group in groups for system in group.systems}
-    if not wanted:
+    """Do batches that no other rank has taken, until there are none, the run is stopped or its time is up."""
+    if not plan.batches:
         return
+    pace, budget = plan.pace(ranks), plan.budget(ranks)
     with (
         RawLines(options.out, ranks.rank) as raw,
         equipped(config.memory, device=ranks.device, seed=config.seed, cache=options.cache) as equipment,
@@ -204,12 +218,13 @@ def _work(
         systems = {
             name: make_system({key: value for key, value in section.items() if key != "tasks"}, equipment.shared)
             for name, section in config.systems.items()
-            if name in wanted
+            if name in plan.systems
         }
-        while ranks.stopped is None and (place := ranks.add("taken") - 1) < len(groups):
+        for group in _taken(plan.batches, ranks, budget):
             try:
-                for line in _lines(groups[place], tasks, systems, config.seed, equipment):
-                    raw.append({**line, **stamp})
+                for line in _lines(group, tasks, systems, config.seed, equipment):
+                    raw.append({**line, **plan.stamp})
+                    pace.note((line["task"], line["system"]), line["took"])
                     ranks.add("failed", int(line["error"] is not None))
                     ranks.add("done")
                 equipment.keep()
@@ -217,6 +232,19 @@ def _work(
                 ranks.stop(str(stopped))
             except (OSError, StoreFullError) as error:
                 ranks.stop(f"{type(error).__name__}: {error}")
+
+
+def _taken(batches: Sequence[Batch], ranks: Ranks, budget: Budget | None) -> Iterator[Group]:
+    """The samples that this rank does, one after the other."""
+    while ranks.stopped is None and (place := ranks.add("taken") - 1) < len(batches):
+        batch = batches[place]
+        if budget is not None and not budget.admits(batch):
+            continue
+        for number, group in enumerate(batch.groups):
+            if ranks.stopped is None:
+                yield group
+            if budget is not None and not number:
+                budget.measured(batch)
 
 
 def _lines(
@@ -229,6 +257,7 @@ def _lines(
         for number, name in enumerate(group.systems):
             folder = Path(folders) / str(number)
             folder.mkdir()
+            began = perf_counter()
             seed_all(seed, group.task, group.sample)
             try:
                 if sample is None:
@@ -237,7 +266,7 @@ def _lines(
                 rest = measured(sample, task, systems[name], equipment.time, folder)
             except Exception as error:  # noqa: BLE001 - whatever a sample does to a system becomes its line
                 rest = failed(error, unanswered)
-            yield {**head(group, task, name, seed=seed), **rest}
+            yield {**head(group, task, name, seed=seed), **rest, "took": perf_counter() - began}
 
 
 def main() -> None:
@@ -254,6 +283,7 @@ def main() -> None:
     for option, what in (("task", "a task of your own"), ("system", "a system of your own, or a memory provider")):
         told = f"{what}, beside those of the configuration: package.module:Class"
         parser.add_argument(f"--{option}", dest=f"own_{option}s", nargs="+", default=(), metavar="CLASS", help=told)
+    parser.add_argument("--budget", metavar="TIME", help="as much as can be done in 2h, 30m or 90s, balanced")
     parser.add_argument("--retry-failed", action="store_true", help="do again what failed")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch in each rank; 1 repeats bit for bit")
     arguments = vars(parser.parse_args())

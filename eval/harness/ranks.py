@@ -70,17 +70,25 @@ class Ranks:
         total: int = self._store.add(name, count)
         return total
 
+    def tell(self, name: str, text: str) -> None:
+        """Leave a text for all ranks."""
+        self._store.set(name, text.encode(errors="backslashreplace").decode())
+
+    def told(self, name: str) -> str | None:
+        """The text that a rank left; None where none did."""
+        if not self._store.check([name]):
+            return None
+        text: bytes = self._store.get(name)
+        return text.decode()
+
     def stop(self, why: str) -> None:
         """Tell all ranks to begin nothing more."""
-        self._store.set("stop", why.encode(errors="backslashreplace").decode())
+        self.tell("stop", why)
 
     @property
     def stopped(self) -> str | None:
         """Why no rank begins anything more; None while they go on."""
-        if not self._store.check(["stop"]):
-            return None
-        why: bytes = self._store.get("stop")
-        return why.decode()
+        return self.told("stop")
 
     def leave(self) -> None:
         """Leave the process group."""

@@ -23,14 +23,15 @@ from nscma_torch.errors import ConfigError, StoreBusyError
 
 RECORD = "run.json"
 _PACKAGES = ("torch", "transformers", "nscma_torch")
-_ATTEMPT = ("command", "commit", "versions", "machine", "started", "ended", "ranks")
+_ATTEMPT = ("command", "commit", "versions", "machine", "started", "ended", "ranks", "subset")
 
 
 class RunRecord:
     """The record of a folder, kept by rank 0.
 
     Started again, the last attempt is in the record's main keys and those before it are under `earlier`. Under
-    `planned` stand the systems of each task, and how many samples it has, whatever part of them was asked for.
+    `planned` stand the systems of each task, and how many samples it has, whatever part of them was asked for. `subset`
+    says why less was done than was asked for, and how many samples of each task were; it is null where all was done.
 
     Args:
         samples: of each task that was made; the others keep the number of an earlier attempt, if one knew it.
@@ -72,9 +73,15 @@ class RunRecord:
         """Whether an attempt before was at another commit."""
         return any(attempt["commit"] != self.commit for attempt in self._record["earlier"])
 
-    def end(self) -> None:
-        """Note that everything was done that was asked for."""
-        self._record["ended"] = _now()
+    @property
+    def same(self) -> list[int]:
+        """The attempts before this one that were made by the same command."""
+        command = self._record["command"]
+        return [number for number, own in enumerate(self._record["earlier"], start=1) if own["command"] == command]
+
+    def end(self, subset: Mapping[str, Any] | None = None) -> None:
+        """Note that everything was done that was asked for, or which part of it and why."""
+        self._record |= {"ended": _now(), "subset": subset}
         self._write()
 
     def _write(self) -> None:
@@ -123,6 +130,7 @@ def _attempt(command: str, ranks: int) -> dict[str, Any]:
         "started": _now(),
         "ended": None,
         "ranks": ranks,
+        "subset": None,
     }
 
 

@@ -76,6 +76,7 @@ def results(out: Path, *, timed: bool = False) -> list[dict[str, Any]]:
     for line in lines if not timed else ():
         line.pop("config")
         line.pop("attempt")
+        line.pop("took")
         for cost in (line.get("read"), *(question["cost"] for question in line["questions"])):
             if cost is not None:
                 del cost["seconds"]
