@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from eval.harness.run_config import read_config
-from eval.reporting import babilong, bootstrap, classes, differences, grid, origin, overview, sweeps, updates
+from eval.reporting import babilong, classes, differences, grid, origin, overview, sweeps, updates
 from eval.reporting.report_part import Options, Part, known, read
 from eval.reporting.results import Results, load
+from eval.reporting.scores import interval_note
 from nscma_torch.errors import ConfigError, NscmaError
 
 OPTIONS: Mapping[str, Options] = {
@@ -109,24 +110,18 @@ def _remarks(results: Results) -> list[str]:
     remarks += origin.remarks(results)
     if results.run["ended"] is None:
         remarks += ["**Not ended.** The run was interrupted or is still at work; started again, it goes on.", ""]
+    if results.run.get("subset"):
+        remarks += [f"**A part.** Done within {results.run['subset']['budget']}: {results.run['subset']['why']}.", ""]
     if results.missing:
         remarks += ["**Incomplete.** Of what the configuration plans, this is not run to the end; scores are over the "]
         remarks[-1] += "samples that there are:"
         remarks += ["", *(f"- {lacking}" for lacking in _lacking(results)), ""]
     remarks += [
-        f"Mean [{bootstrap.LEVEL:.0%} interval of {bootstrap.DRAWS:,} bootstrap draws over samples, seed {results.seed}"
-        "]. Settings were open to tuning on samples of even index; claims quote the odd ones. "
-        f"A share of fewer than {bootstrap.FEW} samples or questions, each 0 or 1, or of any that are all alike, has "
-        "Wilson's interval instead, a difference of such Newcombe's of paired shares (1998, method 10), and a mean of "
-        "several the one that theirs make together (Zou and Donner). "
-        f"† Fewer than {bootstrap.FEWEST} samples: questions were drawn, and the interval holds for these samples "
-        "alone. An interval without width says that all n scored the same, by a score that is not 0 or 1.",
+        interval_note(results.seed),
         "",
         f"Failed: {len(results.failures)} of {sum(map(len, results.lines.values()))} samples; each counts as wrong.",
     ]
-    engine = results.config.get("memory", {}).get("llm", {})
-    named = " ".join(str(engine[key]) for key in ("engine", "model") if engine.get(key))
-    remarks += ["", f"Language engine: {named or 'embedded (rules, no model)'}."]
+    remarks += ["", f"Language engine: {origin.engine_of(results)}."]
     for judge, prompt in results.judges:
         remarks += ["", f"Judge: {judge}, prompt SHA-256 {prompt}."]
     return remarks

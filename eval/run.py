@@ -238,6 +238,8 @@ def _taken(batches: Sequence[Batch], ranks: Ranks, budget: Budget | None) -> Ite
     """The samples that this rank does, one after the other."""
     while ranks.stopped is None and (place := ranks.add("taken") - 1) < len(batches):
         batch = batches[place]
+        if budget is not None and budget.over(batch):
+            return
         if budget is not None and not budget.admits(batch):
             continue
         for number, group in enumerate(batch.groups):

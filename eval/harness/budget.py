@@ -114,15 +114,19 @@ class Budget:
         """Seconds, below 0 where it is overdrawn."""
         return self._ends - time.monotonic()
 
+    def over(self, batch: Batch) -> bool:
+        """Whether neither this batch nor any after it is begun: the rounds have ended."""
+        last = self._ranks.add(_LAST, 0)  # counted from 1; 0 is none
+        return 0 < last <= batch.round and not batch.begun
+
     def admits(self, batch: Batch) -> bool:
         """Whether this rank begins a batch; waits while the first ones are measured."""
         if batch.begun:
             return True
-        while not batch.measures and self._ranks.add(_MEASURED, 0) < self._measuring and self._ranks.stopped is None:
+        while not batch.measures and self._waits():
             time.sleep(0.05)
-        last = self._ranks.add(_LAST, 0)  # from 1; 0 is none
         needed, remaining = 0.0 if batch.measures else self._needed(batch), self.left
-        if (not last or batch.round < last) and needed < remaining:
+        if not self.over(batch) and needed < remaining:
             return True
         self._refuse(batch, needed, remaining)
         return False
@@ -131,6 +135,10 @@ class Budget:
         """Note that the first sample of a batch is done, or never will be."""
         if batch.measures:
             self._ranks.add(_MEASURED)
+
+    def _waits(self) -> bool:
+        all_measured = self._ranks.add(_MEASURED, 0) >= self._measuring
+        return not all_measured and not self._ranks.add(_LAST, 0) and self._ranks.stopped is None
 
     def _needed(self, batch: Batch) -> float:
         pairs = [(group.task, system) for group in batch.groups for system in group.systems]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from eval.reporting.results import Line, Spent
 from eval.reporting.tables import Cell, Several, Shown
 
@@ -51,6 +53,22 @@ def expense(lines: Sequence[Line]) -> Expense | None:
         _stages(questions, len(questions)),
         sum(line.store_bytes for line in whole) / samples,
     )
+
+
+def read_per_message(lines: Sequence[Line]) -> float | None:
+    """Seconds, all stages, a mean over the messages of the samples that did not fail; None where there are none."""
+    whole = [line for line in lines if line.error is None]
+    messages = sum(line.messages for line in whole)
+    return sum(sum(line.read.seconds.values()) for line in whole) / messages if messages else None
+
+
+def ask_percentiles(lines: Sequence[Line]) -> tuple[float, float] | None:
+    """Seconds of a question, all stages, p50 and p95 of the samples that did not fail; None where there are none."""
+    asked = [sum(own.cost.seconds.values()) for line in lines if line.error is None for own in line.questions]
+    if not asked:
+        return None
+    half, most = np.quantile(asked, [0.5, 0.95])
+    return float(half), float(most)
 
 
 def columns(lines: Sequence[Line]) -> dict[str, Cell]:

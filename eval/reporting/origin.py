@@ -34,6 +34,22 @@ def remarks(results: Results) -> list[str]:
     return told
 
 
+def engine_of(results: Results) -> str:
+    """The language engine of a run, and its model."""
+    engine = results.config.get("memory", {}).get("llm", {})
+    named = " ".join(str(engine[key]) for key in ("engine", "model") if engine.get(key))
+    return named or "embedded (rules, no model)"
+
+
+def embedder_of(results: Results, system: str) -> str:
+    """The model that embeds for a system: its own section's, else the run's."""
+    own: Mapping[str, Any] = results.section("systems", system).get("config", {})
+    for told in (own, results.config.get("memory", {})):
+        if "model" in told.get("embedder", {}):
+            return str(told["embedder"]["model"])
+    return "the default of its commit"
+
+
 def _attempts(results: Results) -> Sequence[Mapping[str, Any]]:
     return [*results.run.get("earlier", ()), results.run]
 

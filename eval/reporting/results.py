@@ -82,6 +82,7 @@ class Line(_Shape):
     half: Literal["even", "odd"]
     commit: str | None = None
     data: str | None = None
+    messages: int = 0
     bytes: int = 0
     read: Spent = Spent()
     store_bytes: int = 0

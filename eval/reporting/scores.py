@@ -11,6 +11,19 @@ from eval.reporting.results import Asked, Line
 _Scores = Mapping[tuple[str, str], float]  # by sample and question
 
 
+def interval_note(seed: int) -> str:
+    """How every interval of a report was made."""
+    return (
+        f"Mean [{bootstrap.LEVEL:.0%} interval of {bootstrap.DRAWS:,} bootstrap draws over samples, seed {seed}"
+        "]. Settings were open to tuning on samples of even index; claims quote the odd ones. "
+        f"A share of fewer than {bootstrap.FEW} samples or questions, each 0 or 1, or of any that are all alike, has "
+        "Wilson's interval instead, a difference of such Newcombe's of paired shares (1998, method 10), and a mean of "
+        "several the one that theirs make together (Zou and Donner). "
+        f"† Fewer than {bootstrap.FEWEST} samples: questions were drawn, and the interval holds for these samples "
+        "alone. An interval without width says that all n scored the same, by a score that is not 0 or 1."
+    )
+
+
 def score(lines: Sequence[Line], metric: str, seed: int, categories: Sequence[str] = ()) -> Interval:
     """The mean of a metric over questions; of `categories`, where there are any, the mean of their means.
 

@@ -4,6 +4,10 @@ evidence.
 Malformed evidence ids are reported, not guessed: an id that is no turn of its conversation is dropped, and a question
 without any valid id is left out of recall.
 
+With `sessions = N` a sample is not a conversation but so many consecutive sessions of it, the last of them maybe fewer,
+with the questions whose evidence lies wholly within, places counted from its first turn. Its half is that of its
+conversation, so that what was tuned on even conversations is still claimed for odd ones alone.
+
 Scores as in snap-research/locomo, task_eval/evaluation.py @ 92286325, see `eval/metrics/answer_metrics.py`. An
 unanswerable question (category 5) is right where the system abstains; "F1" is then 1. Recall there is of all turns that
 were retrieved; here of the first k places.
@@ -19,8 +23,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +33,7 @@ from pydantic import Field
 
 from eval.harness import contract
 from eval.metrics.answer_metrics import evidence_recall, locomo_abstained, locomo_f1
-from eval.tasks.items import whole
+from eval.tasks.items import in_turn, whole
 from eval.tasks.options import NoisyOptions, read_options
 from nscma_torch.errors import ConfigError
 from nscma_torch.records import Message
@@ -134,6 +139,32 @@ def _flags(folder: Path) -> dict[tuple[int, str], str]:
     return flags
 
 
+def windows(talk: Conversation, sessions: int) -> tuple[list[Conversation], tuple[str, ...]]:
+    """So many consecutive sessions at a time, those that any question is about, and what to say of other questions."""
+    order = {name: i // sessions for i, name in enumerate(dict.fromkeys(own.session for own in talk.messages))}
+    window = [order[message.session] for message in talk.messages]
+    parts = []
+    for number in range(max(window) + 1):
+        start, end = window.index(number), len(window) - window[::-1].index(number)
+        own = [_moved(asked, start) for asked in talk.asked if _within(asked, start, end)]
+        if own:
+            last = talk.messages[end - 1].timestamp
+            assert last is not None
+            name, asked_at = f"{talk.name}.{number}", last + timedelta(days=1)
+            said = talk.messages[start:end]
+            parts.append(replace(talk, name=name, messages=said, asked_at=asked_at, asked=tuple(own)))
+    left_over = [asked.text for asked in talk.asked if len({window[place] for place in asked.evidence}) != 1]
+    return parts, tuple(f"{talk.name}: its evidence is in no one window: {text}" for text in left_over)
+
+
+def _within(asked: Question, start: int, end: int) -> bool:
+    return bool(asked.evidence) and start <= min(asked.evidence) and max(asked.evidence) < end
+
+
+def _moved(asked: Question, start: int) -> Question:
+    return replace(asked, evidence=tuple(place - start for place in asked.evidence))
+
+
 class LocomoOptions(NoisyOptions):
     """Options of LoCoMo."""
 
@@ -144,10 +175,11 @@ class LocomoOptions(NoisyOptions):
     flagged: str = Field(
         "", description="Folder of the audit's errors_conv_N.json, in that of the data: what it flags is left out."
     )
+    sessions: int = Field(0, ge=0, description="Consecutive sessions of a sample; 0 for whole conversations.")
 
 
 class Locomo:
-    """LoCoMo's questions, a conversation a sample."""
+    """LoCoMo's questions, a conversation a sample, or some of its sessions."""
 
     metrics: tuple[str, ...] = ("F1", "recall@5", "recall@10")
 
@@ -164,20 +196,45 @@ class Locomo:
             *(f"{talk.name}: {item}" for talk in self._talks.values() for item in talk.malformed),
             *(f"{name}: flagged, but not asked: {text}" for name, text in self._flags if (name, text) not in known),
         )
+        self._conversation = {name: name for name in self._talks}  # of each sample
+        self._ids: Sequence[str] = list(self._talks)
+        if options.sessions:
+            self._cut(options.sessions)
+
+    def _cut(self, sessions: int) -> None:
+        """Windows in the place of conversations, the first of each before the second of any."""
+        talks = list(self._talks.values())
+        asked = [
+            replace(talk, asked=tuple(own for own in talk.asked if self._wanted(talk.name, own))) for talk in talks
+        ]
+        cut = [windows(talk, sessions) for talk in asked]
+        self._talks = {part.name: part for parts, _ in cut for part in parts}
+        pairs = zip(talks, cut, strict=True)
+        self._conversation = {part.name: talk.name for talk, (parts, _) in pairs for part in parts}
+        rounds = zip_longest(*(parts for parts, _ in cut))
+        numbered = ((i, part.name) for parts in rounds for i, part in enumerate(parts) if part is not None)
+        self._ids, left_over = in_turn(numbered)
+        self.malformed += (*(item for _, items in cut for item in items), *left_over)
+
+    def _said(self, conversation: str, asked: Question) -> str:
+        """By the audit; "" where it says nothing."""
+        return self._flags.get((conversation, asked.text), "") if asked.category != _UNANSWERABLE else ""
+
+    def _wanted(self, conversation: str, asked: Question) -> bool:
+        return asked.category in self._categories and self._said(conversation, asked) in ("", _RIGHT)
 
     def ids(self) -> Sequence[str]:
-        """Names of the conversations."""
-        return list(self._talks)
+        """Names of the conversations, with the numbers of their windows where there are any."""
+        return self._ids
 
     def sample(self, id: str) -> contract.Sample:
-        """One conversation with its questions of the categories that are asked for, without what is flagged."""
-        talk = self._talks[id]
+        """A conversation or window with its questions of the categories that are asked for, without what is flagged."""
+        talk, conversation = self._talks[id], self._conversation[id]
         questions = []
         for i, asked in enumerate(talk.asked):
-            said = self._flags.get((id, asked.text), "") if asked.category != _UNANSWERABLE else ""
-            if asked.category in self._categories and said in ("", _RIGHT):
+            if self._wanted(conversation, asked):
                 answers = (asked.answer,) if asked.answer else ()
-                evidence = () if said else asked.evidence
+                evidence = () if self._said(conversation, asked) else asked.evidence
                 questions.append(contract.Question(f"q{i}", asked.text, answers, str(asked.category), evidence))
         return contract.Sample(id, talk.messages, questions, talk.asked_at)
 

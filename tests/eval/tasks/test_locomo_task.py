@@ -117,3 +117,32 @@ def test_halves_are_of_conversations_in_every_round_and_names_of_the_odd_pools_i
         own, others = pools[place % 2], pools[1 - place % 2]
         values = {value for question in task.sample(id).questions for value in question.facts["current"]}
         assert values <= own and not values & (others - own)
+
+
+def test_a_window_of_sessions_asks_what_lies_within_it_and_keeps_the_half_of_its_conversation(data: Path) -> None:
+    task: Any = make_task({"kind": "locomo", "sessions": 1}, data)
+    assert task.ids() == ("conv-1.0", "conv-2.0", "conv-3.0")
+    window = task.sample("conv-2.0")
+    assert [(question.text, question.evidence) for question in window.questions] == [
+        ("When did Una move?", (1,)),
+        ("What does Una read?", (1,)),
+    ]
+    assert [message.content for message in window.messages] == ["I keep bees.", "I moved in 2019."]
+    assert window.asked_at.isoformat() == "2023-05-09T13:56:30+00:00"
+    assert task.malformed[-1] == "conv-3: its evidence is in no one window: Is Una patient?"
+    whole: Any = make_task({"kind": "locomo", "sessions": 2}, data)
+    assert [whole.sample(id).messages for id in whole.ids()] == [
+        make_task({"kind": "locomo"}, data).sample(f"conv-{i}").messages for i in (1, 2, 3)
+    ]
+
+
+def test_places_count_from_the_first_turn_of_a_window(data: Path) -> None:
+    file = data / "locomo" / "locomo_first5.json"
+    asked = {"question": "Which bucket?", "answer": "bucket 7", "category": 4, "evidence": ["D2:7"]}
+    talks = [{**talk, "qa": [*QA, asked]} for talk in json.loads(file.read_text(encoding="utf-8"))]
+    file.write_text(json.dumps(talks), encoding="utf-8")
+    task: Any = make_task({"kind": "locomo", "sessions": 1, "categories": [4]}, data)
+    assert task.ids() == ("conv-1.1", "conv-2.1", "conv-3.1"), "a window that is asked nothing is none"
+    sample = task.sample("conv-2.1")
+    (place,) = sample.questions[0].evidence
+    assert sample.messages[place].content == "The donkey ate bucket 7."
